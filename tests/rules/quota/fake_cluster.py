@@ -44,6 +44,7 @@ class Owning(Struct):
     gang: bool = False
     is_suspended: bool = False
     suspended_for: str = ""
+    suspended_priority: str | None = None
     labels: Mapping[str, str] = {}
     made: int = 0
 
@@ -349,6 +350,7 @@ class FakeCluster:
             self.evictions.append(owner.uid)
         owner.is_suspended = suspend
         owner.suspended_for = meta["annotations"][ANNOTATION_SUSPENDED_FOR] or ""
+        owner.suspended_priority = meta["annotations"]["fairlead.io/suspended-priority"]
         self._tell_owner(owner.uid)
         self.after(self.some(self.delay), lambda: self._sync(owner.uid))
         return Outcome()
@@ -405,7 +407,7 @@ class FakeCluster:
             suspended_for=owner.suspended_for,
             pods=owner.replicas,
             request=total,
-            priority=owner.priority,
+            priority=int(owner.suspended_priority or 0),
             is_preemptible=False if owner.kind == "MPIJob" else None,
         )
 

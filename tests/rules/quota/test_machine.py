@@ -10,7 +10,7 @@ from tests.rules.quota.fake_cluster import FakeCluster, Faults
 from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
-from fairlead.model.actions import AdmitPod, EvictPod, SetPodCondition
+from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, SetPodCondition
 from fairlead.model.quota.tree import QuotaSettings, Violation
 from fairlead.ports import QuotaSinks
 from fairlead.rules.quota.machine import QuotaMachine
@@ -103,6 +103,18 @@ def test_a_protected_namespace_that_got_onto_a_leaf_is_left_alone() -> None:
     world.create("Deployment", "b", "web", 5, 5)
     world.settle()
     assert (world.running("kube-system", "b"), world.evictions) == ((2, 4), [])
+
+
+def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_look() -> None:
+    """A pod that no node takes goes back after seven seconds."""
+    world = one_leaf(delay=0.1)
+    world.set_tree(world.root, settings=QuotaSettings(unbound_seconds=7))
+    world.is_binding = False
+    world.create("Deployment", "b", "web", 1, 5)
+    world.run(6)
+    assert not any(isinstance(call, DeleteObject) for call in world.calls)
+    world.run(3)
+    assert sum(isinstance(call, DeleteObject) for call in world.calls) == 1
 
 
 def test_an_idle_queue_writes_nothing() -> None:

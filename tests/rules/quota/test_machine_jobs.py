@@ -30,6 +30,7 @@ from fairlead.rules.quota.plan import plan_quota
 
 LEAVES = "root[20]{a[0] b[20]}"
 SUSPENDED_FOR = "fairlead.io/suspended-for"
+SUSPENDED_PRIORITY = "fairlead.io/suspended-priority"
 
 
 class Checked(QuotaMachine):
@@ -116,7 +117,24 @@ def test_a_job_is_suspended_for_a_claimant_and_resumed_when_there_is_room() -> N
     world.settle()
     assert (world.running("a"), world.owners[job].is_suspended, world.owners[job].suspended_for) == ((4,), False, "")
     (back,) = [call for call in world.calls if isinstance(call, PatchObject)]
-    assert (back.patch["spec"], back.patch["metadata"]) == ({"suspend": False}, {"annotations": {SUSPENDED_FOR: None}})
+    assert (back.patch["spec"], back.patch["metadata"]) == (
+        {"suspend": False},
+        {"annotations": {SUSPENDED_FOR: None, SUSPENDED_PRIORITY: None}},
+    )
+
+
+def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_back_first() -> None:
+    """Their templates name a class at most; what it was worth is known of their pods."""
+    world = FakeCluster(tree(LEAVES))
+    jobs = [world.create("Job", "a", name, 2, 5, priority=priority) for name, priority in (("older", 0), ("newer", 1000))]
+    world.settle()
+    web = world.create("Deployment", "b", "web", 4, 5)
+    world.settle()
+    assert [world.owners[job].is_suspended for job in jobs] == [True, True]
+    world.scale(web, 2)
+    world.settle()
+    assert [world.owners[job].is_suspended for job in jobs] == [True, False]
+    assert world.owners[jobs[1]].suspended_priority is None
 
 
 def test_a_job_that_its_owner_suspended_is_not_touched() -> None:

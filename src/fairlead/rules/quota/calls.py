@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, Result
-from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.rows import Workload, suspended_priority
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.feed import QuotaFeed
 
@@ -23,6 +23,8 @@ SETTLE_SECONDS: Final = 15.0
 """So long after a call without an answer it may yet be carried out."""
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 30.0
+RESUME_SECONDS: Final = 60.0
+"""So long the room of a resumed job is kept for pods that its operator has not made yet."""
 CallAction = AdmitPod | EvictPod | DeleteObject | PatchObject
 
 
@@ -46,7 +48,8 @@ class CallUnderWay(Struct):
 class Calls:
     """By uid: `admitting` and `stopping` pods, `turning` workloads (suspended or resumed).
 
-    `refused_at`: victims that were refused. `pauses`: what was refused is left alone until then.
+    `refused_at`: victims that were refused. `pauses`: what was refused is left alone until then. `resumed`:
+    jobs whose pods are still to come, and until when their room is kept for them.
     """
 
     def __init__(self, feed: QuotaFeed) -> None:
@@ -55,6 +58,7 @@ class Calls:
         self.admitting: dict[str, CallUnderWay] = {}
         self.stopping: dict[str, CallUnderWay] = {}
         self.turning: dict[str, CallUnderWay] = {}
+        self.resumed: dict[str, float] = {}
         self.refused_at: dict[str, float] = {}
         self.pauses: dict[str, tuple[float, float]] = {}
 
@@ -77,9 +81,16 @@ class Calls:
     def over_workload(self, workload: Workload) -> Workload:
         call = self.turning.get(workload.uid)
         if call is None or not isinstance(call.action, PatchObject):
-            return workload
+            return replace(workload, is_resumed=True) if workload.uid in self.resumed else workload
         is_suspended = bool(call.for_unit)
-        return replace(workload, is_suspended=is_suspended, suspended_for=call.for_unit)
+        priority = suspended_priority(call.action.patch["metadata"]["annotations"])
+        return replace(
+            workload,
+            is_suspended=is_suspended,
+            suspended_for=call.for_unit,
+            is_resumed=not is_suspended,
+            priority=workload.priority or priority,
+        )
 
     @property
     def touched(self) -> set[str]:
@@ -147,6 +158,10 @@ class Calls:
             is_seen = workload is not None and workload.is_suspended == bool(call.for_unit)
             if not call.is_flying and (workload is None or is_seen or self._is_denied(call, now)):
                 del self.turning[uid]
+                if is_seen and not call.for_unit:
+                    self.resumed[uid] = now + RESUME_SECONDS
+        for uid in [uid for uid, until in self.resumed.items() if now >= until or not self._is_awaited(uid)]:
+            del self.resumed[uid]
         for uid in [uid for uid, at in self.refused_at.items() if now >= at + feed.settings.refusal_seconds or uid not in known]:
             del self.refused_at[uid]
         for uid in [uid for uid, (until, _) in self.pauses.items() if now >= until + LONGEST_PAUSE_SECONDS]:
@@ -156,6 +171,7 @@ class Calls:
         """The clock went back: no pause is to last as long as its step."""
         self.pauses.clear()
         self.refused_at.clear()
+        self.resumed.clear()
         for call in self._all():
             call.sent_at = min(call.sent_at, now)
             call.again_at = None if call.again_at is None else now
@@ -166,7 +182,15 @@ class Calls:
         times = [call.again_at for call in self._all() if call.again_at is not None]
         times += [at + self._feed.settings.refusal_seconds for at in self.refused_at.values()]
         times += [until for until, _ in self.pauses.values()]
+        times += self.resumed.values()
         return min((at for at in times if at > now), default=None)
+
+    def _is_awaited(self, uid: str) -> bool:
+        """Whether pods of this job, which we resumed, have not been made yet."""
+        job = self._feed.workload_of.get(uid)
+        if job is None or job.is_suspended or job.is_finished:
+            return False
+        return self._feed.pods_of[uid] < job.pods - job.late_pods
 
     def _all(self) -> Iterator[CallUnderWay]:
         return chain(self.stopping.values(), self.admitting.values(), self.turning.values())

@@ -33,7 +33,7 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
 
 
 def is_exempt(pod: Pod) -> bool:
-    """A static pod of a kubelet, one of a DaemonSet, or one in a protected namespace, that never had our gate.
+    """A static pod of a kubelet, or one of a DaemonSet or in a protected namespace, that never had our gate.
 
     Admission marks every other pod, whatever owner it names (quota contract 2.1). Of a pod from before
     that, who created it is not known. The cluster collects one whose DaemonSet is not there. A node is
