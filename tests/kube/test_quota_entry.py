@@ -157,3 +157,52 @@ def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(cluster:
         settled(truth, {"alpha": 1, "beta": 1})
     (system,) = (each for each in cluster.admin.get("namespaces") if each["metadata"]["name"] == "kube-system")
     assert "fairlead.io/quota" not in system["metadata"]["labels"]
+
+
+# --- odd input -----------------------------------------------------------------------------------------------
+
+
+def test_a_fault_that_lies_deeper_than_the_definition_reaches_stops_the_plan(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    node: Object = {"name": "l8", "namespaces": ["alpha", "beta"], "min": {"cpu": "lots"}}
+    for level in range(7, 0, -1):
+        node = {"name": f"l{level}", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node]}
+    let_in(cluster, node)
+    cluster.admin.create([deployment("late", "beta", 1, "5")])
+    told = "the quota tree is invalid: l8: min of cpu is `lots`, which is not a quantity of Kubernetes"
+    wait_until(lambda: f"it is told: {told_of(truth, 'beta')}", lambda: told_of(truth, "beta") == {("TreeInvalid", told)}, 30)
+    enforce(cluster, STANDING)
+    settled(truth, {"alpha": 1, "beta": 1})
+
+
+def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    node: Object = {"name": "l200", "namespaces": ["alpha"], "min": {"cpu": 5}, "max": {"cpu": 20}}
+    for level in range(199, 1, -1):
+        node = {"name": f"l{level}", "min": {"cpu": 5}, "children": [node]}
+    let_in(cluster, {"name": "l1", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node, {"name": "rest", "namespaces": ["beta"]}]})
+    cluster.admin.create([deployment("more", "alpha", 5, "5"), deployment("late", "beta", 5, "5")])
+    settled(truth, {"alpha": 4, "beta": 4})
+    assert told_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")}
+    assert condition(cluster)["status"] == "True"
+
+
+def test_names_in_any_script_and_quantities_in_any_form(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    (odd,) = (file for file in FILES if file.path.stem == "odd-and-good")
+    let_in(cluster, odd.tree["spec"]["root"])
+    cluster.admin.create([deployment("late", "beta", 1, "5"), deployment("huge", "beta", 1, "2000")])
+    settled(truth, {"alpha": 1, "beta": 1})
+    ((reason, sentence),) = told_of(truth, "beta")
+    assert reason == "NeverFits"
+    assert sentence.startswith("cpu asks 2000; root b/ü ☃ max is 1000"), sentence
+    assert condition(cluster)["status"] == "True"
+
+
+def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """It is nearly as large as an object of etcd may be; of its status there is room for a part."""
+    groups = [{"name": f"g{group}", "children": [{"name": f"n{1000 * group + leaf}"} for leaf in range(999)]} for group in range(20)]
+    groups[0]["children"][0] |= {"namespaces": ["alpha", "beta"], "max": {"cpu": 10}}  # type: ignore[index,operator]
+    let_in(cluster, {"name": "root", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": groups})
+    cluster.admin.create([deployment("late", "beta", 2, "5")])
+    settled(truth, {"alpha": 1, "beta": 1})
+    assert told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")}
+    found = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))["status"]
+    assert len(found["nodes"]) + found["nodesLeftOut"] == 20_001 - 0
