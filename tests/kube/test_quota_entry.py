@@ -197,12 +197,14 @@ def test_names_in_any_script_and_quantities_in_any_form(cluster: ControlPlane, t
 
 
 def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """It is nearly as large as an object of etcd may be; of its status there is room for a part."""
-    groups = [{"name": f"g{group}", "children": [{"name": f"n{1000 * group + leaf}"} for leaf in range(999)]} for group in range(20)]
-    groups[0]["children"][0] |= {"namespaces": ["alpha", "beta"], "max": {"cpu": 10}}  # type: ignore[index,operator]
+    """Of its status there is room for a part."""
+    rows: list[list[Object]] = [[{"name": f"n{1000 * g + n}", "namespaces": [f"s{1000 * g + n}"]} for n in range(999)] for g in range(20)]
+    rows[0][0] |= {"namespaces": ["alpha", "beta"], "max": {"cpu": 10}}
+    rows[1][0].pop("namespaces")
+    groups = [{"name": f"g{number}", "children": leaves} for number, leaves in enumerate(rows)]
     let_in(cluster, {"name": "root", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": groups})
     cluster.admin.create([deployment("late", "beta", 2, "5")])
     settled(truth, {"alpha": 1, "beta": 1})
     assert told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")}
-    found = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))["status"]
-    assert len(found["nodes"]) + found["nodesLeftOut"] == 20_001 - 0
+    status = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))["status"]
+    assert len(status["nodes"]) + status["nodesLeftOut"] == 20_001
