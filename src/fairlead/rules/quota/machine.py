@@ -35,6 +35,7 @@ from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import Calls
 from fairlead.rules.quota.feed import QuotaFeed
+from fairlead.rules.quota.managed import PROTECTED
 from fairlead.rules.quota.node_use import NodeUses
 from fairlead.rules.quota.plan import Planned, plan_account
 from fairlead.rules.quota.telling import Telling, pod_ref, workload_ref
@@ -231,7 +232,7 @@ class QuotaMachine:
         if account is None or account.tree is not root or account.settings != feed.settings:
             account = self._account = QuotaAccount(root, feed.settings)
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
-            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
+            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces if name not in PROTECTED}
             self._marks_version, self._told_at, self._strays = -1, 0.0, set()
             changed, turned = set(feed.known), set(feed.workload_of)
         overlaid = {*self.calls.touched, *self.telling.touched}
