@@ -14,7 +14,7 @@ from fairlead.kinds.parts.kind import JobKind, source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_USER
-from fairlead.model.quota.rows import Workload, preemptible
+from fairlead.model.quota.rows import Workload, preemptible, suspended_priority
 from fairlead.model.resources import Amounts, sum_of
 from fairlead.wire.kube.workloads import (
     WireBatchJob,
@@ -69,6 +69,7 @@ def workload_of(job: Job) -> Workload:
         least=min(now, job.least or now) if is_gang else 0,
         late=_asked(job.late),
         late_pods=later,
+        priority=suspended_priority(job.annotations),
         is_preemptible=False if told is None and not can_suspend else told,
         user=job.labels.get(LABEL_USER, ""),
         is_finished=job.finished_at is not None,

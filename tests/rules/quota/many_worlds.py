@@ -42,6 +42,7 @@ def check_world(recipe: Recipe) -> None:
         assert not claims, f"(5) nobody stops any more, and {sorted(claims)} are not admitted"
         check_victims(world, first)
         plan = world.step()
+        assert not world.unbound, f"(10) {world.unbound} are admitted, and no node has room"
         if plan.is_empty and not world.is_busy:
             check_guaranteed(world, plan)
             return
@@ -59,12 +60,16 @@ def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:
     new = {each.pod.key for each in plan.admit}
     stays = [pod for pod in world.pods.values() if (pod.is_admitted and not pod.is_stopping and pod.key not in gone) or pod.key in new]
     assert fits(world.tree, stays, row), f"(7) {row.unit} does not fit when its victims have gone"
+    bound = [pod for pod in stays if pod.key not in new]
+    assert fits_on_nodes(world, bound, row), f"(7) no node has room for {row.unit} when its victims have gone"
     together: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
     for each in plan.evict:
         pod = each.pod
         together[pod.namespace, pod.owner if each.workload else pod.gang or pod.key].append(pod)
     for (_, name), pods in together.items():
-        assert not fits(world.tree, [*stays, *pods], row), f"(6) {name} could be spared"
+        if not new or world.nodes is None:
+            is_needed = not fits(world.tree, [*stays, *pods], row) or not fits_on_nodes(world, [*stays, *pods], row)
+            assert is_needed, f"(6) {name} could be spared"
 
 
 def fits(tree: QuotaNode, pods: list[QuotaPod], row: QuotaWaiting) -> bool:
@@ -80,8 +85,33 @@ def fits(tree: QuotaNode, pods: list[QuotaPod], row: QuotaWaiting) -> bool:
     return True
 
 
+def fits_on_nodes(world: SmallWorld, pods: list[QuotaPod], row: QuotaWaiting) -> bool:
+    """Whether its pods find room beside these, first fit."""
+    if world.nodes is None:
+        return True
+    free = {
+        node.name: {
+            name: amount - node.taken.get(name, 0) - sum(pod.request.get(name, 0) for pod in pods if pod.node == node.name)
+            for name, amount in node.allocatable.items()
+        }
+        for node in sorted(world.nodes, key=lambda each: each.name)
+        if node.is_schedulable
+    }
+    for pod in row.pods:
+        asked = {name: amount for name, amount in pod.request.items() if amount}
+        there = next((room for room in free.values() if all(amount <= room[name] for name, amount in asked.items())), None)
+        if there is None:
+            return False
+        for name, amount in asked.items():
+            there[name] -= amount
+    return True
+
+
 def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
-    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in the way."""
+    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in the way.
+
+    Where there are nodes: if they had room, had all gone who have no min at all.
+    """
     if world.budgets:
         return
     leaves = {leaf.name: leaf for leaf in world.tree.leaves()}
@@ -91,8 +121,44 @@ def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
         leaf = leaves[row.leaf]
         asked = [pod.request for pod in row.pods] or ([row.workload.request] if row.workload else [])
         own = [pod.request for pod in world.pods.values() if pod.namespace in leaf.namespaces and pod.is_admitted]
-        covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= leaf.min.get(name, 0) for name in world.tree.min)
+        covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= counted_min(world, leaf, name) for name in world.tree.min)
+        if covered and world.nodes is not None:
+            covered = bool(row.pods) and could_have_room(world, row)
         assert not covered, f"(9) {row.unit} is guaranteed and waits: {row.message}"
+
+
+def counted_min(world: SmallWorld, leaf: QuotaNode, resource: str) -> int:
+    """What of a leaf's min counts at least: in proportion, where the nodes have less than is promised."""
+    least, nodes = leaf.min.get(resource, 0), [node for node in world.nodes or () if node.is_schedulable]
+    if not any(node.allocatable.get(resource, 0) for node in nodes):
+        return least
+    there = sum(max(0, node.allocatable.get(resource, 0) - node.taken.get(resource, 0)) for node in nodes)
+    promised = sum(each.min.get(resource, 0) for each in world.tree.leaves())
+    return least if there >= promised else least * there // promised
+
+
+def could_have_room(world: SmallWorld, row: QuotaWaiting) -> bool:
+    """Whether its pods would find room if all had gone who have no min at all and belong to nothing."""
+    borrowers = without_min(world.tree) - {row.pods[0].namespace}
+    stays = [
+        pod
+        for pod in world.pods.values()
+        if pod.is_admitted
+        and not (
+            pod.namespace in borrowers
+            and pod.is_preemptible
+            and not pod.gang
+            and any(amount and name in world.tree.max for name, amount in pod.request.items())
+        )
+    ]
+    return fits_on_nodes(world, stays, row) and fits(world.tree, stays, row)
+
+
+def without_min(node: QuotaNode) -> set[str]:
+    """Namespaces that no min below the root covers."""
+    if node.parent and any(node.min.values()):
+        return set()
+    return {*node.namespaces, *(space for child in node.children for space in without_min(child))}
 
 
 def check_arrival(recipe: Recipe) -> None:

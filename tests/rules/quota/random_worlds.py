@@ -1,5 +1,5 @@
 """Random trees and pods: 1 to 4 levels, two resources, gangs, jobs that are suspended, PodDisruptionBudgets, priorities, users with caps,
-non-preemptible pods, lend limits, both scopes.
+non-preemptible pods, lend limits, both scopes. A third of the worlds has cluster nodes, with more or less than the tree promises.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.rules.quota.small import SmallWorld
 
+from fairlead.model.quota.state import NodeRoom
 from fairlead.model.quota.tree import QuotaNode
 
 RESOURCES = ("gpu", "cpu")
@@ -65,9 +66,10 @@ class Recipe(NamedTuple):
     budgets: dict[str, int]
     grace: int
     orders: list[Order]
+    nodes: tuple[NodeRoom, ...] | None = None
 
     def world(self, **more: Any) -> SmallWorld:
-        world = SmallWorld(self.tree, grace=self.grace, seed=self.seed, budgets=self.budgets, **more)
+        world = SmallWorld(self.tree, grace=self.grace, seed=self.seed, budgets=self.budgets, nodes=self.nodes, **more)
         for order in self.orders:
             create(world, order)
             if order.settles:
@@ -82,7 +84,22 @@ def random_recipe(seed: int, *, is_empty: bool = False) -> Recipe:
     budgets = {} if is_empty or rng.random() < 0.6 else {f"{leaf}/web": rng.randint(0, 3) for leaf in leaves}
     grace = rng.randint(1, 4)
     orders = [random_order(rng, tree, leaves, budgets) for _ in range(rng.randint(1, 8))]
-    return Recipe(seed, tree, budgets, grace, [order._replace(settles=not is_empty and rng.random() < 0.5) for order in orders])
+    recipe = Recipe(seed, tree, budgets, grace, [order._replace(settles=not is_empty and rng.random() < 0.5) for order in orders])
+    chance = random.Random(f"nodes {seed}")
+    return on_nodes(recipe, chance) if chance.random() < 0.33 else recipe
+
+
+def on_nodes(recipe: Recipe, rng: random.Random) -> Recipe:
+    """Some nodes, some with strangers on them, some cordoned; pods may ask for what the tree does not manage."""
+    count, part = rng.randint(1, 4), rng.uniform(0.3, 1.5)
+    other = {"memory": rng.randint(1, 12)} if rng.random() < 0.3 else {}
+    nodes = []
+    for number in range(count):
+        has = {each: max(1, round(amount * part / count * rng.uniform(0.6, 1.4))) for each, amount in recipe.tree.max.items()}
+        strange = {each: rng.randint(0, amount // 3) for each, amount in has.items()} if rng.random() < 0.2 else {}
+        nodes.append(NodeRoom(f"n{number}", has | other, strange, is_schedulable=rng.random() < 0.95))
+    orders = [order._replace(request=order.request | {each: rng.randint(0, 6) for each in other}) for order in recipe.orders]
+    return recipe._replace(nodes=tuple(nodes), orders=orders)
 
 
 def random_world(seed: int, *, is_empty: bool = False, **more: Any) -> SmallWorld:

@@ -1,7 +1,7 @@
 """A small world for quota plans: what controllers do with pods and jobs, in memory.
 
-Evicted pods stop for some steps and come back waiting; the pods of a suspended job stop and come back when it is resumed. Every plan is
-checked for what must hold of any.
+Evicted pods stop for some steps and come back waiting; the pods of a suspended job stop and come back when it is resumed. Where there are
+cluster nodes, who is admitted is bound to the first by name that has room. Every plan is checked for what must hold of any.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.scenarios.quota.files import parse_tree
 
 from fairlead.model.quota.plan import QuotaPlan
 from fairlead.model.quota.rows import Workload
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import sum_of
 from fairlead.rules.quota.plan import plan_quota
@@ -38,9 +38,11 @@ class SmallWorld:
         seed: int = 0,
         resource: str = "gpu",
         plan: Callable[[QuotaState], QuotaPlan] = plan_quota,
+        nodes: tuple[NodeRoom, ...] | None = None,
         **state: Any,
     ) -> None:
         self.tree = root
+        self.nodes = nodes
         self.now = 1000.0
         self.pods: dict[str, QuotaPod] = {}
         self.workloads: dict[str, Workload] = {}
@@ -62,7 +64,7 @@ class SmallWorld:
             pod = QuotaPod(leaf, "", request=asked, **more)
             self._come(pod)
             if runs:
-                self._set(f"{leaf}/p{self._numbers[leaf]:03d}", is_admitted=True, is_ready=True, admitted_at=self.now, node="node-1")
+                self._start(f"{leaf}/p{self._numbers[leaf]:03d}")
 
     def add_job(
         self, leaf: str, name: str, count: int, request: int | Mapping[str, int] = 1, *, kind: str = "PyTorchJob", **more: Any
@@ -89,7 +91,10 @@ class SmallWorld:
         self._rng.shuffle(pods)
         workloads = list(self.workloads.items())
         self._rng.shuffle(workloads)
-        return QuotaState(self.tree, tuple(pods), dict(self.budgets), now=self.now, workloads=dict(workloads), **self.state_more)
+        nodes = self.nodes if self.nodes is None else tuple(self._rng.sample(self.nodes, len(self.nodes)))
+        return QuotaState(
+            self.tree, tuple(pods), dict(self.budgets), now=self.now, nodes=nodes, workloads=dict(workloads), **self.state_more
+        )
 
     def step(self) -> QuotaPlan:
         """One plan, carried out; who stops may come to his end."""
@@ -98,12 +103,13 @@ class SmallWorld:
             if at <= self.now:
                 del self._ends[key]
                 self._go(self.pods.pop(key))
+        for key in sorted(self.pods):
+            if self.pods[key].is_admitted and not self.pods[key].node:
+                self._bind(key)
         plan = self._plan(self.state())
         self._check(plan)
         for admission in plan.admit:
-            self._set(
-                admission.pod.key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, said_reason="", node="node-1"
-            )
+            self._start(admission.pod.key)
         for eviction in plan.evict:
             self._stop(eviction.pod)
             if eviction.workload is not None:
@@ -167,6 +173,31 @@ class SmallWorld:
             self._away.setdefault(owner.uid, []).append(gone)
         elif gone.owner != "none":
             self._come(gone)
+
+    def _start(self, key: str) -> None:
+        self._set(key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, said_reason="")
+        self._bind(key)
+
+    def _bind(self, key: str) -> None:
+        """To the first node that has room; without one it waits, admitted."""
+        if self.nodes is None:
+            self._set(key, node="node-1")
+            return
+        request = self.pods[key].request
+        for node in sorted(self.nodes, key=lambda each: each.name):
+            there = [pod.request for pod in self.pods.values() if pod.node == node.name]
+            if node.is_schedulable and all(
+                sum(each.get(name, 0) for each in there) + amount <= node.allocatable.get(name, 0) - node.taken.get(name, 0)
+                for name, amount in request.items()
+                if amount
+            ):
+                self._set(key, node=node.name)
+                return
+
+    @property
+    def unbound(self) -> list[str]:
+        """Who was admitted and found no room."""
+        return [key for key, pod in self.pods.items() if pod.is_admitted and not pod.node]
 
     def _stop(self, pod: QuotaPod) -> None:
         self._set(pod.key, is_stopping=True, stopping_at=self.now)

@@ -13,7 +13,7 @@ from tests.rules.quota.small import SmallWorld, tree
 
 from fairlead.model.quota.plan import QuotaPlan, Reason
 from fairlead.model.quota.rows import Workload
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.plan import plan_account, plan_quota
 
@@ -34,6 +34,7 @@ class Follower:
         elif self.account.tree is not state.tree:
             self.account.set_tree(state.tree, state.capacity)
         account = self.account
+        account.set_nodes(state.nodes)
         account.budgets = state.budgets
         account.violations = state.violations
         pods = {pod.uid: pod for pod in state.pods}
@@ -84,7 +85,26 @@ def _events(world: SmallWorld, rng: random.Random) -> None:
             world.budgets = {key: rng.randint(0, 3) for key in world.budgets}
         elif what < 0.6:
             world.now += rng.choice((30, 70, 400))
+        elif what < 0.75 and world.nodes:
+            world.nodes = _changed(rng, world.nodes)
         world.step()
+
+
+def _changed(rng: random.Random, nodes: tuple[NodeRoom, ...]) -> tuple[NodeRoom, ...]:
+    """One is cordoned or not any more, offers something else, has strangers; or it goes, or another comes."""
+    node, rest = nodes[0], nodes[1:]
+    what = rng.random()
+    if what < 0.3:
+        node = replace(node, is_schedulable=not node.is_schedulable)
+    elif what < 0.6:
+        node = replace(node, allocatable={each: rng.choice((0, amount, amount + 3)) for each, amount in node.allocatable.items()})
+    elif what < 0.8:
+        node = replace(node, taken={each: rng.randint(0, amount) for each, amount in node.allocatable.items()})
+    elif what < 0.9:
+        return (*rest, node, replace(node, name=f"m{rng.randint(0, 99)}"))
+    else:
+        return rest
+    return (*rest, node)
 
 
 def test_what_did_not_change_is_not_looked_at() -> None:

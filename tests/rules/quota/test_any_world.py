@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from tests.rules.quota.many_worlds import broken, check_arrival, told
-from tests.rules.quota.random_worlds import random_recipe
+from tests.rules.quota.random_worlds import on_nodes, random_recipe
 
 SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(100, 3000, 100))]
 
@@ -32,4 +34,12 @@ def test_what_arrives_at_once_settles_without_evictions(count: int) -> None:
     "seed", [1006437, 1060651], ids=["a gang below its size", "two leaves that took turns: what is not lent is demand, too"]
 )
 def test_worlds_that_once_broke_a_property(seed: int) -> None:
-    assert broken(random_recipe(seed)) == ""
+    assert broken(random_recipe(seed)._replace(nodes=None)) == ""
+
+
+@pytest.mark.parametrize(
+    "seed", [994, 1196], ids=["what inner nodes keep was more than the nodes had", "borrowers had all the memory of a node"]
+)
+def test_worlds_on_nodes_that_once_broke_a_property(seed: int) -> None:
+    recipe = random_recipe(seed)
+    assert broken(recipe if recipe.nodes else on_nodes(recipe, random.Random(f"nodes {seed}"))) == ""

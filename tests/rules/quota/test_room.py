@@ -14,7 +14,7 @@ from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE, Expression, NodeChoice, Term, Toleration
 from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.model.quota.state import NodeRoom, QuotaPod
-from fairlead.rules.quota.room import Rooms, capacity_of, holes_of, is_schedulable, node_room, taken_by
+from fairlead.rules.quota.room import Rooms, holes_of, is_schedulable, node_room, taken_by
 
 GPU = "nvidia.com/gpu"
 GPU_MEMORY = "aliyun.com/gpu-mem"
@@ -102,7 +102,7 @@ def test_selector_affinity_and_taints_count(choice: NodeChoice, fits: bool) -> N
 def test_a_node_that_takes_no_pods_has_no_room_and_no_capacity() -> None:
     rooms = [room("n1", 8, is_schedulable=False), room("n2", 2)]
     assert not Rooms(rooms).fits([pod(cpu=3)])
-    assert capacity_of(rooms) == Rooms(rooms).capacity == {"cpu": 2}
+    assert Rooms(rooms).capacity(("cpu",)) == (2,)
 
 
 def test_gpu_memory_must_be_free_on_one_card() -> None:

@@ -251,6 +251,17 @@ def test_a_job_brings_what_may_run_at_once_and_is_missing(spec: dict[str, Any], 
     assert (found.can_suspend, found.is_suspended, found.suspended_for) == (True, True, "ns/p")
 
 
+def test_a_suspended_job_is_worth_what_its_pods_were() -> None:
+    notes = {"fairlead.io/suspended-for": "ns/p", "fairlead.io/suspended-priority": "1000"}
+    job = workload("batch/v1", "Job", "j", {"suspend": True, "template": template("2")}, annotations=notes)
+    assert read_workload(job).priority == 1000
+    training = mpi_job()
+    training["metadata"]["annotations"] = notes
+    assert read_workload(training).priority == 1000
+    training["metadata"]["annotations"] = {**notes, "fairlead.io/suspended-priority": "forged"}
+    assert read_workload(training).priority == 0
+
+
 @pytest.mark.parametrize("type_", ["Complete", "Failed"])
 def test_a_job_that_ended_is_finished(type_: str) -> None:
     job = workload("batch/v1", "Job", "j", {"template": template()}, {"conditions": [{"type": type_, "status": "True"}]})

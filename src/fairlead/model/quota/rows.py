@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.keys import LABELS_PREEMPTIBLE
+from fairlead.model.keys import ANNOTATION_SUSPENDED_PRIORITY, LABELS_PREEMPTIBLE
 from fairlead.model.moment import Moment
 from fairlead.model.node_choice import Expression
 from fairlead.model.resources import NOTHING, Amounts
 
+_PRIORITY: Final = re.compile("-?[0-9]{1,10}")
 _SWITCH: Final = {"true": True, "false": False}
 
 
@@ -20,11 +22,12 @@ class Workload(Struct, frozen=True, gc=False):
     for what it says of its gang.
 
     `owner`: uid of its own controller, "" = it is topmost. `revision`: of a ReplicaSet in its Deployment.
-    `suspended_for`: for which claimant we suspended it; "" = we did not. `pods` and `request`: of its
-    templates, all replicas together, what it would bring when resumed. `least`: so many of its pods run
-    together or not at all; 0 = they are no gang. `late`: what of the request belongs to pods that are made
-    only after the others run, and `late_pods` how many of `pods` these are; `least` does not count them.
-    `is_preemptible`: as its label says; None = it says nothing.
+    `suspended_for`: for which claimant we suspended it; "" = we did not. `is_awaited`: we resumed it just
+    now, and pods of it are still to come. `pods` and `request`: of its templates, all replicas together, what
+    it would bring when resumed. `least`: so many of its pods run together or not at all; 0 = no gang.
+    `late`: what of the request belongs to pods that are made only after the others run, and `late_pods` how
+    many of `pods` these are; `least` does not count them. `priority`: of its pods, as far as it is known
+    while they are away. `is_preemptible`: as its label says; None = it says nothing.
     """
 
     kind: str
@@ -38,6 +41,7 @@ class Workload(Struct, frozen=True, gc=False):
     can_suspend: bool = False
     is_suspended: bool = False
     suspended_for: str = ""
+    is_awaited: bool = False
     pods: int = 0
     request: Amounts = NOTHING
     least: int = 0
@@ -86,6 +90,16 @@ class LeafGroup(Struct, frozen=True, gc=False):
 
     name: str
     leaf: str
+
+
+def suspended_priority(annotations: Mapping[str, str | None]) -> int:
+    """The priority that the pods of a job had when we suspended it; its template may name a class alone.
+
+    >>> [suspended_priority({ANNOTATION_SUSPENDED_PRIORITY: text}) for text in ("1000", "-10", "9" * 30)]
+    [1000, -10, 0]
+    """
+    text = annotations.get(ANNOTATION_SUSPENDED_PRIORITY) or ""
+    return int(text) if _PRIORITY.fullmatch(text) else 0
 
 
 def preemptible(labels: Mapping[str, str]) -> bool | None:

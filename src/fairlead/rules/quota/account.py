@@ -10,26 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.room import Placed, Rooms
-from fairlead.rules.quota.tree import Sums, TreeIndex, Vector
-from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, suspended_unit, waiting_units
+from fairlead.rules.quota.tree import Capacity, Sums, TreeIndex, Vector
+from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, missing_part, suspended_unit, waiting_units
 
 RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
 NEVER: Final = float("inf")
+_NO_FIT: Final = Reason.NO_FIT_ON_NODES
 
 
 class LeafBook:
-    """One leaf: its pods, and what follows from them."""
+    """One leaf: its pods, and what follows from them.
+
+    `firm`: what non-preemptible pods use. `peak`: the most that a unit with hope asks of each resource.
+    `needs`: what those that wait lack, when room is all that they lack.
+    """
 
     def __init__(self, place: int, width: int) -> None:
         self.place = place
         self.pods: dict[str, QuotaPod] = {}
         self.suspended: dict[str, Workload] = {}
+        self.awaited: dict[str, Workload] = {}
         self.used: Vector = (0,) * width
         self.live: Vector = (0,) * width
         self.demand: Vector = (0,) * width
@@ -44,10 +51,12 @@ class LeafBook:
         self.revisions: dict[str, int] = {}
         self.unbound: list[QuotaPod] = []
         self.late: list[Vector] = []
+        self.lost: list[QuotaPod] = []
+        self.peak: Vector = (0,) * len(self.used)
         self.units: list[Unit] = []
-        self.hopeless: list[tuple[Unit, tuple[int, int] | None]] = []
+        self.hopeless: list[tuple[Unit, Reason, tuple[int, int]]] = []
         self.lines: list[Line] = []
-        self.needs: list[tuple[int, int, int]] | None = None
+        self.needs: dict[tuple[int, int], int] | None = None
         self.alarm = NEVER
         self.groups: list[VictimGroup] | None = None
         self.shares: tuple[int, ...] = ()
@@ -64,22 +73,24 @@ class QuotaAccount:
         self.returns: Mapping[str, int] = {}
         self.nodes: tuple[NodeRoom, ...] | None = None
         self.violations: tuple[Violation, ...] = ()
+        self.rooms: Rooms | None = None
+        """The cluster's nodes with the pods on them; None = not known."""
         self.workloads: dict[str, Workload] = {}
         self.pods: dict[str, QuotaPod] = {}
         self.undo: list[tuple[Sums, int, Vector, int]] = []
         self.now = 0.0
         self.reread: list[int] = []
         self.seats: dict[Unit, list[Placed]] = {}
-        self._rooms: Rooms | None = None
         self._moved: dict[str, QuotaPod | None] = {}
+        self._firm: dict[int, Vector] = {}
         self.set_tree(tree, capacity)
 
     # --- what is told ---------------------------------------------------------------------------------------
 
     def set_tree(self, tree: QuotaNode, capacity: Amounts | None = None) -> None:
-        """Everything is read anew; pods and workloads stay."""
-        self.tree = tree
-        self.index = index = TreeIndex(tree, capacity)
+        """Everything is read anew; pods and workloads stay. No `capacity`: it follows from the nodes."""
+        self.tree, self._given = tree, capacity
+        self.index = index = TreeIndex(tree)
         width = len(index.resources)
         self.sums, self.after, self.claims = Sums(index), Sums(index), Sums(index)
         self.live = [[0] * width for _ in index.nodes]
@@ -131,6 +142,7 @@ class QuotaAccount:
         place = self.index.leaf_of.get(job.namespace) if job is not None else None
         if place is not None:
             self.books[place].suspended.pop(uid, None)
+            self.books[place].awaited.pop(uid, None)
             self.dirty.add(place)
 
     def set_user_caps(self, caps: Mapping[tuple[str, str], Amounts]) -> None:
@@ -148,6 +160,8 @@ class QuotaAccount:
         if place is not None:
             if job.is_suspended and job.suspended_for and not job.is_finished:
                 self.books[place].suspended[job.uid] = job
+            if job.is_awaited and not job.is_finished:
+                self.books[place].awaited[job.uid] = job
             self.dirty.add(place)
 
     # --- what follows ---------------------------------------------------------------------------------------
@@ -167,6 +181,8 @@ class QuotaAccount:
         for place in self.reread:
             self._read(self.books[place])
         self.dirty.clear()
+        self._follow_nodes()
+        self._bind()
         if self.is_full_changed:
             self._find_contested()
 
@@ -235,15 +251,20 @@ class QuotaAccount:
             book.units = waiting_units(index, counted, self.workloads)
         book.units += [suspended_unit(index, job) for job in book.suspended.values()]
         for owner, members in gangs.items():
-            late = late_part(index, members, self.workloads.get(owner))
+            late = None if owner in book.awaited else late_part(index, members, self.workloads.get(owner))
             if late is not None and all(pod.is_admitted for pod in members):
                 book.late.append(late)
                 demand = [part + more for part, more in zip(demand, late, strict=True)]
+        for job in book.awaited.values():
+            coming = missing_part(index, [pod for pod in counted if pod.owner == job.uid], job)
+            if any(coming):
+                book.late.append(coming)
+                demand = [part + more for part, more in zip(demand, coming, strict=True)]
         hopeful: list[Unit] = []
         for unit in book.units:
-            at = self._never_fits(unit)
-            if at is not None or unit.missing:
-                book.hopeless.append((unit, at))
+            hopeless = self._hopeless(unit)
+            if hopeless is not None:
+                book.hopeless.append((unit, *hopeless))
                 continue
             hopeful.append(unit)
             if self.capped(unit) is None:
@@ -251,12 +272,15 @@ class QuotaAccount:
             for pod in unit.pods:
                 if pod.deployment and not pod.waits_for_surge:
                     self._wake(book, pod.created_at + self.settings.surge_wait_seconds)
+        if hopeful:
+            book.peak = tuple(map(max, zip(*(unit.vector for unit in hopeful), strict=True)))
         book.lines = lines_of(self.index, hopeful, is_placed=self.nodes is not None)
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
 
     def _stopping(self, book: LeafBook, pod: QuotaPod) -> bool:
         """Whether it should have stopped long ago."""
         if is_lost(pod, self.now, self.settings):
+            book.lost.append(pod)
             return True
         if pod.stopping_at is not None:
             self._wake(book, pod.stopping_at + self.settings.stuck_seconds)
@@ -323,20 +347,94 @@ class QuotaAccount:
                 book.needs, book.shares_at = None, -1
         self.is_full_changed = False
 
-    def _never_fits(self, unit: Unit) -> tuple[int, int] | None:
-        """The node and resource whose ceiling it exceeds by itself."""
+    def _follow_nodes(self) -> None:
+        """Nodes are kept from plan to plan; what the last one laid out on them (`seats`) is taken away."""
+        moved, self._moved = self._moved, {}
+        rooms, self.rooms = self.rooms, None
+        seats, self.seats = self.seats, {}
+        if self.nodes is None:
+            return
+        if rooms is not None:
+            for each in seats.values():
+                rooms.unseat(each)
+            if not rooms.follow(self.nodes, [(before, self.pods.get(uid)) for uid, before in moved.items()]):
+                rooms = None
+        self.rooms = rooms or Rooms(self.nodes, self.pods.values())
+
+    def _bind(self) -> None:
+        """Root gives what there is, and mins count as much as that covers. No pod is read anew for it, but of
+        leaves with a unit that alone asks for more than there is, or was.
+        """
+        index, resources = self.index, self.index.resources
+        capacity: Capacity = (None,) * len(resources)
+        if self._given is not None:
+            capacity = tuple([self._given.get(each) for each in resources])
+        elif self.rooms is not None:
+            capacity = self.rooms.capacity(resources, [pod for book in self.books.values() for pod in book.lost])
+        if capacity == index.capacity and not index.scarce:
+            return
+        firm = {place: tuple(book.firm) for place, book in self.books.items() if any(book.firm)}
+        if capacity == index.capacity and firm == self._firm:
+            return
+        most, least, floor = index.max[0], index.min, index.floor
+        index.bind(capacity, firm)
+        self._firm = firm
+        if (index.max[0], index.min) == (most, least):
+            return
+        if index.floor != floor:
+            self._sum_up()
+        full = {k for k, limit in enumerate(index.max[0]) if limit is not None and self.demand[0][k] > limit}
+        if full != self.full[0]:
+            self.full[0], self.is_full_changed = full, True
+        is_unlimited = [each is None for each in index.max[0]] != [each is None for each in most]
+        lowest = [min((each for each in pair if each is not None), default=NEVER) for pair in zip(most, index.max[0], strict=True)]
+        for place, book in self.books.items():
+            self.after.version[place] += 1  # what it borrows is another part of root's max
+            fills = any(own + asked > low for own, asked, low in zip(self.sums.own[place], book.peak, lowest, strict=True))
+            if is_unlimited or fills or least[place] != index.min[place]:
+                book.needs = None
+            is_too_much = any(limit is not None and asked > limit for asked, limit in zip(book.peak, index.max[0], strict=True))
+            if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
+                self._read(book)
+                self.reread.append(place)
+
+    def _sum_up(self) -> None:
+        """What is not lent of each node's min has changed: its sums are made anew of what the leaves have."""
+        index = self.index
+        width = len(index.resources)
+        version = self.after.version
+        self.sums, self.after, self.claims = Sums(index), Sums(index), Sums(index)
+        self.after.version = version  # what was reckoned at one must not count as newer
+        self.live, self.demand = [[0] * width for _ in index.nodes], Sums(index).own
+        self.full = [
+            {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most} for place, own in enumerate(self.demand)
+        ]
+        self.is_full_changed = True
+        for book in self.books.values():
+            used, live, demand = book.used, book.live, book.demand
+            book.used = book.live = book.demand = (0,) * width
+            self._enter(book, used, live, demand)
+
+    def _hopeless(self, unit: Unit) -> tuple[Reason, tuple[int, int]] | None:
+        """Why it waits whatever others do, and the node and resource of it. It counts as no demand."""
         index, leaf = self.index, unit.leaf
+        asked = [(k, amount) for k, amount in enumerate(unit.vector) if amount]
         for place in index.up[leaf]:
-            bounds = index.max[place]
-            for k, amount in enumerate(unit.vector):
-                if amount:
-                    most = bounds[k]
-                    if most is not None and amount > most:
-                        return place, k
+            bounds = index.max[place] if place else index.root_max
+            for k, amount in asked:
+                most = bounds[k]
+                if most is not None and amount > most:
+                    return Reason.NEVER_FITS, (place, k)
         if not unit.is_preemptible:
-            for k, amount in enumerate(unit.vector):
-                if amount > index.min[leaf][k] and index.max[0][k] is not None:
-                    return leaf, k
+            for k, amount in asked:
+                if amount > index.least[leaf][k] and index.root_max[k] is not None:
+                    return Reason.NEVER_FITS, (leaf, k)
+        if unit.missing:
+            return Reason.GANG_INCOMPLETE, (leaf, 0)
+        for k, amount in asked:  # nodes may come
+            most = index.max[0][k]
+            if most is not None and amount > most:
+                return _NO_FIT, (0, k)
         return None
 
     def capped(self, unit: Unit) -> tuple[str, int, int] | None:
@@ -353,25 +451,6 @@ class QuotaAccount:
             if resource in cap and unit.vector[k] and used + unit.vector[k] > cap[resource]:
                 return resource, used, cap[resource]
         return None
-
-    def rooms(self) -> Rooms | None:
-        """The cluster's nodes with the pods on them; None = not known.
-
-        Kept from plan to plan; what the last one laid out (`seats`) is taken away again.
-        """
-        moved, self._moved = self._moved, {}
-        rooms, self._rooms = self._rooms, None
-        if self.nodes is None:
-            self.seats.clear()
-            return None
-        if rooms is not None:
-            for seats in self.seats.values():
-                rooms.unseat(seats)
-            if not rooms.follow(self.nodes, [(before, self.pods.get(uid)) for uid, before in moved.items()]):
-                rooms = None
-        self.seats.clear()
-        self._rooms = rooms or Rooms(self.nodes, self.pods.values())
-        return self._rooms
 
     def jobs_at(self, place: int) -> int:
         """Jobs with admitted pods below a node."""

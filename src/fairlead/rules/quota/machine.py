@@ -27,7 +27,7 @@ from fairlead.model.actions import (
     TellObjectEvent,
     WriteTreeStatus,
 )
-from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, ANNOTATION_SUSPENDED_PRIORITY, LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
@@ -35,6 +35,7 @@ from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import Calls
 from fairlead.rules.quota.feed import QuotaFeed
+from fairlead.rules.quota.managed import PROTECTED
 from fairlead.rules.quota.node_use import NodeUses
 from fairlead.rules.quota.plan import Planned, plan_account
 from fairlead.rules.quota.telling import Telling, pod_ref, workload_ref
@@ -100,6 +101,7 @@ class QuotaMachine:
         self._now = 0.0
         self._planned_version = -1
         self._planned_at = 0.0
+        self._alarm: float | None = None
         self._told_at = 0.0
         self._listing: tuple[int, QuotaAccount | None] = -1, None
         self._is_stale = True
@@ -152,7 +154,7 @@ class QuotaMachine:
     def _is_due(self, now: float) -> bool:
         if self._is_stale or self._planned_version != self.feed.version:
             return True
-        if self._calls_due is not None and now >= self._calls_due:
+        if any(due is not None and now >= due for due in (self._calls_due, self._alarm)):
             return True
         return now >= self._planned_at + LOOK_SECONDS and self._has_clocks
 
@@ -162,7 +164,7 @@ class QuotaMachine:
         return bool(self.feed.waiting or self.feed.restless)
 
     def _next_after(self, now: float) -> float | None:
-        times = [self._calls_due, self.telling.next_after(now), self._status.next_after(now)]
+        times = [self._calls_due, self._alarm, self.telling.next_after(now), self._status.next_after(now)]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         if self._untold:
@@ -197,6 +199,7 @@ class QuotaMachine:
         account = self.keep(root, now)
         account.violations = violations
         planned = self._planned = plan_account(account, now)
+        self._alarm = account.next_at()
         self._plan = None
         told = self._tell(account, planned, now)
         rows = {row.unit: row for its in told.values() for row in its}
@@ -255,18 +258,18 @@ class QuotaMachine:
         feed, account = self.feed, self._account
         changed, feed.touched_pods = feed.touched_pods, set()
         turned, feed.touched_workloads = feed.touched_workloads, set()
-        if account is None or account.tree is not root:
+        if account is None or account.tree is not root or account.settings != feed.settings:
             account = self._account = QuotaAccount(root, feed.settings)
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
             self._recounted = set()
-            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
+            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces if name not in PROTECTED}
             self._marks_version, self._strays = -1, set()
             changed, turned = set(feed.known), set(feed.workload_of)
         overlaid = {*self.calls.touched, *self.telling.touched}
         for uid in changed | overlaid | self._overlaid:
             self._keep_pod(account, uid)
         self._overlaid = overlaid
-        turning = set(self.calls.turning)
+        turning = {*self.calls.turning, *self.calls.awaited}
         for uid in turned | turning | self._turned:
             job = feed.workload_of.get(uid)
             if job is None:
@@ -283,6 +286,9 @@ class QuotaMachine:
         self._strays.discard(uid)
         if pod is not None and pod.namespace in self._leaf_of:
             account.put(self.calls.over(self.telling.over(pod)))
+            return
+        if pod is None and uid in self.calls.ghosts:
+            account.put(self.calls.ghosts[uid][0])
             return
         account.drop(uid)
         if pod is not None and not pod.is_admitted:
@@ -316,7 +322,7 @@ class QuotaMachine:
         pods = (self.telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
-        self._account = self._planned = self._uses = None
+        self._account = self._planned = self._uses = self._alarm = None
         self._untold = {}
         self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
@@ -374,7 +380,7 @@ class QuotaMachine:
             self._victims[uid] = tuple(group)
             workload = group[0].workload
             if workload is not None:
-                yield self.calls.send(turn_action(workload, unit), now, unit)
+                yield self.calls.send(turn_action(workload, unit, max(each.pod.priority for each in group)), now, unit)
 
     def _evict_one(self, eviction: QuotaEviction, now: float) -> QuotaAction:
         self._victims[eviction.pod.uid] = (eviction,)
@@ -492,11 +498,11 @@ class QuotaMachine:
             self.telling.event(workload_ref(owner), reason, told, "Warning")
 
 
-def turn_action(workload: Workload, for_unit: str) -> PatchObject:
-    """Suspends the workload for that unit; resumes it when there is none."""
+def turn_action(workload: Workload, for_unit: str, priority: int = 0) -> PatchObject:
+    """Suspends the workload for that unit; resumes it when there is none. `priority`: of its pods."""
     suspend: dict[str, Any] = {"suspend": bool(for_unit)}
     spec = {"runPolicy": suspend} if workload.kind in RUN_POLICY_KINDS else suspend
-    annotations = {ANNOTATION_SUSPENDED_FOR: for_unit or None}
+    annotations = {ANNOTATION_SUSPENDED_FOR: for_unit or None, ANNOTATION_SUSPENDED_PRIORITY: str(priority) if priority else None}
     return PatchObject(workload_ref(workload), {"metadata": {"annotations": annotations}, "spec": spec})
 
 

@@ -52,10 +52,10 @@ class NodeUses:
         self._leaves = {leaf.name: leaf for leaf in tree.leaves()}
         self._above: dict[int, QuotaNode] = {id(child): node for node in self._nodes for child in node.children}
         self._units: dict[str, int] = {}
-        self._sums: dict[int, _LeafSums] = {}
+        self._sums = {id(leaf): _LeafSums(leaf) for leaf in self._leaves.values()}
         self._rows: dict[int, QuotaNodeUse] = {}
         self._claimed: frozenset[str] = frozenset()
-        self._changed: set[str] = set()
+        self._changed = set(self._leaves)
 
     def read(self, leaf: str, pods: Iterable[QuotaPod], now: Moment) -> None:
         """A leaf as a whole."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.quota.plan import (
@@ -26,10 +25,12 @@ from fairlead.model.quota.plan import (
     QuotaWaiting,
     Reason,
 )
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.state import QuotaState
 from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
+from fairlead.rules.quota.seating.node_victims import NodeVictims
+from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.tree import Vector
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
@@ -124,7 +125,8 @@ class _Planner:
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
-        self.rooms = account.rooms()
+        self.seats = Seats(account.rooms, account.seats, account.pods)
+        self.node_victims = NodeVictims(account, self.reclaim, self.seats)
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
         self.admitted_as: dict[Unit, str] = {}
@@ -158,6 +160,7 @@ class _Planner:
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
+        self.seats.close()
         for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
 
@@ -167,8 +170,8 @@ class _Planner:
         """All lines of leaves that changed; of others those for which there is room where there was none."""
         account, own, most = self.account, self.account.sums.own, self.index.max
         roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
-        least: dict[tuple[int, int], int] = {}
         rooms: dict[tuple[int, int], int] = {}
+        lowest: dict[tuple[int, int], int] = {}
         for leaf, book in account.books.items():
             if not book.lines:
                 continue
@@ -178,24 +181,28 @@ class _Planner:
                 for line in book.lines:
                     self._restart(line)
                 continue
-            at = -1
-            for line in book.lines:
-                ceiling, need = line.ceiling, line.need
-                if ceiling is None:
-                    continue
+            for ceiling, need in book.needs.items():
                 room = rooms.get(ceiling)
                 if room is None:
                     place, k = ceiling
                     room = rooms[ceiling] = (most[place][k] or 0) - own[place][k]
                 if need <= room:
-                    at = self._version(leaf) if at < 0 else at
+                    break
+            else:
+                continue
+            at = self._version(leaf)
+            for line in book.lines:
+                spot = line.ceiling
+                if spot is not None and (need := line.need) <= rooms.setdefault(
+                    spot, (most[spot[0]][spot[1]] or 0) - own[spot[0]][spot[1]]
+                ):
                     self._count += 1
-                    roomy[ceiling].append((line.turn if line.turn_at == at else self._turn(line), self._count, line))
-                    if need < least.get(ceiling, need + 1):
-                        least[ceiling] = need
+                    roomy[spot].append((line.turn if line.turn_at == at else self._turn(line), self._count, line))
+                    if need < lowest.get(spot, need + 1):
+                        lowest[spot] = need
         for ceiling, lines in roomy.items():
             heapify(lines)
-            self._roomy.append((ceiling, least[ceiling], lines))
+            self._roomy.append((ceiling, lowest[ceiling], lines))
 
     def _next(self) -> Line | None:
         """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
@@ -224,18 +231,17 @@ class _Planner:
                 return line
             self._push(line)
 
-    def _needs(self, book: LeafBook) -> list[tuple[int, int, int]] | None:
-        """What it lacks, if room is all that it lacks: (node, resource, the least that is asked)."""
+    def _needs(self, book: LeafBook) -> dict[tuple[int, int], int] | None:
+        """What it lacks, if room is all that it lacks: the least that is asked of each (node, resource)."""
         if book.place in self.account.dirty:
             return None
         needs: dict[tuple[int, int], int] = {}
         for line in book.lines:
             if line.ceiling is not None:
-                need = line.units[0].vector[line.ceiling[1]]
-                needs[line.ceiling] = min(need, needs.get(line.ceiling, need))
+                needs[line.ceiling] = min(line.need, needs.get(line.ceiling, line.need))
             elif line.reason not in (Reason.USER_CAP, Reason.NON_PREEMPTIBLE_OVER_MIN):
                 return None
-        return [(place, k, need) for (place, k), need in needs.items()]
+        return needs
 
     # --- whose turn it is -----------------------------------------------------------------------------------
 
@@ -326,18 +332,18 @@ class _Planner:
             return
         blocked = account.sums.blocks(unit.leaf, unit.vector)
         if not blocked:
-            if self._has_seats(unit):
+            if self.seats.admit(unit):
                 self._admit(line)
-            elif unit.claim_since is not None and self._holds_seats(unit, ()):
+            elif unit.claim_since is not None and self.seats.hold(unit):
                 self._claim(line)  # who stops for another claimant leaves room for both
             else:
-                line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
+                self._clear_nodes(line)
             return
         is_guaranteed = self.is_guaranteed(unit)
         lacking = account.after.blocks(unit.leaf, unit.vector)
         if not lacking:
             if is_guaranteed or unit.claim_since is not None:
-                self._holds_seats(unit, ())
+                self.seats.hold(unit)
                 self._claim(line)
             else:
                 self._set_aside(line, blocked)
@@ -351,41 +357,26 @@ class _Planner:
             else:
                 self._set_aside(line, blocked)
             return
-        if not self._holds_seats(unit, chosen):
+        if not self.seats.hold(unit, chosen):
             for group in chosen:
                 self.reclaim.spare(group)
-            line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
+            self._clear_nodes(line)
             return
         self.lacking[unit] = lacking
         self._make_room(line, chosen)
 
-    def _has_seats(self, unit: Unit) -> bool:
-        """Whether the cluster's nodes have room for it, which it takes."""
-        if self.rooms is None or not unit.pods:
-            return True
-        seats = self.rooms.seat(unit.pods)
-        if seats is not None:
-            self.account.seats[unit] = seats
-        return seats is not None
-
-    def _holds_seats(self, unit: Unit, chosen: Sequence[VictimGroup]) -> bool:
-        """Whether nodes have room for it once those have gone, and who stops; nobody else gets it."""
-        if self.rooms is None or not unit.pods:
-            return True
-        left = self.rooms.leave(self._stopping)
-        for group in chosen:
-            if group.unit is None:
-                left += self.rooms.leave(group.pods)
-            else:
-                self.rooms.unseat(mine := self.account.seats.get(group.unit, []))
-                left += mine
-        has_room = self._has_seats(unit)
-        self.rooms.stay(left)
-        return has_room
-
-    @cached_property
-    def _stopping(self) -> list[QuotaPod]:
-        return [pod for pod in self.account.pods.values() if pod.is_stopping and pod.is_admitted]
+    def _clear_nodes(self, line: Line) -> None:
+        """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12)."""
+        unit = line.first
+        lacking = self.account.after.blocks(unit.leaf, unit.vector)
+        chosen = self.node_victims.choose(unit) if self.is_guaranteed(unit) else None
+        if chosen and self.seats.hold(unit, chosen):
+            self.lacking[unit] = lacking
+            self._make_room(line, chosen)
+            return
+        for group in chosen or ():
+            self.reclaim.spare(group)
+        line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""
@@ -466,7 +457,7 @@ class _Planner:
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 self.victims_of.setdefault(unit, []).append(group)
-        if account.sums.blocks(unit.leaf, unit.vector):
+        if account.sums.blocks(unit.leaf, unit.vector) or not self.seats.turn_in(unit):
             self._claim(line)
         else:
             self._admit(line)
@@ -476,8 +467,7 @@ class _Planner:
         """Of what this plan admitted. Its sums in `after` have gone with the choice of victims."""
         self.account.add(unit.leaf, unit.vector, -1, after=False)
         self._tally(unit, -1)
-        if self.rooms is not None:
-            self.rooms.unseat(self.account.seats.pop(unit, ()))
+        self.seats.leave(unit)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
         self._done.discard(unit)
         fresh = self.reclaim.fresh
@@ -563,9 +553,8 @@ class _Planner:
                 found.append((turn, unit, reason, told))
         found.sort(key=lambda each: each[0])
         rows = [each[1:] for each in found]
-        for unit, at in sorted(book.hopeless, key=lambda pair: (pair[0].age, pair[0].name)):
-            never = Reason.NEVER_FITS, "" if at is None else self.sentences.never_fits(unit, at)
-            rows.append((unit, *(never if at is not None else (Reason.GANG_INCOMPLETE, unit.missing))))
+        for unit, reason, at in sorted(book.hopeless, key=lambda each: (each[0].age, each[0].name)):
+            rows.append((unit, reason, self.sentences.hopeless(unit, reason, at)))
         return rows
 
     def _standing(self, unit: Unit) -> tuple[bool, bool]:

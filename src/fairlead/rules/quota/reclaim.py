@@ -26,12 +26,12 @@ class Reclaim:
         self.budgets = dict(account.budgets)
         self.fresh: defaultdict[int, list[VictimGroup]] = defaultdict(list)
         self._gone: set[VictimGroup] = set()
+        self.is_by_subtree = is_by_subtree
         self._vouchers = vouchers
-        self._is_by_subtree = is_by_subtree
 
     def from_others(self, unit: Unit) -> list[VictimGroup] | None:
         """In other leaves. What this plan admitted is tried alone first."""
-        for source in (self._fresh, self._all):
+        for source in (self._fresh, self.groups):
             found = self._choose(unit, lambda source=source: self._lending(unit, source))  # type: ignore[misc]
             if found:
                 return found
@@ -48,7 +48,7 @@ class Reclaim:
                 return found
         if not self.has_lower(unit):
             return None
-        return self._choose(unit, lambda: self._yielding(unit, self._all(leaf)))
+        return self._choose(unit, lambda: self._yielding(unit, self.groups(leaf)))
 
     def has_lower(self, unit: Unit) -> bool:
         """Whether somebody in its leaf may have to give way to it, now or later."""
@@ -61,15 +61,17 @@ class Reclaim:
         return pod is not None and not pod.waits_for_surge and book.revisions.get(pod.deployment, pod.revision) < pod.revision
 
     def over_max(self, place: int, k: int) -> list[VictimGroup]:
-        """Victims below a node until it is within its max, or as many as there are (`drain-over-max`)."""
+        """Victims below a node until it is within the max that is written, or as many as there are
+        (`drain-over-max`).
+        """
         account = self.account
         taken: list[VictimGroup] = []
-        most = account.index.max[place][k]
+        most = account.index.max[place][k] if place else account.index.root_max[k]
         while most is not None and account.after.own[place][k] > most:
-            group = self._descend(place, k, None, -1, self._all) or self._any_below(place, k)
+            group = self._descend(place, k, None, -1, self.groups) or self._any_below(place, k)
             if group is None:
                 break
-            for each in (group, *self._surplus(group)):
+            for each in self.with_surplus(group):
                 self.take(each)
                 taken.append(each)
         for group in sorted(taken, key=lambda each: each.rank, reverse=True):
@@ -119,21 +121,25 @@ class Reclaim:
     def _fresh(self, leaf: int) -> list[VictimGroup]:
         return sorted(self.fresh.get(leaf, ()), key=lambda group: group.rank)
 
-    def _all(self, leaf: int) -> list[VictimGroup]:
+    def groups(self, leaf: int) -> list[VictimGroup]:
+        """Who might be evicted, the first to go first, with what this plan admitted."""
         fresh = self.fresh.get(leaf)
         groups = self.account.groups(leaf)
         return sorted([*groups, *fresh], key=lambda group: group.rank) if fresh else groups
 
     def _free(self, groups: Iterable[VictimGroup], k: int) -> Iterable[VictimGroup]:
         """Of those, in their order, who asks for the resource, is not taken yet, and may be evicted."""
-        return (
-            group
-            for group in groups
-            if group.vector[k] and group not in self._gone and not any(self.why_not(each) for each in (group, *self._surplus(group)))
-        )
+        return (group for group in groups if group.vector[k] and self.may_go(group))
+
+    def may_go(self, group: VictimGroup) -> bool:
+        """Whether it is not taken yet, and may be evicted."""
+        return group not in self._gone and not any(self.why_not(each) for each in self.with_surplus(group))
+
+    def with_surplus(self, group: VictimGroup) -> list[VictimGroup]:
+        """What is left of a gang beside its whole goes, too."""
+        return [group, *self._surplus(group)]
 
     def _surplus(self, group: VictimGroup) -> list[VictimGroup]:
-        """What is left of a gang beside its whole: it goes, too."""
         if not group.is_whole or group.gang is None or group.unit is not None:
             return []
         return [
@@ -154,7 +160,7 @@ class Reclaim:
                 for each in taken:
                     self.spare(each)
                 return None
-            for each in (group, *self._surplus(group)):
+            for each in self.with_surplus(group):
                 self.take(each)
                 taken.append(each)
         gangs = {group.gang for group in taken if group.is_whole}
@@ -205,13 +211,19 @@ class Reclaim:
         return old.priority <= new.priority and self.account.now - new.created_at >= self.account.settings.surge_wait_seconds
 
     def _lending(self, unit: Unit, source: Source) -> VictimGroup | None:
-        after = self.account.after
-        place, k = after.blocks(unit.leaf, unit.vector)[0]
-        fence = unit.leaf
-        if self._is_by_subtree:
-            vouchers = [node for node in self._vouchers(unit, k) if after.is_within(node, unit.vector, [k])]
-            fence = vouchers[-1] if vouchers else unit.leaf
-        return self._descend(place, k, unit, fence, source)
+        place, k = self.account.after.blocks(unit.leaf, unit.vector)[0]
+        return self._descend(place, k, unit, self._fence(unit, k), source)
+
+    def _fence(self, unit: Unit, k: int) -> int:
+        """The node that vouches for the unit: nobody below it is a victim."""
+        if not self.is_by_subtree:
+            return unit.leaf
+        vouchers = [node for node in self._vouchers(unit, k) if self.account.after.is_within(node, unit.vector, [k])]
+        return vouchers[-1] if vouchers else unit.leaf
+
+    def fences(self, unit: Unit) -> set[int]:
+        """The same for all that it asks."""
+        return {unit.leaf, *(self._fence(unit, k) for k, amount in enumerate(unit.vector) if amount)}
 
     def _descend(self, place: int, k: int, unit: Unit | None, fence: int, source: Source) -> VictimGroup | None:
         """The first victim below the node: from the child that is most above its min, and so on down.
@@ -241,7 +253,7 @@ class Reclaim:
         """Where no child is above its min: the first victim of all leaves below."""
         index = self.account.index
         leaves = [leaf for leaf in self.account.books if place in index.up[leaf]]
-        groups = [group for leaf in leaves for group in self._free(self._all(leaf), k)]
+        groups = [group for leaf in leaves for group in self._free(self.groups(leaf), k)]
         return min(groups, key=lambda group: group.rank, default=None)
 
 

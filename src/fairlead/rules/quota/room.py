@@ -8,7 +8,8 @@ until something moves.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -69,20 +70,6 @@ def is_schedulable(node: Node, now: Moment) -> bool:
     return since is None or now - since < SILENT_SECONDS
 
 
-def capacity_of(nodes: Iterable[NodeRoom]) -> Amounts:
-    """What schedulable nodes have for pods that quota counts.
-
-    >>> capacity_of([NodeRoom("a", {"cpu": 4000}, {"cpu": 500}), NodeRoom("b", is_schedulable=False)])
-    {'cpu': 3500}
-    """
-    total: dict[str, int] = {}
-    for node in nodes:
-        if node.is_schedulable:
-            for name, amount in node.allocatable.items():
-                total[name] = total.get(name, 0) + max(0, amount - node.taken.get(name, 0))
-    return total
-
-
 _ONE: Final[Amounts] = {PODS: 1}
 Shape = tuple[tuple[tuple[str, int], ...], NodeChoice, int]
 """What decides where a pod fits: what it asks, which nodes it may use, GPU memory on one card."""
@@ -97,9 +84,14 @@ class Placed(Struct, frozen=True, gc=False):
 
 
 class _Room(Struct, gc=False):
+    """`gives`: what it has for pods that quota counts, and whether it offers any, by resource, as it was last
+    reckoned.
+    """
+
     node: NodeRoom
     free: dict[str, int]
     holes: list[int]
+    gives: tuple[tuple[int, bool], ...] = ()
 
 
 class Rooms:
@@ -121,6 +113,10 @@ class Rooms:
         self._usable: dict[NodeChoice, list[bool]] = {}
         self._below: dict[Shape, int] = {}
         self._reopened: dict[Shape, set[int]] = {}
+        self._resources: tuple[str, ...] = ()
+        self._total: list[int] = []
+        self._offering: list[int] = []
+        self._unreckoned: set[int] = set()
         self._unbound: dict[str, QuotaPod] = {}
         self._unbound_seats: list[Placed] = []
         for pod in pods:
@@ -143,12 +139,39 @@ class Rooms:
             self._put(now)
         for node in changed:
             self._turn(self._rooms[self._place[node.name]], node)
+            self._unreckoned.add(self._place[node.name])
         self._seat_unbound()
         return True
 
-    @property
-    def capacity(self) -> Amounts:
-        return capacity_of(room.node for room in self._rooms)
+    def capacity(self, resources: tuple[str, ...], lost: Iterable[QuotaPod] = ()) -> tuple[int | None, ...]:
+        """What schedulable nodes have for pods that quota counts. None: no node offers that; who knows?
+
+        A node counts with at least what such pods hold on it: what runs on a cordoned one, or where a device
+        plugin is away for a moment, takes nothing from the others. `lost` pods hold nothing. Asked while
+        nothing but the pods of the cluster is laid out.
+        """
+        if resources != self._resources:
+            self._resources, self._unreckoned = resources, set(range(len(self._rooms)))
+            self._total, self._offering = [0] * len(resources), [0] * len(resources)
+            for room in self._rooms:
+                room.gives = ((0, False),) * len(resources)
+        for place in self._unreckoned:
+            room = self._rooms[place]
+            gives = tuple([_gives(room, resource) for resource in resources])
+            for k, ((now, offers), (before, offered)) in enumerate(zip(gives, room.gives, strict=True)):
+                self._total[k] += now - before
+                self._offering[k] += offers - offered
+            room.gives = gives
+        self._unreckoned.clear()
+        total, gone = list(self._total), defaultdict[int, list[Amounts]](list)
+        for pod in lost:
+            if (at := self._place.get(pod.node)) is not None:
+                gone[at].append(pod.request)
+        for at, requests in gone.items():
+            for k, resource in enumerate(resources):
+                less = sum(request.get(resource, 0) for request in requests)
+                total[k] += _gives(self._rooms[at], resource, less)[0] - self._rooms[at].gives[k][0]
+        return tuple(amount if offering else None for amount, offering in zip(total, self._offering, strict=True))
 
     def fits(self, pods: Sequence[QuotaPod]) -> bool:
         """Whether all of them find room beside each other."""
@@ -164,7 +187,7 @@ class Rooms:
         Not `is_whole`: those that fit are laid out.
         """
         seats: list[Placed] = []
-        for pod in pods if len(pods) == 1 else sorted(pods, key=_largest_first):
+        for pod in pods if len(pods) == 1 else sorted(pods, key=largest_first):
             place = self._first(pod)
             if place is not None:
                 card = self._card_for(pod, place)
@@ -174,6 +197,26 @@ class Rooms:
                 self.unseat(seats)
                 return None
         return seats
+
+    def seat_on(self, pod: QuotaPod, node: str) -> list[Placed] | None:
+        """The same of one pod, on this node."""
+        place = self._place[node]
+        if not self._may_use(pod.choice)[place] or not self._has_room(pod, place):
+            return None
+        card = self._card_for(pod, place)
+        self._take(pod, place, card)
+        return [Placed(pod, node, card)]
+
+    def lack_on(self, pod: QuotaPod, node: str) -> Mapping[str, int]:
+        """How much more room it needs there, by resource; empty: it fits."""
+        room = self._rooms[self._place[node]]
+        free = room.free
+        lack = {name: amount - free.get(name, 0) for name, amount in pod.request.items() if amount and amount > free.get(name, 0)}
+        if PODS in free and free[PODS] < 1:
+            lack[PODS] = 1 - free[PODS]
+        if not lack and pod.card_units and room.holes and max(room.holes) < pod.card_units:
+            lack[GPU_MEMORY] = pod.card_units - max(room.holes)
+        return lack
 
     def unseat(self, seats: Iterable[Placed]) -> None:
         """Give the room back that `seat` took."""
@@ -236,16 +279,18 @@ class Rooms:
     def _put(self, pod: QuotaPod | None) -> None:
         if pod is None or not pod.is_admitted:
             return
-        if pod.node in self._place:
-            self._take(pod, self._place[pod.node])
+        if (place := self._place.get(pod.node)) is not None:
+            self._take(pod, place)
+            self._unreckoned.add(place)
         elif not pod.node and not pod.is_stopping:
             self._unbound[pod.uid or pod.key] = pod
 
     def _drop(self, pod: QuotaPod | None) -> None:
         if pod is None or not pod.is_admitted:
             return
-        if pod.node in self._place:
-            self._give(pod, self._place[pod.node], -1)
+        if (place := self._place.get(pod.node)) is not None:
+            self._give(pod, place, -1)
+            self._unreckoned.add(place)
         else:
             self._unbound.pop(pod.uid or pod.key, None)
 
@@ -336,11 +381,25 @@ class Rooms:
             free[PODS] += sign
 
 
+def part_of(pod: QuotaPod, resource: str) -> int:
+    """What of a node's room it takes."""
+    return 1 if resource == PODS else pod.request.get(resource, 0)
+
+
+def _gives(room: _Room, resource: str, lost: int = 0) -> tuple[int, bool]:
+    node = room.node
+    there = node.allocatable.get(resource, 0) - node.taken.get(resource, 0) if resource in node.allocatable else 0
+    held = there - room.free.get(resource, 0) - lost
+    if not node.is_schedulable:
+        return max(0, held), False
+    return max(0, there, held), node.allocatable.get(resource, 0) > 0
+
+
 def _shape(pod: QuotaPod) -> Shape:
     return tuple(sorted(pod.request.items())), pod.choice, pod.card_units
 
 
-def _largest_first(pod: QuotaPod) -> tuple[object, ...]:
+def largest_first(pod: QuotaPod) -> tuple[object, ...]:
     """By GPUs and their memory before cpu and memory, which nodes have most of."""
     asked = pod.request
     return (

@@ -38,8 +38,11 @@ class Sentences:
         """For a victim and its owner: who takes back how much of which min, and why this pod.
 
         `lacking`: (node, resource) where the unit had no room. Of these it is told what the victim gives.
+        Nothing is lacking: it had quota, and no room on a cluster node.
         """
         index = self._index
+        if not lacking:
+            return self._told_of_node(group, unit)
         k = next((k for _, k in lacking if group.vector[k]), lacking[0][1])
         resource, leaf = index.resources[k], index.names[unit.leaf]
         if group.leaf == unit.leaf:
@@ -52,6 +55,17 @@ class Sentences:
         used = self._text(k, self._used(group.leaf, k))
         takes = f"{unit.key} takes back {self._text(k, unit.vector[k])} of the {least}"
         return f"{takes}; {lender} uses {used} of guaranteed {self._text(k, index.min[group.leaf][k])}, and this is the first of it to go"
+
+    def _told_of_node(self, group: VictimGroup, unit: Unit) -> str:
+        index, leaf = self._index, group.leaf
+        k = max(
+            range(len(index.resources)),
+            key=lambda k: (group.vector[k] > 0, (self._used(leaf, k) - index.min[leaf][k]) * index.weight[k], -k),
+        )
+        nodes = ", ".join(sorted({pod.node for pod in group.pods}))
+        used, least = self._text(k, self._used(leaf, k)), self._text(k, index.min[leaf][k])
+        takes = f"{unit.key} is guaranteed by {index.names[unit.leaf]} and needs room on {nodes}"
+        return f"{takes}; {index.names[leaf]} uses {used} of guaranteed {least} {index.resources[k]}, and the fewest have to go there"
 
     def drained(self, place: int, k: int) -> str:
         most, resource = self._text(k, self._index.max[place][k] or 0), self._index.resources[k]
@@ -119,13 +133,18 @@ class Sentences:
     def _used(self, place: int, k: int) -> int:
         return self._now.own[place][k] - self._claims.own[place][k]
 
-    def never_fits(self, unit: Unit, at: tuple[int, int]) -> str:
+    def hopeless(self, unit: Unit, reason: Reason, at: tuple[int, int]) -> str:
+        """Of a unit that waits whatever others do."""
+        if reason is Reason.GANG_INCOMPLETE:
+            return unit.missing
         place, k = at
-        most = self._index.max[place][k]
         asks = self._asks(unit, k)
+        if reason is Reason.NO_FIT_ON_NODES:
+            return f"{asks}; the cluster's nodes have {self._text(k, self._index.max[0][k] or 0)} in all"
+        most = self._index.max[place][k] if place else self._index.root_max[k]
         if most is not None and unit.vector[k] > most:
             return f"{asks}; {self._index.names[place]} max is {self._text(k, most)}; this pod can never run here"
-        least = self._text(k, self._index.min[place][k])
+        least = self._text(k, self._index.least[place][k])
         return f"{asks}, not preemptible; {self._index.names[place]} min is {least}; this pod can never run here"
 
     def no_fit(self, unit: Unit, rooms: Rooms | None) -> str:
@@ -134,6 +153,8 @@ class Sentences:
         if rooms is None:
             return ""
         pod = next((each for each in unit.pods if not rooms.fits([each])), pod)
+        if len(unit.pods) > 1 and rooms.fits([pod]):
+            return self._no_fit_together(unit, rooms)
         freest = rooms.freest(pod)
         if freest is None:
             return "no node that can be scheduled to allows it"
@@ -141,6 +162,14 @@ class Sentences:
         asks = format_amount(resource, pod.request.get(resource, 1))
         of = f"the freest of {count} nodes, {node}, has" if count > 1 else f"the only node, {node}, has"
         return f"{resource} asks {asks} on one node; {of} {format_amount(resource, free)}"
+
+    def _no_fit_together(self, unit: Unit, rooms: Rooms) -> str:
+        """Each of its pods would find room."""
+        there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))
+        asked = unit.pods[0].request
+        rare = next((name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU)
+        asks = f"{rare} asks {format_amount(rare, asked.get(rare, 0))} for each of {len(unit.pods)} pods that start together"
+        return f"{asks}; the cluster's nodes have room for {there} of them"
 
     def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
         k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]
@@ -231,15 +260,25 @@ class Sentences:
         first = blocked[0]
         if reason is Reason.OVER_MAX and (ceiling := self.own_ceiling(unit)) is not None:
             place, k = ceiling
-            most = self._text(k, self._index.max[place][k] or 0)
-            return f"{self._asks(unit, k)}; {self._index.names[place]} uses {self._text(k, self._used(place, k))} of max {most}"
+            uses = f"{self._index.names[place]} uses {self._text(k, self._used(place, k))}"
+            if (there := self._there(place, k)) is not None:
+                return f"{self._asks(unit, k)}; {uses} of the {there} that the cluster's nodes have"
+            return f"{self._asks(unit, k)}; {uses} of max {self._text(k, self._index.max[place][k] or 0)}"
         told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_TOLD_MAX] if each.resource == resource)
         full = f"{first.node} {self._text(k, first.used)}/{self._text(k, first.max)} in use"
+        if first.node == self._index.names[0] and (there := self._there(0, k)) is not None:
+            full += f", the cluster's nodes have {there}"
         if first.claimed:
             full += f", {self._text(k, first.claimed)} promised"
         who = f"biggest borrowers: {told}" if told else "nobody borrows"
         right = "and nobody above min may be evicted" if is_guaranteed else "so it may only borrow idle quota"
         return f"{self._asks(unit, k)}; {full}; {leaf} uses {own} of guaranteed {least}, {right}; {who}"
+
+    def _there(self, place: int, k: int) -> str | None:
+        """What the cluster's nodes have of it, if that binds the node before its own max does."""
+        index = self._index
+        there, most = index.capacity[k], index.root_max[k]
+        return self._text(k, there) if not place and there is not None and (most is None or there < most) else None
 
     def _asks(self, unit: Unit, k: int) -> str:
         return f"{self._index.resources[k]} asks {self._text(k, unit.vector[k])}"

@@ -7,7 +7,7 @@ is charged that much all the same, so that the rest of its min is not lent (quot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import Final
 
@@ -20,16 +20,19 @@ _VECTORS_MAX: Final = 20_000
 
 Vector = tuple[int, ...]
 """Amounts of the managed resources, in their order."""
+Capacity = tuple[int | None, ...]
+"""What the cluster's nodes have of each, None = not known."""
 
 
 class TreeIndex:
     """Numbers instead of names.
 
     `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own. `weight[k]` makes
-    amounts comparable: each is a part of root's max.
+    amounts comparable: each is a part of root's max. `root_max` and `least` are max and min as the tree says;
+    `max` and `min` as they count where the cluster has less (`bind`).
     """
 
-    def __init__(self, root: QuotaNode, capacity: Amounts | None = None) -> None:
+    def __init__(self, root: QuotaNode) -> None:
         self.resources = tuple(each for each in managed_resources(root) if each != MAX_JOBS)
         self.nodes = list(root.walk())
         self.names = [node.name for node in self.nodes]
@@ -41,12 +44,14 @@ class TreeIndex:
         self.min = [[node.min.get(each, 0) for each in self.resources] for node in self.nodes]
         self.max = [[node.max.get(each) for each in self.resources] for node in self.nodes]
         self.max_jobs = {place: node.max[MAX_JOBS] for place, node in enumerate(self.nodes) if MAX_JOBS in node.max}
-        if capacity is not None:
-            self._bind(capacity)
-        scale = lcm(*(most for most in self.max[0] if most))
-        self.weight = [scale // most if most else 0 for most in self.max[0]]
+        self.root_max: Capacity = tuple(self.max[0])
+        self.least = self.min
+        self._kept = [self._beyond_children(place) for place in range(len(self.nodes))]
+        leaves = [place for place, below in enumerate(self.children) if not below]
+        self._promised = [sum(self.least[place][k] for place in leaves) for k in range(len(self.resources))]
+        self._kept_total = [sum(self._kept[place][k] for place in range(1, len(self.nodes))) for k in range(len(self.resources))]
         self._vectors: dict[int, tuple[Amounts, Vector]] = {}
-        self.floor = [self._floor(place) for place in range(len(self.nodes))]
+        self.bind((None,) * len(self.resources), {})
 
     def vector(self, request: Amounts) -> Vector:
         """Pods of one template often share their request."""
@@ -65,25 +70,50 @@ class TreeIndex:
             path.append(self.parent[path[-1]])
         return tuple(path)
 
-    def _bind(self, capacity: Amounts) -> None:
+    def _beyond_children(self, place: int) -> list[int]:
+        """What of an inner node's min none of its children is promised."""
+        below = self.children[place]
+        return [max(0, least - sum(self.least[child][k] for child in below)) if below else 0 for k, least in enumerate(self.least[place])]
+
+    def bind(self, capacity: Capacity, firm: Mapping[int, Vector]) -> None:
         """Root cannot give more than there is.
 
-        Where mins promise more than that, each counts in proportion.
+        Where leaves are promised more than that, each min counts in proportion, and at least what the leaf's
+        non-preemptible pods use (`firm`). What inner nodes keep beyond their children's shares what is left.
         """
-        for k, resource in enumerate(self.resources):
-            there = capacity.get(resource, 0)
-            own = self.max[0][k]
-            self.max[0][k] = there if own is None else min(own, there)
-            promised = sum(self.min[place][k] for place, below in enumerate(self.children) if not below)
-            if promised > there:
-                for bounds in self.min:
-                    bounds[k] = bounds[k] * there // promised
+        self.capacity = capacity
+        self.scarce = [k for k, there in enumerate(capacity) if there is not None and there < self._promised[k] + self._kept_total[k]]
+        """Resources of which the mins promise more than there is."""
+        pairs = zip(self.root_max, capacity, strict=True)
+        self.max[0] = [own if there is None else there if own is None else min(own, there) for own, there in pairs]
+        self.min = [list(least) for least in self.least] if self.scarce else self.least
+        for k in self.scarce:
+            self._scale(k, capacity[k] or 0, firm)
+        scale = lcm(*(most for most in self.max[0] if most))
+        self.weight = [scale // most if most else 0 for most in self.max[0]]
+        lent = (0,) * len(self.resources)
+        self.floor = [self._floor(place) if node.lend_limit else lent for place, node in enumerate(self.nodes)]
 
-    def _floor(self, place: int) -> list[int]:
+    def _scale(self, k: int, there: int, firm: Mapping[int, Vector]) -> None:
+        promised, counts = self._promised[k], 0
+        for place, below in enumerate(self.children):
+            if not below:
+                least = self.least[place][k]
+                part = least * there // promised if there < promised else least
+                self.min[place][k] = max(part, min(least, firm[place][k])) if place in firm else part
+                counts += self.min[place][k]
+        left, kept = max(0, there - counts), self._kept_total[k]
+        for place in reversed(range(1, len(self.nodes))):  # children before parents
+            if below := self.children[place]:
+                own = self._kept[place][k]
+                self.min[place][k] = sum([self.min[child][k] for child in below]) + (own * left // kept if left < kept else own)
+        self.min[0][k] = min(self.least[0][k], there)
+
+    def _floor(self, place: int) -> Vector:
         """What the node is charged at least: the part of its min that is not lent."""
         lend = self.nodes[place].lend_limit
         pairs = zip(self.resources, self.min[place], strict=True)
-        return [max(0, least - lend[each]) if each in lend else 0 for each, least in pairs]
+        return tuple(max(0, least - lend[each]) if each in lend else 0 for each, least in pairs)
 
 
 class Sums:

@@ -152,10 +152,14 @@ def late_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload | Non
     """What is left for pods of this job that come only when the others run; None = nothing."""
     if job is None or not job.late or job.is_finished or job.is_suspended:
         return None
-    there = _sum(index, [pod for pod in members if not pod.is_stopping])
-    whole, late = index.vector(job.request), index.vector(job.late)
-    left = tuple(min(part, max(0, all_ - has)) for part, all_, has in zip(late, whole, there, strict=True))
+    left = tuple(map(min, index.vector(job.late), missing_part(index, members, job)))
     return left if any(left) else None
+
+
+def missing_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload) -> Vector:
+    """What pods of this job will ask that are not there yet."""
+    there = _sum(index, [pod for pod in members if not pod.is_stopping])
+    return tuple(max(0, all_ - has) for all_, has in zip(index.vector(job.request), there, strict=True))
 
 
 def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Workloads) -> list[Unit]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_USER
 from fairlead.model.pod import controller_of, needed_by
-from fairlead.model.quota.rows import Workload, preemptible
+from fairlead.model.quota.rows import Workload, preemptible, suspended_priority
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.wire.kube.objects import WireCondition, WireMeta, WirePodSpec, epoch, parse_containers, parse_labels, parse_owners
 from fairlead.wire.kube.quantity import parse_amounts
@@ -77,7 +77,7 @@ def parse_batch_job(wire: WireBatchJob, kind: str, api_version: str) -> Workload
         is_suspended=bool(spec.suspend),
         pods=max(0, pods),
         request=times(pods, template_request(pod)),
-        priority=pod.priority or 0,
+        priority=pod.priority or suspended_priority(wire.metadata.annotations or {}),
         is_finished=any(each.type in _ENDED and each.status == "True" for each in status.conditions or ()),
     )
 

@@ -1,0 +1,226 @@
+"""Who leaves a cluster node for a unit that has quota and fits on no node: node by node the fewest who may be
+evicted (quota contract 2.12). After that the unit fits, or nobody leaves.
+
+Legal is who is above min as for reclaim (2.7, from the root down), in what the node lacks; and, by the same
+predicate that says who goes first (2.4), only who would not be guaranteed himself: else two would evict each
+other in turn. In what the tree does not manage the predicate alone decides.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from fairlead.model.quota.state import QuotaPod
+from fairlead.rules.quota.account import QuotaAccount
+from fairlead.rules.quota.reclaim import Reclaim
+from fairlead.rules.quota.room import Placed, Rooms, largest_first, part_of
+from fairlead.rules.quota.seating.seats import Seats
+from fairlead.rules.quota.units import Unit, VictimGroup
+
+_FULL = 1_000_000
+
+
+class _Leaving(Struct, eq=False):
+    """A group that is to go, and the room that it has left."""
+
+    group: VictimGroup
+    left: list[Placed]
+
+
+class NodeVictims:
+    """The search of one plan."""
+
+    def __init__(self, account: QuotaAccount, reclaim: Reclaim, seats: Seats) -> None:
+        self._account = account
+        self._reclaim = reclaim
+        self._seats = seats
+
+    def choose(self, unit: Unit) -> list[VictimGroup] | None:
+        """All that is needed, or nobody. Who is chosen has left the account's sums, and his node not yet."""
+        rooms = self._seats.rooms_later()
+        if rooms is None or not unit.pods:
+            return None
+        search = _Search(self._account, self._reclaim, self._seats, rooms, unit)
+        found = search.run()
+        search.close()
+        return found
+
+
+class _Search:
+    """For one unit."""
+
+    def __init__(self, account: QuotaAccount, reclaim: Reclaim, seats: Seats, rooms: Rooms, unit: Unit) -> None:
+        self._account = account
+        self._reclaim = reclaim
+        self._seats = seats
+        self._rooms = rooms
+        self._unit = unit
+        self._index = account.index
+        self._fences = frozenset(reclaim.fences(unit))
+        self._path = frozenset(() if reclaim.is_by_subtree else self._index.up[unit.leaf])
+        self._taken: list[_Leaving] = []
+        self._on_node = self._candidates()
+
+    def run(self) -> list[VictimGroup] | None:
+        unit, rooms = self._unit, self._rooms
+        seats: list[Placed] = []
+        is_housed = True
+        for pod in sorted(unit.pods, key=largest_first):
+            seat = rooms.seat([pod])
+            if seat is None:
+                node = self._clear(pod)
+                seat = rooms.seat_on(pod, node) if node is not None else None
+            if seat is None:
+                is_housed = False
+                break
+            seats += seat
+        rooms.unseat(seats)
+        if is_housed and self._account.after.blocks(unit.leaf, unit.vector):
+            more = self._reclaim.from_others(unit)
+            is_housed = more is not None
+            self._taken += [_Leaving(group, self._leave(group)) for group in more or ()]
+        if not is_housed or not rooms.fits(unit.pods):
+            for each in self._taken:
+                self._reclaim.spare(each.group)
+            return None
+        self._reprieve(self._taken, self._fits)
+        return [each.group for each in self._taken]
+
+    def close(self) -> None:
+        """On their nodes all is as it was."""
+        for each in self._taken:
+            self._rooms.stay(each.left)
+
+    def _candidates(self) -> Mapping[str, list[VictimGroup]]:
+        """By node, of leaves that are above their min in anything."""
+        found: defaultdict[str, list[VictimGroup]] = defaultdict(list)
+        after, width = self._account.after, range(len(self._index.resources))
+        for leaf in self._account.books:
+            if self._fences.isdisjoint(self._index.up[leaf]) and any(after.over(leaf, k) > 0 for k in width):
+                for group in self._reclaim.groups(leaf):
+                    for node in {node for node, _ in self._places(group)}:
+                        found[node].append(group)
+        return found
+
+    def _places(self, group: VictimGroup) -> Iterable[tuple[str, QuotaPod]]:
+        if group.unit is None:
+            return [(pod.node, pod) for pod in group.pods]
+        return [(seat.node, seat.pod) for seat in self._seats.of(group.unit)]
+
+    # --- one pod of the unit --------------------------------------------------------------------------------
+
+    def _clear(self, pod: QuotaPod) -> str | None:
+        """The node where the fewest have to go for it, when they have gone."""
+        best: tuple[tuple[int, int], list[VictimGroup], str] | None = None
+        for node in self._rooms.nodes_for(pod):
+            if node not in self._on_node:
+                continue
+            going = self._going_from(node, pod, best[0][0] if best is not None else None)
+            for each in going or ():
+                self._undo(each)
+            if going is not None:
+                groups = [each.group for each in going]
+                cost = _count(groups), max((group.priority for group in groups if group.unit is None), default=0)
+                if best is None or cost < best[0]:
+                    best = cost, groups, node
+                if cost[0] == 0:
+                    break
+        if best is None:
+            return None
+        self._taken += [self._take(group) for group in best[1]]
+        return best[2]
+
+    def _going_from(self, node: str, pod: QuotaPod, most: int | None) -> list[_Leaving] | None:
+        """Who has to go from there, each gone. None: it would not fit, or more than `most` would have to."""
+        going: list[_Leaving] = []
+        while lack := self._rooms.lack_on(pod, node):
+            group = self._next_from(node, lack)
+            if group is not None:
+                going += [self._take(each) for each in self._reclaim.with_surplus(group)]
+            if group is None or (most is not None and _count(each.group for each in going) > most):
+                for each in going:
+                    self._undo(each)
+                return None
+        self._reprieve(going, lambda: not self._rooms.lack_on(pod, node))
+        return going
+
+    def _next_from(self, node: str, lack: Mapping[str, int]) -> VictimGroup | None:
+        """Who costs nothing; then who gives most of what is lacking there; then who goes first in a leaf."""
+        best: tuple[tuple[object, ...], VictimGroup] | None = None
+        for group in self._on_node[node]:
+            if not self._reclaim.may_go(group):
+                continue
+            gives: defaultdict[str, int] = defaultdict(int)
+            for where, pod in self._places(group):
+                if where == node:
+                    for name in lack:
+                        gives[name] += part_of(pod, name)
+            part = sum(min(amount, lack[name]) * _FULL // lack[name] for name, amount in gives.items() if self._is_lending(group, name))
+            if part:
+                key = group.unit is None, -part, group.rank
+                if best is None or key < best[0]:
+                    best = key, group
+        return best[1] if best is not None else None
+
+    def _is_lending(self, group: VictimGroup, resource: str) -> bool:
+        """Whether it may be taken back from it: a right that its leaf's min gives is never taken."""
+        index, leaf = self._index, group.leaf
+        if resource in index.resources and not self._is_over(leaf, index.resources.index(resource)):
+            return False
+        asked = [k for k, amount in enumerate(group.vector) if amount]
+        scarce = [k for k in self._account.contested[leaf] if group.vector[k]]
+        return any(self._is_over(leaf, k) for k in scarce or asked)
+
+    def _is_over(self, leaf: int, k: int) -> bool:
+        """As reclaim descends from the root: who is at or under its min is protected as a whole."""
+        return all(self._account.after.over(node, k) > 0 for node in self._index.up[leaf][:-1] or (leaf,) if node not in self._path)
+
+    # --- going, and staying after all -----------------------------------------------------------------------
+
+    def _reprieve(self, going: list[_Leaving], fits: Callable[[], bool]) -> None:
+        """From the most important: who is not needed stays. What a gang has beyond its size goes with it."""
+        for each in sorted(going, key=lambda each: (not _is_part(each, going), each.group.rank), reverse=True):
+            if _is_part(each, going):
+                continue
+            self._undo(each)
+            if fits():
+                going.remove(each)
+            else:
+                self._redo(each)
+
+    def _fits(self) -> bool:
+        unit = self._unit
+        return not self._account.after.blocks(unit.leaf, unit.vector) and self._rooms.fits(unit.pods)
+
+    def _take(self, group: VictimGroup) -> _Leaving:
+        self._reclaim.take(group)
+        return _Leaving(group, self._leave(group))
+
+    def _leave(self, group: VictimGroup) -> list[Placed]:
+        if group.unit is None:
+            return self._rooms.leave(group.pods)
+        seats = list(self._seats.of(group.unit))
+        self._rooms.unseat(seats)
+        return seats
+
+    def _undo(self, each: _Leaving) -> None:
+        self._rooms.stay(each.left)
+        self._reclaim.spare(each.group)
+
+    def _redo(self, each: _Leaving) -> None:
+        self._reclaim.take(each.group)
+        each.left = self._leave(each.group)
+
+
+def _is_part(each: _Leaving, going: Sequence[_Leaving]) -> bool:
+    """Whether it is what a gang has beyond its size, and the gang goes."""
+    gang = each.group.gang
+    return gang is not None and not each.group.is_whole and any(other.group.is_whole and other.group.gang == gang for other in going)
+
+
+def _count(groups: Iterable[VictimGroup]) -> int:
+    """Pods that are evicted; what this plan admitted is not."""
+    return sum(len(group.pods) for group in groups if group.unit is None)
