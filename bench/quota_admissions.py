@@ -2,6 +2,7 @@
 
     .venv/bin/python -m bench.quota_admissions [--jobs 1000] [--leaves 30] [--rounds 2] [--qps 500]
     .venv/bin/python -m bench.quota_admissions --one-by-one 200
+    .venv/bin/python -m bench.quota_admissions --sustained 15000 [--seconds 240]
 
 Both sides find the same Jobs waiting: ours as pods behind the quota gate, below a tree that gives nothing;
 Kueue's as suspended Jobs in queues on hold. Then everything is let go at once. Seconds from there until the
@@ -10,20 +11,26 @@ nodes. A controller's CPU is told with it. Kueue is built when it is not there y
 
 `--one-by-one`: ours alone, an empty queue: from the answer to a pod's creation until a watch shows it
 without the gate, one pod after the other.
+
+`--sustained`: ours alone, so many Jobs let go at once, for at most so many seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
+import itertools
 import json
 import os
 import ssl
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from bench.filled_cluster import at_once, create
 from bench.first_seen import FirstSeen
 from bench.kueue import QUEUE_LABEL, release, running_kueue
 from bench.laptop_start import cpu_seconds
@@ -32,9 +39,14 @@ from tests.kube.objects import namespace
 from tests.kube.quota_line import QuotaController, enforce, install, tree
 from tests.waiting import wait_until
 
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.kube_api import KubeApi
+
 Object = dict[str, Any]
 PREEMPTIBLE = {"quota.scheduling.alibabacloud.com/preemptible": "true"}
 """Or a bare pod would need a min."""
+KUEUE_WORKLOADS, KUEUE_SECONDS = 15_000, 351.1
+KUEUE_SOURCE = "kueue v0.14.0, test/performance/scheduler/default_rangespec.yaml: maxWallMs, average of 5 runs"
 
 
 def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
@@ -48,6 +60,23 @@ def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
     ours, theirs = ([statistics.median(each) for each in zip(*seen[side], strict=True)] for side in ("fairlead", "kueue"))
     admitted, running, cpu = (mine / other for mine, other in zip(ours, theirs, strict=True))
     print(f"medians of {rounds}: {admitted:.2f} x Kueue admitted, {running:.2f} x running, {cpu:.2f} x CPU")
+
+
+def bench_sustained(jobs: int, leaves: int, qps: int, seconds: float) -> None:
+    """Kueue's test of its own is of 15,000 Workloads in 30 queues, too, without Jobs and pods."""
+    names = _names(leaves)
+    with _waiting(names, jobs, qps) as (cluster, controller, admitted):
+        before, began = _cpu(cluster, controller.component.pid), time.monotonic()
+        cluster.admin.apply([tree(_root(names, jobs))])
+        while len(admitted.at) < jobs and time.monotonic() < began + seconds:
+            time.sleep(0.1)
+        took = sorted(at - began for at in admitted.at.values())
+        _tell_cpu(cluster, controller.component.pid, before, len(took))
+        tenths = [took[max(0, len(took) * part // 10 - 1)] for part in range(11)]
+    print(f"{len(took)} of {jobs} admitted in {took[-1]:.0f} s: {len(took) / took[-1]:.1f} a second, load {os.getloadavg()[0]:.1f}")
+    rates = (len(took) / 10 / (after - before) for before, after in itertools.pairwise(tenths))
+    print("    by tenths: " + ", ".join(f"{rate:.0f}" for rate in rates))
+    print(f"    Kueue's published figure: {KUEUE_WORKLOADS / KUEUE_SECONDS:.1f} a second ({KUEUE_SOURCE})")
 
 
 def bench_one_by_one(pods: int) -> None:
@@ -100,19 +129,26 @@ def _kueue(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
 
 def _fairlead(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
     names = _names(leaves)
+    with _waiting(names, jobs, qps) as (cluster, controller, admitted):
+        return _measure(cluster, jobs, controller.component.pid, admitted, lambda: cluster.admin.apply([tree(_root(names, jobs))]))
+
+
+@contextmanager
+def _waiting(names: Sequence[str], jobs: int, qps: int) -> Iterator[tuple[ControlPlane, QuotaController, FirstSeen]]:
+    """Our controller, and the pods of so many Jobs behind the gate."""
     with running_control_plane() as cluster:
-        _prepare(cluster, names)
+        _prepare(cluster, names, jobs)
         install(cluster)
         controller = QuotaController(cluster, more=(f"--kube-api-qps={qps}", f"--kube-api-burst={2 * qps}"))
         controller.start()
         try:
             enforce(cluster, _root(names, 0))
-            _create(cluster, names, jobs, {}, is_suspended=False)
             admitted = FirstSeen(cluster, "/api/v1/pods", _is_admitted_pod, "team-")
-            wait_until("all pods are there", lambda: len(admitted.made) == jobs, seconds=300)
+            _create(cluster, names, jobs, {}, is_suspended=False)
+            wait_until("all pods are there", lambda: len(admitted.made) == jobs, seconds=900)
             made = admitted.made.values()
-            print(f"    pods made, gated, by controller-manager: {jobs / (max(made) - min(made)):.0f} a second", flush=True)
-            return _measure(cluster, jobs, controller.component.pid, admitted, lambda: cluster.admin.apply([tree(_root(names, jobs))]))
+            print(f"    pods made, with the gate: {jobs / (max(made) - min(made)):.0f} a second", flush=True)
+            yield cluster, controller, admitted
         finally:
             controller.stop()
 
@@ -129,9 +165,7 @@ def _measure(cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, le
     before, began = _cpu(cluster, pid), time.monotonic()
     let_go()
     wait_until("all are admitted", lambda: len(admitted.at) >= jobs, seconds=600)
-    spent = {name: (now - before[name]) * 1000 / jobs for name, now in _cpu(cluster, pid).items()}
-    cost = spent["controller"]
-    print("    ms CPU a job until then: " + ", ".join(f"{name} {each:.2f}" for name, each in spent.items()), flush=True)
+    cost = _tell_cpu(cluster, pid, before, jobs)
     wait_until("all run", lambda: len(running.at) >= jobs, seconds=600)
     return jobs / (max(admitted.at.values()) - began), jobs / (max(running.at.values()) - began), cost
 
@@ -142,8 +176,16 @@ def _cpu(cluster: ControlPlane, pid: int) -> dict[str, float]:
     return {"controller": cpu_seconds(pid), **parts, "this script": time.process_time()}
 
 
-def _prepare(cluster: ControlPlane, names: Sequence[str]) -> None:
-    cluster.admin.create([*(namespace(name) for name in names), *(_node(number) for number in range(10))])
+def _tell_cpu(cluster: ControlPlane, pid: int, before: dict[str, float], jobs: int) -> float:
+    """The controller's milliseconds a job; those of all are printed."""
+    spent = {name: (now - before[name]) * 1000 / jobs for name, now in _cpu(cluster, pid).items()}
+    print("    ms CPU a job: " + ", ".join(f"{name} {each:.2f}" for name, each in spent.items()), flush=True)
+    return spent["controller"]
+
+
+def _prepare(cluster: ControlPlane, names: Sequence[str], jobs: int = 1000) -> None:
+    nodes = 10 * max(1, jobs // 5000)
+    cluster.admin.create([*(namespace(name) for name in names), *(_node(number) for number in range(nodes))])
 
 
 def _node(number: int) -> Object:
@@ -154,8 +196,18 @@ def _node(number: int) -> Object:
 
 def _create(cluster: ControlPlane, names: Sequence[str], jobs: int, labels: dict[str, str], *, is_suspended: bool) -> None:
     made = [_job(f"job-{number}", names[number % len(names)], labels, is_suspended) for number in range(jobs)]
-    for first in range(0, jobs, 500):
-        cluster.admin.create(made[first : first + 500])
+
+    async def create_all() -> None:
+        connection = find_connection(str(cluster.kubeconfig))
+        assert connection is not None
+        async with KubeApi(connection) as api:
+            await at_once(lambda number: create(api, _jobs_of(made[number]["metadata"]["namespace"]), made[number]), range(jobs))
+
+    asyncio.run(create_all())
+
+
+def _jobs_of(space: str) -> str:
+    return f"/apis/batch/v1/namespaces/{space}/jobs"
 
 
 def _job(name: str, space: str, labels: dict[str, str], is_suspended: bool) -> Object:
@@ -189,9 +241,13 @@ if __name__ == "__main__":
     parser.add_argument("--leaves", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--qps", type=int, default=500)
+    parser.add_argument("--sustained", type=int, default=0, metavar="JOBS")
+    parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--one-by-one", type=int, default=0, metavar="PODS")
     chosen = parser.parse_args()
     if chosen.one_by_one:
         bench_one_by_one(chosen.one_by_one)
+    elif chosen.sustained:
+        bench_sustained(chosen.sustained, chosen.leaves, chosen.qps, chosen.seconds)
     else:
         bench(chosen.jobs, chosen.leaves, chosen.rounds, chosen.qps)
