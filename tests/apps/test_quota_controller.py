@@ -12,7 +12,7 @@ from msgspec import structs
 from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, tree, waiting_pod
 from tests.apps.share_fakes import JumpingLoop
 
-from fairlead.apps.quota_controller import COALESCE_SECONDS, TIMES, WIDTH, QuotaController
+from fairlead.apps.quota_controller import COALESCE_SECONDS, TIMES, WIDTH, WORDS_BESIDE, QuotaController
 from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
 from fairlead.ports import LeaseRecord
 
@@ -216,5 +216,22 @@ def test_a_bug_in_a_call_ends_the_process() -> None:
         controller.machine.done = broken  # type: ignore[assignment, method-assign]
         with pytest.raises(ZeroDivisionError):
             await asyncio.wait_for(controller.run(), 60)
+
+    live(story)
+
+
+def test_while_admissions_wait_to_be_sent_few_words_go_beside_them() -> None:
+    """Of 500 that are let go at once, beside 40 more who are told why they wait."""
+
+    async def story(server: FakeQuotaServer) -> None:
+        server.trees["tree"] = tree(500_000)
+        server.seconds = 0.2
+        for number in range(540):
+            server.write(waiting_pod(f"p{number:03}"))
+        async with running(server):
+            await until(lambda: len(server.done(AdmitPod)) == 500)
+            words = [action for _, action in server.calls if isinstance(action, SetPodCondition)]
+            assert len(words) <= WORDS_BESIDE * 500 // (WIDTH - WORDS_BESIDE) + 30  # 166 when they go in turn
+            await until(lambda: len(server.done(SetPodCondition)) == 540)
 
     live(story)

@@ -42,9 +42,9 @@ WIDTH: Final = 80
 """So many calls are on their way at once."""
 WORDS_BESIDE: Final = 4
 """Of these, conditions, Events and the tree's status, while deeds wait."""
-REST: Final = 2.0
-"""So many times as long as the last look took, calls go on before the next: it keeps them waiting."""
-LONGEST_REST_SECONDS: Final = 0.5
+LONG_LOOK_SECONDS: Final = 0.2
+"""After one that took longer calls go on for as long before the next, which keeps them waiting."""
+LONGEST_REST_SECONDS: Final = 1.0
 LISTING: Final = "the cluster is being listed"
 ADMISSIONS: Final = MetricName("fairlead_quota_admissions_total", "counter", (), "Pods whose quota gate was taken away.")
 EVICTIONS: Final = MetricName("fairlead_quota_evictions_total", "counter", (), "Pods evicted to give quota back.")
@@ -173,7 +173,7 @@ class QuotaController:
         actions = self.machine.look(self._now())
         took = time.perf_counter() - began
         self.figures.plan_seconds.observe(took)
-        self._rest = min(max(COALESCE_SECONDS, REST * took), LONGEST_REST_SECONDS)
+        self._rest = min(took, LONGEST_REST_SECONDS) if took > LONG_LOOK_SECONDS else COALESCE_SECONDS
         self._note(actions)
         self._send(actions)
 

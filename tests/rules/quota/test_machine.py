@@ -219,3 +219,25 @@ def test_a_statefulset_goes_on_where_it_was() -> None:
 def test_the_feed_takes_what_the_api_server_tells() -> None:
     sinks: QuotaSinks = QuotaMachine().feed
     assert sinks.pods and sinks.workloads("Job")
+
+
+def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhere() -> None:
+    """Eighty wait in four leaves; then root gives more, and a fifth leaf takes what it is guaranteed."""
+    root = tree("root[40]{a[0] b[0] c[0] d[0] e[20]}")
+    world = FakeCluster(root, seed=5, delay=0.1)
+    for name in "abcd":
+        world.create("ReplicaSet", name, f"web-{name}", 30, 1)
+    world.settle()
+    assert all("root 40/40 in use" in said for said in told(world, "a"))
+    world.set_tree(tree("root[42]{a[0] b[0] c[0] d[0] e[20]}"))
+    world.settle()
+    world.create("ReplicaSet", "e", "web-e", 3, 1)
+    world.settle()
+    for name in "abcd":
+        uses = f"{name} uses {world.running(name)[0]} of guaranteed 0"
+        assert all("root 42/42 in use" in said and uses in said for said in told(world, name)), told(world, name)
+
+
+def told(world: FakeCluster, space: str) -> list[str]:
+    """What the pods that wait there are told."""
+    return [each.message for pod in world.waiting(space) for each in pod.conditions if each.reason != "Admitted"]
