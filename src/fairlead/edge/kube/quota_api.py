@@ -14,20 +14,24 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
+from msgspec import structs
+
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.connection.rate_limit import RateLimit
-from fairlead.edge.kube.followed import NODE_SUBJECT, POD_SUBJECT, QUOTA_SUBJECT, FollowedKind, by_name, by_namespace_and_name
+from fairlead.edge.kube.followed import NODE_SUBJECT, QUOTA_SUBJECT, FollowedKind, by_name, by_namespace_and_name
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.reflector import Reflector
-from fairlead.edge.kube.resource import NAMESPACES, Resource
+from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
 from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.workloads import WORKLOAD_KINDS, WorkloadKind
 from fairlead.model.actions import Action, Outcome
+from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.ports import LeaseRecord, QuotaSinks, RowSink
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
+from fairlead.wire.kube.objects import WirePod, parse_pod
 
 DISCOVERY_SECONDS: Final = 30.0
 """A kind of job installed later is picked up within this time."""
@@ -42,6 +46,12 @@ def _workload_subject(kind: WorkloadKind) -> FollowedKind[Workload]:
     return FollowedKind(kind.name, resource, kind.wire, kind.parse, by_namespace_and_name, kind.versions)
 
 
+def _parse_lean(wire: WirePod) -> Pod:
+    """A pod without what its kubelet tells of it, which quota does not read: a list of all is kept whole."""
+    return structs.replace(parse_pod(wire), statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message="")
+
+
+LEAN_POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, lambda wire, _: _parse_lean(wire), by_namespace_and_name)
 NAMESPACE_SUBJECT: FollowedKind[Namespace] = FollowedKind(
     "namespaces", NAMESPACES, WireNamespace, lambda wire, _: parse_namespace(wire), by_name
 )
@@ -80,7 +90,7 @@ class KubeQuotaApi:
         fixed = (
             _Follow(begin, NODE_SUBJECT, sinks.nodes),
             _Follow(begin, NAMESPACE_SUBJECT, sinks.namespaces),
-            _Follow(begin, POD_SUBJECT, sinks.pods),
+            _Follow(begin, LEAN_POD_SUBJECT, sinks.pods),
             _Follow(begin_soon, QUOTA_SUBJECT, sinks.trees, is_optional=True),
             _Follow(begin, BUDGET_SUBJECT, sinks.budgets, is_optional=True),
         )

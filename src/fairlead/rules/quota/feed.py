@@ -376,5 +376,7 @@ def _looks(node: Node) -> tuple[object, ...]:
 
 
 def _lean(pod: Pod) -> Pod:
-    """Without what quota does not read: most of the memory of a pod."""
+    """Without what quota does not read: most of the memory of a pod. Not copied when it has none of that."""
+    if not (pod.statuses or pod.init_statuses or pod.host_ip or pod.pod_ip or pod.reason or pod.message):
+        return pod
     return replace(pod, statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message="")
