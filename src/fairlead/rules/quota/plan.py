@@ -342,8 +342,10 @@ class _Planner:
         lacking = account.after.blocks(unit.leaf, unit.vector)
         if not lacking:
             if is_guaranteed or unit.claim_since is not None:
-                self.seats.hold(unit)
-                self._claim(line)
+                if self.seats.hold(unit) or unit.claim_since is not None:
+                    self._claim(line)
+                else:
+                    self._clear_nodes(line)
             else:
                 self._set_aside(line, blocked)
             return
