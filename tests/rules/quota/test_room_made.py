@@ -179,6 +179,17 @@ def test_being_above_min_in_something_else_does_no_harm(memory: int, why: str) -
     assert (victims(plan), [each.pod.name for each in plan.admit]) in (([], []), (["y1"], [])), why
 
 
+def test_what_a_min_guarantees_of_what_is_lacking_is_never_taken() -> None:
+    """x borrows scarce cpu; of the GPUs that the node lacks it has what it is guaranteed."""
+    root = two_resources(("a", both(4, 8)), ("x", both(0, 6)), ("y", both(0, 0)))
+    pods = [asking(running("x1", "n1", "x"), 4, 6), asking(waiting("u"), 0, 4), asking(waiting("y1", "y"), 17, 0)]
+    nodes = [NodeRoom("n1", both(20, 8)), *(NodeRoom(f"s{n}", both(0, 1)) for n in range(8))]
+    plan = plan_quota(QuotaState(root, tuple(pods), nodes=tuple(nodes)))
+    assert (plan.evict, [str(row.reason) for row in plan.waiting if row.unit == "a/u"]) == ((), ["NoFitOnNodes"])
+    more = two_resources(("a", both(4, 8)), ("x", both(0, 5)), ("y", both(0, 0)))
+    assert victims(plan_quota(QuotaState(more, tuple(pods), nodes=tuple(nodes)))) == ["x1"]
+
+
 def test_of_one_node_the_fewest_go_whoever_is_the_first_to_go() -> None:
     pods = [running("big", "n1", gpus=4, created_at=1.0), *(running(f"c{n}", "n1", gpus=2, created_at=9.0) for n in range(2))]
     assert victims(planned([*pods, waiting("u", gpus=4)], [room("n1"), *SMALL])) == ["big"]
