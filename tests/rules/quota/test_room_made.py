@@ -211,3 +211,20 @@ def test_claimants_of_one_plan_share_a_node() -> None:
     units = [waiting("u1", gpus=4, priority=9), waiting("small", gpus=1, priority=8), waiting("u2", "b", gpus=4, priority=7)]
     plan = planned([*pods, *units], [room("n1"), *SMALL])
     assert ([each.pod.name for each in plan.admit], victims(plan)) == (["small"], ["c0", "c1"])
+
+
+def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claimant() -> None:
+    """a needs all of n1, where four are free and four stop. b fits on n2; but a scheduler, who knows of no claims, may choose n1."""
+    stops = running("c1", "n1", gpus=4, is_stopping=True, stopping_at=90.0)
+    pods = [stops, running("c2", "n2", gpus=6), waiting("a1", gpus=8, claim_since=90.0, said_reason="WaitingForEvictions")]
+    small = waiting("b1", "b", gpus=2)
+    plan = planned([*pods, small], [room("n1"), room("n2"), *SMALL], now=100.0)
+    assert (plan.admit, plan.evict) == ((), ())
+    assert [(row.unit, row.message) for row in plan.waiting if row.unit == "b/b1"] == [
+        ("b/b1", "b/b1 could take room on n1 that is kept for a/a1, until those have stopped who make it")
+    ]
+    assert [
+        each.pod.name for each in planned([*pods, replace(small, request={"gpu": 1})], [room("n1", 9), room("n2")], now=100.0).admit
+    ] == ["b1"], "n1 has room for both"
+    gone = [pods[1], replace(pods[2], is_admitted=True, node="n1", admitted_at=99.0), small]
+    assert [each.pod.name for each in planned(gone, [room("n1"), room("n2"), *SMALL], now=100.0).admit] == ["b1"]

@@ -368,7 +368,7 @@ class _Planner:
 
     def _clear_nodes(self, line: Line) -> None:
         """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12)."""
-        unit = line.first
+        unit, kept = line.first, self.seats.kept
         lacking = self.account.after.blocks(unit.leaf, unit.vector)
         chosen = self.node_victims.choose(unit) if self.is_guaranteed(unit) else None
         if chosen and self.seats.hold(unit, chosen):
@@ -377,7 +377,8 @@ class _Planner:
             return
         for group in chosen or ():
             self.reclaim.spare(group)
-        line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
+        told = self.sentences.no_fit(unit, self.seats.rooms) if kept is None else self.sentences.kept_from(unit, *kept)
+        line.reason, line.told = Reason.NO_FIT_ON_NODES, told
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""

@@ -160,6 +160,10 @@ class Sentences:
         of = f"the freest of {count} nodes, {node}, has" if count > 1 else f"the only node, {node}, has"
         return f"{resource} asks {asks} on one node; {of} {format_amount(resource, free)}"
 
+    def kept_from(self, unit: Unit, node: str, claimant: str) -> str:
+        """Of a unit that has room, but might be put where another's is being made."""
+        return f"{unit.key} could take room on {node} that is kept for {claimant}, until those have stopped who make it"
+
     def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
         k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]
         return f"{self._asks(unit, k)}; {unit.user} uses {self._text(k, used)} of {self._text(k, cap)} allowed in {leaf}"

@@ -1,9 +1,13 @@
 """What one plan lays out on the cluster's nodes: who is admitted sits on what is free now, who claims on what
 will be free when all have gone that stop, or are chosen to.
+
+A scheduler knows of no claims, and may put who is admitted elsewhere than here. So nobody is admitted whom it
+could put where a claimant would then lack room.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from fairlead.model.quota.state import QuotaPod
@@ -14,29 +18,38 @@ from fairlead.rules.quota.units import Unit, VictimGroup
 class Seats:
     """Of one plan. Where nodes are not known (`rooms` is None) everybody has a seat.
 
-    `taken`: the seats of each unit, which the account takes away again before the next plan.
+    `taken`: the seats of each unit, which the account takes away again before the next plan. `kept`: the node
+    for which the last unit was turned away, and the claimant that it is kept for.
     """
 
     def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], pods: Iterable[QuotaPod]) -> None:
         self.rooms = rooms
         self._taken = taken
         self._pods = pods
+        self.kept: tuple[str, str] | None = None
+        self._held: defaultdict[str, list[tuple[Unit, Placed]]] = defaultdict(list)
         self._leaving: list[QuotaPod] | None = None
         self._left: list[Placed] | None = None
 
     def admit(self, unit: Unit) -> bool:
         """Whether nodes have room for it now, which it takes."""
+        self.kept = None
         if self.rooms is None or not unit.pods:
             return True
         self._look_now(self.rooms)
-        return self._seat(self.rooms, unit)
+        if not self._seat(self.rooms, unit):
+            return False
+        self.kept = self._endangered(self.rooms, unit)
+        if self.kept is not None:
+            self.leave(unit)
+        return self.kept is None
 
     def hold(self, unit: Unit, chosen: Sequence[VictimGroup] = ()) -> bool:
         """Whether nodes have room for it once those have gone, and all who stop; nobody else gets it.
 
         What this very plan admitted among the chosen has no seat any more when it is so.
         """
-        rooms = self.rooms
+        rooms, self.kept = self.rooms, None
         if rooms is None or not unit.pods:
             return True
         left = self._look_later(rooms)
@@ -48,6 +61,8 @@ class Seats:
         if self._seat(rooms, unit):
             left += going
             self._gone(pods)
+            for seat in self._taken[unit]:
+                self._held[seat.node].append((unit, seat))
             for each in fresh:
                 self._taken.pop(each, None)
             return True
@@ -71,9 +86,14 @@ class Seats:
             return True
         held = self._taken[unit]
         self.rooms.unseat(held)
+        for seat in held:
+            self._held[seat.node].remove((unit, seat))
         if self.admit(unit):
             return True
         self.rooms.stay(held)
+        self._taken[unit] = held
+        for seat in held:
+            self._held[seat.node].append((unit, seat))
         return False
 
     def leave(self, unit: Unit) -> None:
@@ -91,6 +111,18 @@ class Seats:
         if seats is not None:
             self._taken[unit] = seats
         return seats is not None
+
+    def _endangered(self, rooms: Rooms, unit: Unit) -> tuple[str, str] | None:
+        """A node where some pod of it would fit now, and would not beside a claimant when all have gone; and
+        that claimant.
+        """
+        for node, held in self._held.items():
+            for seat in self._taken[unit] if held else ():
+                if seat.node == node or not rooms.fits_on(seat.pod, node, [each.pod for _, each in held]):
+                    continue
+                if not rooms.fits_on(seat.pod, node, [pod for pod in self._leaving or () if pod.node == node]):
+                    return node, held[0][0].key
+        return None
 
     def _gone(self, pods: Iterable[QuotaPod]) -> None:
         if self._leaving is not None:
