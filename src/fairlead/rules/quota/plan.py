@@ -152,6 +152,7 @@ class _Planner:
                 account.add(place, late, claim=True)
         self._drain()
         self._wake()
+        self.seats.reserve([line.first for _, _, line in self._heap if line.first.claim_since is not None])
         while (line := self._next()) is not None:
             before = len(account.undo)
             self._decide(line)
@@ -328,6 +329,7 @@ class _Planner:
         line.ceiling = None
         if (why := self._not_now(unit)) is not None:
             line.reason, line.told = why
+            self.seats.leave(unit)
             return
         blocked = account.sums.blocks(unit.leaf, unit.vector)
         if not blocked:
@@ -459,7 +461,7 @@ class _Planner:
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 self.victims_of.setdefault(unit, []).append(group)
-        if account.sums.blocks(unit.leaf, unit.vector) or not self.seats.turn_in(unit):
+        if account.sums.blocks(unit.leaf, unit.vector) or not self.seats.admit(unit):
             self._claim(line)
         else:
             self._admit(line)

@@ -26,6 +26,7 @@ from fairlead.rules.nodes.choice import may_use_labelled
 
 SILENT_SECONDS: Final = 300.0
 """So long a node that is not ready still counts."""
+_PLENTY: Final = ("memory", "cpu")
 _SHAPES_MAX: Final = 2_000
 
 
@@ -414,7 +415,7 @@ def largest_first(pod: QuotaPod) -> tuple[object, ...]:
     asked = pod.request
     return (
         -pod.card_units,
-        tuple(sorted((name, -amount) for name, amount in asked.items() if "/" in name)),
-        *(-asked.get(name, 0) for name in ("memory", "cpu")),
+        tuple(sorted((name, -amount) for name, amount in asked.items() if name not in _PLENTY)),
+        *(-asked.get(name, 0) for name in _PLENTY),
         pod.key,
     )
