@@ -96,6 +96,13 @@ def test_what_the_tree_does_not_manage_counts_too() -> None:
     assert victims(plan) == ["c1"]
 
 
+def test_nobody_leaves_for_who_asks_for_nothing_that_is_promised() -> None:
+    """The tree knows GPUs only: b could not be owed memory."""
+    pods = [running("c1", "n1", gpus=1, more={"memory": 8}), waiting("u", "b", gpus=0, more={"memory": 4})]
+    plan = planned(pods, [room("n1", offers={"memory": 10})])
+    assert (plan.admit, plan.evict) == ((), ())
+
+
 def test_a_gang_may_need_victims_on_several_nodes() -> None:
     pods = [running(f"{node}-{n}", node, gpus=4) for node in ("n1", "n2", "n3") for n in range(2)]
     gang = [waiting(f"g{n}", gpus=4, gang="g", gang_size=2) for n in range(2)]

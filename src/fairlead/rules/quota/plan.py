@@ -369,10 +369,13 @@ class _Planner:
         self._make_room(line, chosen)
 
     def _clear_nodes(self, line: Line) -> None:
-        """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12)."""
+        """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12).
+
+        Not for a unit that asks for nothing that quota counts: nobody has promised it anything.
+        """
         unit, kept = line.first, self.seats.kept
         lacking = self.account.after.blocks(unit.leaf, unit.vector)
-        chosen = self.node_victims.choose(unit) if self.is_guaranteed(unit) else None
+        chosen = self.node_victims.choose(unit) if any(unit.vector) and self.is_guaranteed(unit) else None
         if chosen and self.seats.hold(unit, chosen):
             self.lacking[unit] = lacking
             self._make_room(line, chosen)
