@@ -21,7 +21,7 @@ STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "run", "sim")
 _NOT_LONG = ("-m", "not long")
-_LONG_FOLDERS = ("tests/apps", "tests/cli", "tests/properties", "tests/rules", "tests/run", "tests/sim")
+_LONG_FOLDERS = ("tests/apps", "tests/cli", "tests/properties", "tests/rules", "tests/run", "tests/scenarios", "tests/sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 

@@ -1,15 +1,19 @@
-"""Takes the pictures of the console for README.md from a running laptop, light and dark, into docs/pictures/.
+"""Takes the pictures of the console for README.md and docs/quota.md from running laptops, light and dark,
+into docs/pictures/.
 
-`make pictures` runs it. The world is always the same: default scenario, seed 0, on a machine whose clock says
-`MORNING`. It stands still between the pictures, so that all of them show the same ten seconds. A picture
-changes when the console does, or what the simulated company does.
+`make pictures` runs it. The worlds are always the same: the default scenario, and document 004's with its
+quota tree and three of its Deployments, seed 0, on a machine whose clock says `MORNING`. They stand still
+between the pictures, so that all of them show the same ten seconds. A picture changes when the console does,
+or what the simulated company does.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -57,7 +61,8 @@ the dates of certificates (`datetime`), which clients compare with the true time
 class Board:
     """One picture: a path of the console in a window, or the part of the page that has a test id.
 
-    `scale` is device pixels per CSS pixel; it keeps the file below 250 kB.
+    `scale` is device pixels per CSS pixel; it keeps the file below 250 kB. `typed`: what stands in which
+    field, by test id, after a press on `pressed`.
     """
 
     name: str
@@ -66,22 +71,57 @@ class Board:
     height: int
     scale: float
     part: str = ""
+    pressed: str = ""
+    typed: tuple[tuple[str, str], ...] = ()
 
 
-BOARDS = (
+@dataclass(frozen=True)
+class Scene:
+    """A world, what is made in it first, and the pictures of it."""
+
+    scenario: str
+    made: tuple[tuple[str, str], ...]
+    boards: tuple[Board, ...]
+
+
+COMPANY = (
     Board("cluster", "/overview", 1200, 692, scale=2),
     Board("node", "/nodes?open=gpu-shared-1", 1440, 740, scale=1.6, part="side-panel"),
     Board("job", "/jobs?open=language/pytorchjob/bert-large-3", 1440, 740, scale=1.6, part="side-panel"),
 )
+DEMO = (
+    Board("quota", "/quota", 1200, 760, scale=1.5),
+    Board(
+        "quota-what-if",
+        "/quota/tree",
+        1200,
+        820,
+        scale=1.6,
+        pressed="action-what-if",
+        typed=(("bound-root.b.1-cpu-min", "15"), ("bound-root.b.2-cpu-min", "5")),
+    ),
+)
+NAMESPACE = '{{"apiVersion": "v1", "kind": "Namespace", "metadata": {{"name": "namespace{}"}}}}'
+MANIFESTS = REPOSITORY / "tests" / "documents" / "manifests"
+TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
+SETTLED = (
+    *(("/api/v1/namespaces", NAMESPACE.format(number)) for number in range(1, 5)),
+    (TREES, "quota-tree.yaml"),
+    *((f"/apis/apps/v1/namespaces/namespace{number}/deployments", f"nginx{number}.yaml") for number in range(1, 4)),
+)
+"""Where what is made: an object, or a file of `MANIFESTS`."""
+SCENES = (Scene("default", (), COMPANY), Scene("documents-004", SETTLED, DEMO))
+BETWEEN_SECONDS = 2.0
+"""So long goes by after each object: the API server of a laptop answers when it is written."""
 
 
 @contextmanager
-def running_laptop() -> Iterator[str]:
+def running_laptop(scene: Scene) -> Iterator[str]:
     """A `fairlead up` that stands still at `PICTURE_TIME`: the address of its console. Raises StepFailed."""
     folder = Path(tempfile.mkdtemp(prefix="fairlead-pictures-"))
     ready = folder / "ready.json"
     ports = [f"--{name}=0" for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")]
-    argv = [sys.executable, "-c", ON_THAT_MORNING, MORNING, "up", *ports, f"--ready-file={ready}"]
+    argv = [sys.executable, "-c", ON_THAT_MORNING, MORNING, "up", f"--scenario={scene.scenario}", *ports, f"--ready-file={ready}"]
     hidden = {"KUBECONFIG", "PROMETHEUS_ADDRESS", "PROMETHEUS_TOKEN", "FAIRLEAD_CONFIG"}
     env = {name: value for name, value in os.environ.items() if name not in hidden and not name.lower().endswith("_proxy")}
     LOG.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +129,7 @@ def running_laptop() -> Iterator[str]:
         laptop = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT, env={**env, "XDG_STATE_HOME": str(folder)})
     try:
         console = _console(laptop, ready)
+        _make(ready, scene.made)
         _stand_still(console)
         yield console
     finally:
@@ -107,6 +148,19 @@ def _console(laptop: subprocess.Popen[bytes], ready: Path) -> str:
             raise StepFailed(f"the laptop did not start\n{LOG.read_text(errors='replace')[-2000:]}")
         time.sleep(0.1)
     return str(json.loads(ready.read_text(encoding="utf-8"))["console"]).rstrip("/")
+
+
+def _make(ready: Path, made: tuple[tuple[str, str], ...]) -> None:
+    """As kubectl would, with the laptop's own kubeconfig."""
+    config = json.loads(Path(json.loads(ready.read_text(encoding="utf-8"))["kubeconfig"]).read_text(encoding="utf-8"))
+    cluster, token = config["clusters"][0]["cluster"], config["users"][0]["user"]["token"]
+    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    headers = {"Content-Type": "application/yaml", "Authorization": f"Bearer {token}"}
+    for path, told in made:
+        body = (MANIFESTS / told).read_bytes() if told.endswith(".yaml") else told.encode()
+        request = urllib.request.Request(f"{cluster['server']}{path}", body, headers, method="POST")
+        urllib.request.urlopen(request, timeout=10, context=context).close()
+        time.sleep(BETWEEN_SECONDS)
 
 
 def _stand_still(console: str) -> None:
@@ -147,7 +201,11 @@ def take(browser: Browser, console: str, board: Board, shade: str) -> Path:
     try:
         page = context.new_page()
         page.goto(f"{console}{board.path}")
-        page.get_by_test_id("sentence").wait_for()
+        page.locator("[data-testid=sentence], [data-testid=page-quota], [data-testid=page-quota-tree]").first.wait_for()
+        if board.pressed:
+            page.get_by_test_id(board.pressed).click()
+        for field, text in board.typed:
+            page.get_by_test_id(field).fill(text)
         _wait_until_it_stands(page)
         with _moving(console):
             page.locator("[data-testid=badge-simulated][data-paused=false]").wait_for()
@@ -189,12 +247,14 @@ def main() -> int:
             raise StepFailed(missing[0], missing[1])
         program = named or shutil.which(CHROMIUM.program)
         FOLDER.mkdir(parents=True, exist_ok=True)
-        with running_laptop() as console, sync_playwright() as playwright:
+        with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-            for board in BOARDS:
-                for shade in SHADES:
-                    file = take(browser, console, board, shade)
-                    say(f"{file.relative_to(REPOSITORY)}: {file.stat().st_size // 1000} kB")
+            for scene in SCENES:
+                with running_laptop(scene) as console:
+                    for board in scene.boards:
+                        for shade in SHADES:
+                            file = take(browser, console, board, shade)
+                            say(f"{file.relative_to(REPOSITORY)}: {file.stat().st_size // 1000} kB")
             browser.close()
     except StepFailed as failed:
         say(f"error: {failed.what}" + (f"\nhint: {failed.hint}" if failed.hint else ""))

@@ -1,4 +1,4 @@
-"""The pictures of README.md: drawn from what the tools say, light and dark, small, and each of them shown."""
+"""The pictures of README.md and docs/quota.md: drawn from what the tools say, light and dark, small, and each of them shown."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUOTA = (ROOT / "docs" / "quota.md").read_text(encoding="utf-8")
 PICTURE = re.compile(
-    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="docs/pictures/([\w-]+)-dark\.(png|svg)">\s*'
-    r'<img src="docs/pictures/([\w-]+)-light\.(png|svg)" alt="([^"]+)">\s*</picture>'
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?:docs/)?pictures/([\w-]+)-dark\.(png|svg)">\s*'
+    r'<img src="(?:docs/)?pictures/([\w-]+)-light\.(png|svg)" alt="([^"]+)">\s*</picture>'
 )
 MOST_BYTES = 250_000
 
@@ -36,8 +37,8 @@ def test_the_flow_is_as_its_tool_draws_it(shade: str) -> None:
 
 
 def test_every_picture_is_shown_in_both_shades() -> None:
-    shown = PICTURE.findall(README)
-    assert len(shown) == README.count("<picture>")
+    shown = PICTURE.findall(README + QUOTA)
+    assert len(shown) == README.count("<picture>") + QUOTA.count("<picture>")
     assert all((dark, kind) == (light, same) for dark, kind, light, same, _ in shown)
     files = {f"{name}-{shade}.{kind}" for name, kind, *_ in shown for shade in ("light", "dark")}
     assert files == {path.name for path in FOLDER.iterdir()}

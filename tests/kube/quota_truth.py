@@ -6,8 +6,11 @@ What a newcomer gets wrong: polling would miss an instant. A watch delivers each
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
+import socket
 import ssl
 import threading
 import time
@@ -34,7 +37,7 @@ class QuotaTruth:
         self._context.load_cert_chain(*cluster.admin_pair)
         self.max: dict[tuple[str, str], int] = {}
         self.above: dict[str, list[str]] = {}
-        self._learn(tree, [])
+        self.learn(tree)
         self.pods: dict[str, Object] = {}
         self.evicted: dict[str, str] = {}
         self.stopped: dict[str, str] = {}
@@ -44,13 +47,26 @@ class QuotaTruth:
         self._charged: dict[str, Counter[tuple[str, str]]] = {}
         self._version = ""
         self._stopped = threading.Event()
+        self._socket: socket.socket | None = None
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._list()
         self._thread.start()
 
     def stop(self) -> None:
+        """Also when the watch has nothing to tell."""
         self._stopped.set()
+        watched = self._socket
+        if watched is not None:
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(watched.fileno())) as same:
+                same.shutdown(socket.SHUT_RDWR)
         self._thread.join(timeout=20)
+
+    def learn(self, tree: Object) -> None:
+        """The tree from now on."""
+        most: dict[tuple[str, str], int] = {}
+        above: dict[str, list[str]] = {}
+        _learn(tree, [], most, above)
+        self.max, self.above = most, above
 
     def running(self) -> dict[str, int]:
         """Admitted, unfinished pods that are not stopping, by namespace of the tree."""
@@ -70,15 +86,6 @@ class QuotaTruth:
     def is_quiet(self) -> bool:
         """Whether nothing is on its way out."""
         return not any(is_stopping(pod) for pod in list(self.pods.values()))
-
-    def _learn(self, node: Object, path: list[str]) -> None:
-        way = [*path, node["name"]]
-        for resource, amount in node.get("max", {}).items():
-            self.max[node["name"], resource] = thousandths(amount)
-        for place in node.get("namespaces", ()):
-            self.above[place] = way
-        for child in node.get("children", ()):
-            self._learn(child, way)
 
     def _connection(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection("127.0.0.1", self._cluster.port, timeout=5, context=self._context)
@@ -114,6 +121,7 @@ class QuotaTruth:
             answer = connection.getresponse()
             if answer.status != 200:
                 raise OSError(answer.read())
+            self._socket = connection.sock
             while not self._stopped.is_set():
                 line = answer.readline()
                 if not line:
@@ -126,6 +134,7 @@ class QuotaTruth:
         except TimeoutError:  # a quiet while
             return
         finally:
+            self._socket = None
             connection.close()
 
     def _see(self, kind: str, pod: Object) -> None:
@@ -146,7 +155,7 @@ class QuotaTruth:
 
     def _charge_of(self, pod: Object) -> Counter[tuple[str, str]]:
         charge: Counter[tuple[str, str]] = Counter()
-        if is_admitted(pod) and not _is_finished(pod):
+        if is_admitted(pod) and not _is_finished(pod) and not is_daemon(pod):
             for node in self.above.get(_place(pod), ()):
                 for container in pod["spec"]["containers"]:
                     for resource, amount in container.get("resources", {}).get("requests", {}).items():
@@ -167,10 +176,25 @@ class QuotaTruth:
                 )
 
 
+def _learn(node: Object, path: list[str], most: dict[tuple[str, str], int], above: dict[str, list[str]]) -> None:
+    way = [*path, node["name"]]
+    for resource, amount in node.get("max", {}).items():
+        most[node["name"], resource] = thousandths(amount)
+    for place in node.get("namespaces", ()):
+        above[place] = way
+    for child in node.get("children", ()):
+        _learn(child, way, most, above)
+
+
 def thousandths(amount: str | int) -> int:
-    """Of a quantity as these tests write them: `5`, `500m`."""
+    """Of a quantity as these tests write them: `5`, `500m`, `64Mi`."""
     text = str(amount)
-    return int(text[:-1]) if text.endswith("m") else int(text) * 1000
+    if text.endswith("m"):
+        return int(text[:-1])
+    for power, suffix in enumerate(("Ki", "Mi", "Gi"), 1):
+        if text.endswith(suffix):
+            return int(text[:-2]) * 1000 * 1024**power
+    return int(text) * 1000
 
 
 def said(pod: Object) -> Object:
@@ -184,6 +208,11 @@ def is_admitted(pod: Object) -> bool:
 
 def is_stopping(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"]
+
+
+def is_daemon(pod: Object) -> bool:
+    """Whether a DaemonSet has it: quota leaves such pods alone (2.1)."""
+    return any(each["kind"] == "DaemonSet" for each in pod["metadata"].get("ownerReferences", ()))
 
 
 def _is_finished(pod: Object) -> bool:

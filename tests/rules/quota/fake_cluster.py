@@ -26,6 +26,8 @@ from fairlead.rules.quota.machine import QuotaMachine
 
 START = 1_000_000.0
 NODE = Node("node-1", "node", allocatable=dict.fromkeys(("gpu", "cpu", "pods"), 10_000), conditions=(Condition("Ready", "True"),))
+PROTECTED = "kube-system"
+"""Its pods are strangers, wherever the tree has it."""
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", "MPIJob")
 
 
@@ -156,6 +158,10 @@ class FakeCluster:
         self._least = {**getattr(self, "_least", {}), namespace: least}
         self._disrupt(namespace)
 
+    def fail(self, uid: str) -> None:
+        """A pod ends by itself."""
+        self._gone(uid)
+
     def set_tree(self, root: QuotaNode | None, **more: Any) -> None:
         self.tree = None if root is None else QuotaTree("elasticquotatree", "kube-system", root, "tree-uid", **more)
         self.root = root or self.root
@@ -190,7 +196,7 @@ class FakeCluster:
                 used = sum(
                     pod.containers[0].requests.get(resource, 0)
                     for pod in self.pods.values()
-                    if pod.namespace in spaces and self.is_admitted(pod)
+                    if pod.namespace in spaces and pod.namespace != PROTECTED and self.is_admitted(pod)
                 )
                 if used > most:
                     self.broken.append(f"{self.now}: {node.name} uses {used} of max {most} {resource}")

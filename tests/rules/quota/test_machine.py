@@ -6,11 +6,12 @@ import random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.rules.quota.fake_cluster import FakeCluster, Faults
 from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
-from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, SetPodCondition
+from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, SetPodCondition, WriteTreeStatus
 from fairlead.model.quota.tree import QuotaSettings, Violation
 from fairlead.ports import QuotaSinks
 from fairlead.rules.quota.machine import QuotaMachine
@@ -94,6 +95,17 @@ def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
     assert world.running("a", "b") == (0, 4)
 
 
+def test_a_protected_namespace_that_got_onto_a_leaf_is_left_alone() -> None:
+    """Its pods are neither counted nor evicted, and those at the gate are let go."""
+    world = FakeCluster(tree("root[20]{kube-system[0] b[20]}"))
+    world.create("Deployment", "kube-system", "dns", 2, 5)
+    world.settle()
+    assert world.running("kube-system") == (2,)
+    world.create("Deployment", "b", "web", 5, 5)
+    world.settle()
+    assert (world.running("kube-system", "b"), world.evictions) == ((2, 4), [])
+
+
 def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_look() -> None:
     """A pod that no node takes goes back after seven seconds."""
     world = one_leaf(delay=0.1)
@@ -104,6 +116,16 @@ def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_
     assert not any(isinstance(call, DeleteObject) for call in world.calls)
     world.run(3)
     assert sum(isinstance(call, DeleteObject) for call in world.calls) == 1
+
+
+def test_a_leaf_without_namespaces_is_in_the_status_with_nothing() -> None:
+    root = tree("root[20]{a[0] b[10] c[10]}")
+    *others, last = root.children
+    world = FakeCluster(replace(root, children=(*others, replace(last, namespaces=()))))
+    world.create("Deployment", "b", "web", 1, 5)
+    world.settle()
+    *_, status = (call for call in world.calls if isinstance(call, WriteTreeStatus))
+    assert [(node.name, node.used.get("gpu", 0)) for node in status.nodes] == [("root", 5), ("a", 0), ("b", 5), ("c", 0)]
 
 
 def test_an_idle_queue_writes_nothing() -> None:

@@ -234,3 +234,11 @@ def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claima
     assert [each.pod.name for each in both_fit.admit] == ["b1"], "n1 has room for both"
     gone = [pods[1], replace(pods[2], is_admitted=True, node="n1", admitted_at=99.0), small]
     assert [each.pod.name for each in planned(gone, [room("n1"), room("n2"), *SMALL], now=100.0).admit] == ["b1"]
+
+
+def test_a_gang_whose_pods_would_fit_one_by_one_is_told_how_many_would() -> None:
+    gang = [waiting(f"g{number}", "c", gpus=3, gang="train", gang_size=3) for number in range(3)]
+    plan = planned([running("x", "n1", gpus=4), *gang], [room("n1"), room("n2", 3), room("n3", 2)])
+    assert [(str(row.reason), row.message) for row in plan.waiting] == [
+        ("NoFitOnNodes", "gpu asks 3 for each of 3 pods that start together; the cluster's nodes have room for 2 of them")
+    ]

@@ -1,11 +1,14 @@
 """Worked scenarios of elastic quota as data: one TOML file each, for every world that can play them (the plan in memory, the
-laptop, a real control plane).
+simulated cluster, a real control plane).
 
     title, section                          # of the quota contract
     resource = "cpu"                        # what plain numbers speak of
     tree = "root[40]{a[10/20] b[30]}"       # name[min/max]; several resources: x[cpu 1/2, nvidia.com/gpu 0/4]; Kubernetes quantities
     namespaces = {a = ["team-a"]}           # default: one, the leaf's name with - for .
     [attributes.root] "fairlead.io/reclaim-scope" = "subtree"
+    needs = ["operators"]                   # or "admission": worlds without it leave the scenario out, and say so
+    is_slow = true                          # minutes in a world whose time cannot be sped up
+    refused_on_entry = ["MaxExceedsParent"] # what is wrong with the tree, which the webhook would refuse: the plan is right all the same
 
     [[steps]]                               # each is played when the one before has settled
     add = [{name = "web", leaf = "a", kind = "Deployment", replicas = 5, asks = "5"}]   # also priority, gang, preemptible, namespace
@@ -13,6 +16,7 @@ laptop, a real control plane).
     update = ["a/web"]                      # a new revision of its template, all else the same
     remove = ["a/web"]
     tree = "..."                            # the tree from now on
+    attempts = ["remove the gate of a/web"] # of a user; also "set the node of a/web". Each is refused
     wait = 60                               # seconds go by
     [steps.expect]                          # when it has settled: the plan is empty, nothing is stopping
     running = {a = 4}                       # admitted pods by leaf
@@ -20,6 +24,8 @@ laptop, a real control plane).
     victims = {a = 1}                       # pods evicted or suspended in this step, by leaf
     waiting = {a = {OverMax = 1}}           # units by reason, all of the leaf
     sentences = {a = ["cpu asks 5; a uses 20 of max 20"]}   # each is some unit's
+    untouched = {other = 3}                 # pods by namespace off the tree that were never gated and run
+    daemons = ["a"]                         # leaves in which pods of DaemonSets run that were never gated
 """
 
 from __future__ import annotations
@@ -42,14 +48,14 @@ HERE = Path(__file__).parent
 
 
 class ScenarioWorkload(Struct, frozen=True, forbid_unknown_fields=True):
-    """`kind`: Deployment, StatefulSet, Job, MPIJob, PyTorchJob, or Pod (bare ones, `name-0`, `name-1`, …).
+    """`kind`: Deployment, StatefulSet, Job, MPIJob, PyTorchJob, DaemonSet, or Pod (bare ones, `name-0`, `name-1`, …).
 
-    `gang`: so many run together. `preemptible`: the label; None = without.
+    `leaf`: none of a stranger, who has a namespace instead. `gang`: so many run together. `preemptible`: the label; None = without.
     """
 
     name: str
-    leaf: str
     asks: str
+    leaf: str = ""
     kind: str = "Deployment"
     replicas: int = 1
     priority: int = 0
@@ -72,6 +78,8 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
     victims: dict[str, int] | None = None
     waiting: dict[str, dict[str, int]] = {}
     sentences: dict[str, list[str]] = {}
+    untouched: dict[str, int] = {}
+    daemons: list[str] = []
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,6 +89,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     update: list[str] = []
     remove: list[str] = []
     tree: str = ""
+    attempts: list[str] = []
     wait: int = 0
 
 
@@ -92,6 +101,9 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     resource: str = "cpu"
     namespaces: dict[str, list[str]] = {}
     attributes: dict[str, dict[str, str]] = {}
+    needs: list[str] = []
+    is_slow: bool = False
+    refused_on_entry: list[str] = []
 
     def root(self, text: str = "") -> QuotaNode:
         """The tree that is written, or the one of a step."""
@@ -107,8 +119,16 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         return {word or self.resource: text for word, _, text in parts}
 
     def namespace(self, workload: ScenarioWorkload) -> str:
-        leaves = {leaf.name: leaf for leaf in self.root().leaves()}
-        return workload.namespace or leaves[workload.leaf].namespaces[0]
+        return workload.namespace or self.leaf_namespace(workload.leaf)
+
+    def leaf_namespace(self, name: str) -> str:
+        """The first of a leaf."""
+        return next(leaf.namespaces[0] for leaf in self.root().leaves() if leaf.name == name)
+
+    def workload(self, key: str) -> ScenarioWorkload:
+        """Of `leaf/name`, as a step adds it."""
+        leaf, _, name = key.partition("/")
+        return next(each for step in self.steps for each in step.add if (each.leaf, each.name) == (leaf, name))
 
 
 def read_scenario(path: Path) -> Scenario:

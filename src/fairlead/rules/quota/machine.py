@@ -35,6 +35,7 @@ from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import Calls
 from fairlead.rules.quota.feed import QuotaFeed
+from fairlead.rules.quota.managed import PROTECTED
 from fairlead.rules.quota.node_use import NodeUses
 from fairlead.rules.quota.plan import Planned, plan_account
 from fairlead.rules.quota.telling import Telling, pod_ref, workload_ref
@@ -231,14 +232,14 @@ class QuotaMachine:
         if account is None or account.tree is not root or account.settings != feed.settings:
             account = self._account = QuotaAccount(root, feed.settings)
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
-            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
+            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces if name not in PROTECTED}
             self._marks_version, self._told_at, self._strays = -1, 0.0, set()
             changed, turned = set(feed.known), set(feed.workload_of)
         overlaid = {*self.calls.touched, *self.telling.touched}
         for uid in changed | overlaid | self._overlaid:
             self._keep_pod(account, uid)
         self._overlaid = overlaid
-        turning = {*self.calls.turning, *self.calls.resumed}
+        turning = {*self.calls.turning, *self.calls.awaited}
         for uid in turned | turning | self._turned:
             job = feed.workload_of.get(uid)
             if job is None:
@@ -255,6 +256,9 @@ class QuotaMachine:
         self._strays.discard(uid)
         if pod is not None and pod.namespace in self._leaf_of:
             account.put(self.calls.over(self.telling.over(pod)))
+            return
+        if pod is None and uid in self.calls.ghosts:
+            account.put(self.calls.ghosts[uid][0])
             return
         account.drop(uid)
         if pod is not None and not pod.is_admitted:

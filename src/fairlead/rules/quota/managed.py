@@ -8,7 +8,10 @@ from fairlead.model.keys import ANNOTATION_MIRROR, LABEL_MANAGED, QUOTA_GATE
 from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU
+from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
+PROTECTED: Final = ("kube-system", "kube-public", "kube-node-lease", SYSTEM_NAMESPACE, USERS_NAMESPACE)
+"""Namespaces that may hang on no leaf. Of a tree that has one all the same, quota leaves its pods alone."""
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
 """What the Quota board always has a table for, in its order."""
 _DAEMON_SETS: Final = ("apps/v1", "DaemonSet")
@@ -30,7 +33,7 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
 
 
 def is_exempt(pod: Pod) -> bool:
-    """A static pod of a kubelet, or one of a DaemonSet, that never had our gate.
+    """A static pod of a kubelet, or one of a DaemonSet or in a protected namespace, that never had our gate.
 
     Admission marks every other pod, whatever owner it names (quota contract 2.1). Of a pod from before
     that, who created it is not known. The cluster collects one whose DaemonSet is not there. A node is
@@ -38,6 +41,8 @@ def is_exempt(pod: Pod) -> bool:
     """
     if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
         return False
+    if pod.namespace in PROTECTED:
+        return True
     owner = pod.controller
     if owner is None or not owner.controller:
         return False

@@ -50,7 +50,7 @@ class NodeUses:
         self._settings = settings
         self._managed = frozenset(managed_resources(tree))
         self._leaves = {leaf.name: leaf for leaf in tree.leaves()}
-        self._sums: dict[str, _LeafSums] = {}
+        self._sums = {name: _LeafSums(leaf) for name, leaf in self._leaves.items()}
 
     def read(self, leaf: str, pods: Iterable[QuotaPod], now: Moment) -> None:
         """A leaf as a whole."""

@@ -125,7 +125,7 @@ class _Planner:
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
-        self.seats = Seats(account.rooms, account.seats, account.pods.values())
+        self.seats = Seats(account.rooms, account.seats, account.stopping)
         self.node_victims = NodeVictims(account, self.reclaim, self.seats)
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
@@ -160,7 +160,7 @@ class _Planner:
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
-        self.seats.close()
+        self.seats.rooms_now()
         for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
 
@@ -375,14 +375,18 @@ class _Planner:
         """
         unit, kept = line.first, self.seats.kept
         lacking = self.account.after.blocks(unit.leaf, unit.vector)
-        chosen = self.node_victims.choose(unit) if any(unit.vector) and self.is_guaranteed(unit) else None
-        if chosen and self.seats.hold(unit, chosen):
-            self.lacking[unit] = lacking
-            self._make_room(line, chosen)
-            return
-        for group in chosen or ():
-            self.reclaim.spare(group)
-        told = self.sentences.no_fit(unit, self.seats.rooms) if kept is None else self.sentences.kept_from(unit, *kept)
+        if any(unit.vector) and self.is_guaranteed(unit):
+            if kept is None and not lacking and self.seats.hold(unit):
+                self._claim(line)  # enough stops already
+                return
+            chosen = self.node_victims.choose(unit)
+            if chosen and self.seats.hold(unit, chosen):
+                self.lacking[unit] = lacking
+                self._make_room(line, chosen)
+                return
+            for group in chosen or ():
+                self.reclaim.spare(group)
+        told = self.sentences.no_fit(unit, self.seats.rooms_now()) if kept is None else self.sentences.kept_from(unit, *kept)
         line.reason, line.told = Reason.NO_FIT_ON_NODES, told
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:

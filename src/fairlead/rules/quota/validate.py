@@ -31,13 +31,11 @@ from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota.rows import LeafGroup
 from fairlead.model.quota.tree import STOPPING, QuotaNode, QuotaTree, Violation, ViolationCode
 from fairlead.model.resources import Amounts, amount_text
-from fairlead.rules.quota.managed import is_charged
+from fairlead.rules.quota.managed import PROTECTED, is_charged
 from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
 TREE_NAME: Final = "elasticquotatree"
 TREE_NAMESPACE: Final = "kube-system"
-PROTECTED: Final = ("kube-system", "kube-public", "kube-node-lease", SYSTEM_NAMESPACE, USERS_NAMESPACE)
-"""Namespaces that may hang on no leaf."""
 
 _PLACES: Final = {
     LEND_LIMIT: "",

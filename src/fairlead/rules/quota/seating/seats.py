@@ -7,7 +7,7 @@ could put where a claimant would then lack room.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.room import Placed, Rooms, largest_first
@@ -21,11 +21,11 @@ class Seats:
     for which the last unit was turned away, and the claimant that it is kept for.
     """
 
-    def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], pods: Iterable[QuotaPod]) -> None:
+    def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], stopping: Mapping[str, QuotaPod]) -> None:
         self.rooms = rooms
         self.kept: tuple[str, str] | None = None
         self._taken = taken
-        self._pods = pods
+        self._stopping = stopping
         self._holds: dict[Unit, int] = {}
         self._leaving: list[QuotaPod] | None = None
         self._left: list[Placed] | None = None
@@ -106,10 +106,11 @@ class Seats:
     def of(self, unit: Unit) -> Sequence[Placed]:
         return self._taken.get(unit, ())
 
-    def close(self) -> None:
-        """The plan is made: nobody has left yet."""
+    def rooms_now(self) -> Rooms | None:
+        """The nodes as they are, with whoever has a seat."""
         if self.rooms is not None:
             self._look_now(self.rooms)
+        return self.rooms
 
     def _seat(self, rooms: Rooms, unit: Unit) -> bool:
         seats = rooms.seat(unit.pods)
@@ -140,7 +141,7 @@ class Seats:
     def _look_later(self, rooms: Rooms) -> list[Placed]:
         """Those who stop have left; it stays so until somebody asks for what is free now."""
         if self._leaving is None:
-            self._leaving = [pod for pod in self._pods if pod.is_stopping and pod.is_admitted]
+            self._leaving = sorted(self._stopping.values(), key=lambda pod: (pod.key, pod.uid))
         if self._left is None:
             self._left = rooms.leave(self._leaving)
         return self._left

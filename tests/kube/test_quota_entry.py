@@ -1,0 +1,210 @@
+"""How a quota tree comes in, on a real API server: by the definition, by the webhook that judges it, and, where neither stands in its way,
+past both. A broken tree that got in admits nobody, evicts nobody, and says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import of_file, running_webhook
+from tests.kube.kubectl import KubectlError
+from tests.kube.objects import pod
+from tests.kube.quota_line import QuotaController, big_node, clear, deployment, enforce, install, settled, tree
+from tests.kube.quota_truth import QuotaTruth, said
+from tests.scenarios.trees.files import TreeFile, standing, tree_files
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+FILES = sorted(tree_files(), key=lambda file: (file.needs_standing, file.path.stem))
+PLACES = ("alpha", "beta", "busy", "gamma")
+STANDING = standing().tree["spec"]["root"]
+LET_IN = [file for file in FILES if file.errors and not file.definition and not file.needs_standing]
+TREE = ("eqtree", "elasticquotatree", "-n", "kube-system")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as made:
+        install(made)
+        made.admin.create(
+            [big_node("only", 56), *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in PLACES)]
+        )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
+    made = QuotaController(cluster)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+# --- the webhook judges --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def judged(cluster: ControlPlane) -> Iterator[ControlPlane]:
+    judge = [each for each in of_file("quota-webhook.yaml") if each["metadata"]["labels"]["fairlead.io/admission"] == "tree"]
+    with running_webhook(cluster, [*of_file("admission-webhook.yaml"), *judge]):
+        broken = next(file for file in FILES if file.path.stem == "sum-of-min")
+        wait_until("trees are judged", lambda: "denied the request: SumOfMinExceedsParent" in refusal(cluster, broken), 60)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def busy(judged: ControlPlane, controller: QuotaController) -> ControlPlane:
+    """A pod runs in a namespace of the tree that stands."""
+    enforce(judged, STANDING)
+    judged.admin.create([pod("runs", namespace="busy")])
+    judged.admin.run("wait", "pod/runs", "-n", "busy", "--for=jsonpath={.status.phase}=Running", "--timeout=60s")
+    return judged
+
+
+def refusal(cluster: ControlPlane, file: TreeFile) -> str:
+    """What kubectl is told; "" where the tree is taken."""
+    try:
+        cluster.admin.run("apply", "--dry-run=server", "-f", str(file.path))
+    except KubectlError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.path.stem)
+def test_kubectl_is_told(request: pytest.FixtureRequest, judged: ControlPlane, file: TreeFile) -> None:
+    """In the words of the definition where that reaches, else in the webhook's, which are those of `fairlead quota validate`."""
+    if file.needs_standing:
+        request.getfixturevalue("busy")
+    told = refusal(judged, file)
+    if file.definition:
+        assert file.definition in told
+    elif file.errors:
+        assert 'admission webhook "quota-tree.fairlead.io" denied the request: ' in told
+        for code, sentence in file.errors:
+            assert f"{code}: {sentence}" in told
+    else:
+        assert told == ""
+
+
+# --- past the webhook ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unjudged(cluster: ControlPlane) -> ControlPlane:
+    """From here on there is no webhook."""
+    cluster.admin.run("delete", "validatingwebhookconfigurations", "fairlead-quota-tree", "--ignore-not-found")
+    for file in LET_IN:
+        wait_until(f"{file.path.stem} is let in", lambda file=file: refusal(cluster, file) == "", 30)  # type: ignore[misc]
+    return cluster
+
+
+@pytest.fixture
+def truth(unjudged: ControlPlane, controller: QuotaController) -> Iterator[QuotaTruth]:
+    """A tree that is right, and a pod that runs by it."""
+    cluster = unjudged
+    clear(cluster, PLACES)
+    enforce(cluster, STANDING)
+    made = QuotaTruth(cluster, STANDING)
+    try:
+        cluster.admin.create([deployment("web", "alpha", 1, "5")])
+        settled(made, {"alpha": 1})
+        yield made
+        assert made.faults == []
+        assert made.stopped == {}
+        assert controller.component.is_running, controller.component.log_tail()
+    finally:
+        made.stop()
+
+
+def let_in(cluster: ControlPlane, root: Object) -> None:
+    cluster.admin.apply([tree(root)])
+
+
+def condition(cluster: ControlPlane, kind: str = "Valid") -> Object:
+    """Of the tree as it now is; empty while nobody has looked at it."""
+    found = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))
+    rows: list[Object] = found.get("status", {}).get("conditions", [])
+    return next((row for row in rows if (row["type"], row["observedGeneration"]) == (kind, found["metadata"]["generation"])), {})
+
+
+def told_of(truth: QuotaTruth, place: str) -> set[tuple[str, str]]:
+    waiting = [pod for pod in list(truth.pods.values()) if pod["metadata"]["namespace"] == place and pod["spec"].get("schedulingGates")]
+    return {(said(pod).get("reason", ""), said(pod).get("message", "")) for pod in waiting}
+
+
+@pytest.mark.parametrize("file", LET_IN, ids=lambda file: file.path.stem)
+def test_a_broken_tree_that_got_in_evicts_nobody_and_says_what_is_wrong(cluster: ControlPlane, truth: QuotaTruth, file: TreeFile) -> None:
+    (code, sentence), *_ = file.errors
+    let_in(cluster, file.tree["spec"]["root"])
+    wait_until("it is told", lambda: condition(cluster).get("status") == "False", 30)
+    assert condition(cluster)["message"] == sentence
+    assert condition(cluster)["reason"] == ("TreeInvalid" if file.is_stopping else code)
+    if file.is_stopping:
+        cluster.admin.create([deployment("late", "beta", 1, "5")])
+        wait_until(lambda: f"who waits is told: {told_of(truth, 'beta')}", lambda: told_of(truth, "beta"), 30)
+        wait_until(
+            lambda: f"who waits is told: {told_of(truth, 'beta')}",
+            lambda: told_of(truth, "beta") == {("TreeInvalid", f"the quota tree is invalid: {sentence}")},
+            30,
+        )
+        enforce(cluster, STANDING)
+        settled(truth, {"alpha": 1, "beta": 1})
+    (system,) = (each for each in cluster.admin.get("namespaces") if each["metadata"]["name"] == "kube-system")
+    assert "fairlead.io/quota" not in system["metadata"]["labels"]
+
+
+# --- odd input -----------------------------------------------------------------------------------------------
+
+
+def test_a_fault_that_lies_deeper_than_the_definition_reaches_stops_the_plan(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    node: Object = {"name": "l8", "namespaces": ["alpha", "beta"], "min": {"cpu": "lots"}}
+    for level in range(7, 0, -1):
+        node = {"name": f"l{level}", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node]}
+    let_in(cluster, node)
+    cluster.admin.create([deployment("late", "beta", 1, "5")])
+    told = "the quota tree is invalid: l8: min of cpu is `lots`, which is not a quantity of Kubernetes"
+    wait_until(lambda: f"it is told: {told_of(truth, 'beta')}", lambda: told_of(truth, "beta") == {("TreeInvalid", told)}, 30)
+    enforce(cluster, STANDING)
+    settled(truth, {"alpha": 1, "beta": 1})
+
+
+def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    node: Object = {"name": "l200", "namespaces": ["alpha"], "min": {"cpu": 5}, "max": {"cpu": 20}}
+    for level in range(199, 1, -1):
+        node = {"name": f"l{level}", "min": {"cpu": 5}, "children": [node]}
+    let_in(cluster, {"name": "l1", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node, {"name": "rest", "namespaces": ["beta"]}]})
+    cluster.admin.create([deployment("more", "alpha", 5, "5"), deployment("late", "beta", 5, "5")])
+    settled(truth, {"alpha": 4, "beta": 4})
+    assert told_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")}
+    assert condition(cluster)["status"] == "True"
+
+
+def test_names_in_any_script_and_quantities_in_any_form(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    (odd,) = (file for file in FILES if file.path.stem == "odd-and-good")
+    let_in(cluster, odd.tree["spec"]["root"])
+    cluster.admin.create([deployment("late", "beta", 1, "5"), deployment("huge", "beta", 1, "2000")])
+    settled(truth, {"alpha": 1, "beta": 1})
+    ((reason, sentence),) = told_of(truth, "beta")
+    assert reason == "NeverFits"
+    assert sentence.startswith("cpu asks 2000; root b/ü ☃ max is 1000"), sentence
+    assert condition(cluster)["status"] == "True"
+
+
+def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """Of its status there is room for a part."""
+    rows: list[list[Object]] = [[{"name": f"n{1000 * g + n}", "namespaces": [f"s{1000 * g + n}"]} for n in range(999)] for g in range(20)]
+    rows[0][0] |= {"namespaces": ["alpha", "beta"], "max": {"cpu": 10}}
+    rows[1][0].pop("namespaces")
+    groups = [{"name": f"g{number}", "children": leaves} for number, leaves in enumerate(rows)]
+    let_in(cluster, {"name": "root", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": groups})
+    cluster.admin.create([deployment("late", "beta", 2, "5")])
+    settled(truth, {"alpha": 1, "beta": 1})
+    assert told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")}
+    status = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))["status"]
+    assert len(status["nodes"]) + status["nodesLeftOut"] == 20_001
