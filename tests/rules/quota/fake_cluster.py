@@ -158,6 +158,10 @@ class FakeCluster:
         self._least = {**getattr(self, "_least", {}), namespace: least}
         self._disrupt(namespace)
 
+    def fail(self, uid: str) -> None:
+        """A pod ends by itself."""
+        self._gone(uid)
+
     def set_tree(self, root: QuotaNode | None, **more: Any) -> None:
         self.tree = None if root is None else QuotaTree("elasticquotatree", "kube-system", root, "tree-uid", **more)
         self.root = root or self.root

@@ -56,7 +56,7 @@ class Checked(QuotaMachine):
         known = [pod for pod in self.feed.known.values() if pod.namespace in spaces]
         self.whole = QuotaState(
             root,
-            tuple(self.calls.over(self.telling.over(pod)) for pod in known),
+            (*(self.calls.over(self.telling.over(pod)) for pod in known), *(pod for pod, _ in self.calls.ghosts.values())),
             budgets=self.feed.sight.allowed(),
             now=now,
             nodes=account.nodes,
@@ -135,6 +135,32 @@ def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_
     world.settle()
     assert [world.owners[job].is_suspended for job in jobs] == [True, False]
     assert world.owners[jobs[1]].suspended_priority is None
+
+
+def test_the_room_of_a_worker_that_failed_is_kept_for_the_one_that_follows() -> None:
+    """A borrower who got it would be evicted as soon as the operator has made the new worker."""
+    world = FakeCluster(tree(LEAVES), delay=2.0)
+    world.create("Job", "b", "train", 2, 5, gang=True)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    assert world.running("a", "b") == (2, 2)
+    failed = next(uid for uid, pod in world.pods.items() if pod.namespace == "b")
+    world.fail(failed)
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((2, 2), [])
+
+
+def test_it_is_kept_for_some_seconds_and_not_longer() -> None:
+    world = FakeCluster(tree(LEAVES), delay=0.1)
+    job = world.create("Job", "b", "train", 2, 5, gang=True)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    world.owners[job].replicas = 1  # nobody follows, and the job's object says two still
+    world.fail(next(uid for uid, pod in world.pods.items() if pod.namespace == "b"))
+    world.run(3)
+    assert world.running("a", "b") == (2, 1)
+    world.run(4)
+    assert world.running("a", "b") == (3, 1)
 
 
 def test_a_job_that_its_owner_suspended_is_not_touched() -> None:

@@ -147,3 +147,11 @@ def test_two_jobs_do_not_take_turns_on_a_node() -> None:
     world.add("b", 1, 5, owner="b")
     world.settle()
     assert (world.running("a", "b"), world.evictions) == ((1, 0), 0)
+
+
+def test_a_gang_whose_pods_would_fit_one_by_one_is_told_how_many_would() -> None:
+    gang = [waiting(f"g{number}", "c", gpus=3, gang="train", gang_size=3) for number in range(3)]
+    plan = planned([running("x", "n1", gpus=4), *gang], [room("n1"), room("n2", 3), room("n3", 2)])
+    assert [(str(row.reason), row.message) for row in plan.waiting] == [
+        ("NoFitOnNodes", "gpu asks 3 for each of 3 pods that start together; the cluster's nodes have room for 2 of them")
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from time import process_time
 
 import pytest
@@ -10,6 +11,7 @@ from tests.sim.small_world import EPOCH, states
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.names import NVIDIA_GPU
 from fairlead_sim.objects.resources import ELASTIC_QUOTA_TREES, EVENTS, JOBS, MPI_JOBS, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
+from fairlead_sim.objects.watch_log import ADDED
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.world import World
 
@@ -24,12 +26,20 @@ LIVES = [
 
 
 @pytest.fixture(scope="module", params=LIVES)
-def world(request: pytest.FixtureRequest) -> World:
+def life(request: pytest.FixtureRequest) -> tuple[World, Counter[str]]:
+    """The world then, and how often quota told anybody what."""
     seed, hours = request.param
     world = sharing_world(load_scenario("default"), seed, EPOCH)
+    told: Counter[str] = Counter()
+    world.cluster.subscribe(EVENTS, lambda change: told.update([change.object["reason"]]) if change.type == ADDED else None)
     world.warm_up()
     world.run_until(world.clock.now() + 3600 * hours)
-    return world
+    return world, told
+
+
+@pytest.fixture
+def world(life: tuple[World, Counter[str]]) -> World:
+    return life[0]
 
 
 def job_states(world: World) -> list[str]:
@@ -58,6 +68,11 @@ def test_a_leaf_below_its_min_waits(world: World) -> None:
     assert gpus_of(world, "language", waiting=False) <= 16
     (tree,) = world.cluster.list(ELASTIC_QUOTA_TREES)
     assert tree["spec"]["root"]["children"][0]["children"][0]["namespaces"] == ["vision"]
+
+
+def test_quota_is_borrowed_taken_back_and_borrowed_again(life: tuple[World, Counter[str]]) -> None:
+    _, told = life
+    assert all(told[reason] for reason in ("QuotaWaiting", "QuotaReclaimed", "QuotaSuspended", "QuotaResumed")), told
 
 
 def test_nodes_of_both_modes_and_one_sick_card(world: World) -> None:

@@ -22,12 +22,12 @@ class Workload(Struct, frozen=True, gc=False):
     for what it says of its gang.
 
     `owner`: uid of its own controller, "" = it is topmost. `revision`: of a ReplicaSet in its Deployment.
-    `suspended_for`: for which claimant we suspended it; "" = we did not. `is_resumed`: by us, just now, and
-    pods of it are still to come. `pods` and `request`: of its templates, all replicas together, what it would
-    bring when resumed. `least`: so many of its pods run together or not at all; 0 = they are no gang. `late`:
-    what of the request belongs to pods that are made only after the others run, and `late_pods` how many of
-    `pods` these are; `least` does not count them. `priority`: of its pods, as far as it is known while they
-    are away. `is_preemptible`: as its label says; None = it says nothing.
+    `suspended_for`: for which claimant we suspended it; "" = we did not. `is_awaited`: we resumed it just
+    now, and pods of it are still to come. `pods` and `request`: of its templates, all replicas together, what
+    it would bring when resumed. `least`: so many of its pods run together or not at all; 0 = no gang.
+    `late`: what of the request belongs to pods that are made only after the others run, and `late_pods` how
+    many of `pods` these are; `least` does not count them. `priority`: of its pods, as far as it is known
+    while they are away. `is_preemptible`: as its label says; None = it says nothing.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Workload(Struct, frozen=True, gc=False):
     can_suspend: bool = False
     is_suspended: bool = False
     suspended_for: str = ""
-    is_resumed: bool = False
+    is_awaited: bool = False
     pods: int = 0
     request: Amounts = NOTHING
     least: int = 0

@@ -36,7 +36,7 @@ class LeafBook:
         self.place = place
         self.pods: dict[str, QuotaPod] = {}
         self.suspended: dict[str, Workload] = {}
-        self.resumed: dict[str, Workload] = {}
+        self.awaited: dict[str, Workload] = {}
         self.used: Vector = (0,) * width
         self.live: Vector = (0,) * width
         self.demand: Vector = (0,) * width
@@ -142,7 +142,7 @@ class QuotaAccount:
         place = self.index.leaf_of.get(job.namespace) if job is not None else None
         if place is not None:
             self.books[place].suspended.pop(uid, None)
-            self.books[place].resumed.pop(uid, None)
+            self.books[place].awaited.pop(uid, None)
             self.dirty.add(place)
 
     def set_user_caps(self, caps: Mapping[tuple[str, str], Amounts]) -> None:
@@ -160,8 +160,8 @@ class QuotaAccount:
         if place is not None:
             if job.is_suspended and job.suspended_for and not job.is_finished:
                 self.books[place].suspended[job.uid] = job
-            if job.is_resumed and not job.is_finished:
-                self.books[place].resumed[job.uid] = job
+            if job.is_awaited and not job.is_finished:
+                self.books[place].awaited[job.uid] = job
             self.dirty.add(place)
 
     # --- what follows ---------------------------------------------------------------------------------------
@@ -251,11 +251,11 @@ class QuotaAccount:
             book.units = waiting_units(index, counted, self.workloads)
         book.units += [suspended_unit(index, job) for job in book.suspended.values()]
         for owner, members in gangs.items():
-            late = None if owner in book.resumed else late_part(index, members, self.workloads.get(owner))
+            late = None if owner in book.awaited else late_part(index, members, self.workloads.get(owner))
             if late is not None and all(pod.is_admitted for pod in members):
                 book.late.append(late)
                 demand = [part + more for part, more in zip(demand, late, strict=True)]
-        for job in book.resumed.values():
+        for job in book.awaited.values():
             coming = missing_part(index, [pod for pod in counted if pod.owner == job.uid], job)
             if any(coming):
                 book.late.append(coming)

@@ -25,6 +25,8 @@ FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 30.0
 RESUME_SECONDS: Final = 60.0
 """So long the room of a resumed job is kept for pods that its operator has not made yet."""
+LOST_SECONDS: Final = 5.0
+"""The same for the pod that follows one which failed: else a borrower gets its room and has to go at once."""
 CallAction = AdmitPod | EvictPod | DeleteObject | PatchObject
 
 
@@ -48,8 +50,9 @@ class CallUnderWay(Struct):
 class Calls:
     """By uid: `admitting` and `stopping` pods, `turning` workloads (suspended or resumed).
 
-    `refused_at`: victims that were refused. `pauses`: what was refused is left alone until then. `resumed`:
-    jobs whose pods are still to come, and until when their room is kept for them.
+    `refused_at`: victims that were refused. `pauses`: what was refused is left alone until then. `awaited`:
+    jobs that we resumed and whose pods are still to come, and until when their room is kept. `ghosts`: pods
+    of gangs that have ended while the gang goes on, and until when each counts as one that stops.
     """
 
     def __init__(self, feed: QuotaFeed) -> None:
@@ -58,7 +61,8 @@ class Calls:
         self.admitting: dict[str, CallUnderWay] = {}
         self.stopping: dict[str, CallUnderWay] = {}
         self.turning: dict[str, CallUnderWay] = {}
-        self.resumed: dict[str, float] = {}
+        self.awaited: dict[str, float] = {}
+        self.ghosts: dict[str, tuple[QuotaPod, float]] = {}
         self.refused_at: dict[str, float] = {}
         self.pauses: dict[str, tuple[float, float]] = {}
 
@@ -81,14 +85,14 @@ class Calls:
     def over_workload(self, workload: Workload) -> Workload:
         call = self.turning.get(workload.uid)
         if call is None or not isinstance(call.action, PatchObject):
-            return replace(workload, is_resumed=True) if workload.uid in self.resumed else workload
+            return replace(workload, is_awaited=True) if workload.uid in self.awaited else workload
         is_suspended = bool(call.for_unit)
         priority = suspended_priority(call.action.patch["metadata"]["annotations"])
         return replace(
             workload,
             is_suspended=is_suspended,
             suspended_for=call.for_unit,
-            is_resumed=not is_suspended,
+            is_awaited=not is_suspended,
             priority=workload.priority or priority,
         )
 
@@ -96,7 +100,7 @@ class Calls:
     def touched(self) -> set[str]:
         """Uids of the pods that look different with them."""
         of_jobs = [uid for uid, pod in self._feed.known.items() if pod.owner in self.turning] if self.turning else ()
-        return {*self.admitting, *self.stopping, *self.refused_at, *of_jobs}
+        return {*self.admitting, *self.stopping, *self.refused_at, *self.ghosts, *of_jobs}
 
     # --- their lives ----------------------------------------------------------------------------------------
 
@@ -159,9 +163,13 @@ class Calls:
             if not call.is_flying and (workload is None or is_seen or self._is_denied(call, now)):
                 del self.turning[uid]
                 if is_seen and not call.for_unit:
-                    self.resumed[uid] = now + RESUME_SECONDS
-        for uid in [uid for uid, until in self.resumed.items() if now >= until or not self._is_awaited(uid)]:
-            del self.resumed[uid]
+                    self.awaited[uid] = now + RESUME_SECONDS
+        self.ghosts |= {pod.uid: (replace(pod, is_stopping=True), now + LOST_SECONDS) for pod in feed.fallen}
+        feed.fallen.clear()
+        for uid in [uid for uid, (pod, until) in self.ghosts.items() if now >= until or not self._is_awaited(pod.owner)]:
+            del self.ghosts[uid]
+        for uid in [uid for uid, until in self.awaited.items() if now >= until or not self._is_awaited(uid)]:
+            del self.awaited[uid]
         for uid in [uid for uid, at in self.refused_at.items() if now >= at + feed.settings.refusal_seconds or uid not in known]:
             del self.refused_at[uid]
         for uid in [uid for uid, (until, _) in self.pauses.items() if now >= until + LONGEST_PAUSE_SECONDS]:
@@ -171,7 +179,8 @@ class Calls:
         """The clock went back: no pause is to last as long as its step."""
         self.pauses.clear()
         self.refused_at.clear()
-        self.resumed.clear()
+        self.awaited.clear()
+        self.ghosts.clear()
         for call in self._all():
             call.sent_at = min(call.sent_at, now)
             call.again_at = None if call.again_at is None else now
@@ -182,11 +191,11 @@ class Calls:
         times = [call.again_at for call in self._all() if call.again_at is not None]
         times += [at + self._feed.settings.refusal_seconds for at in self.refused_at.values()]
         times += [until for until, _ in self.pauses.values()]
-        times += self.resumed.values()
+        times += (*self.awaited.values(), *(until for _, until in self.ghosts.values()))
         return min((at for at in times if at > now), default=None)
 
     def _is_awaited(self, uid: str) -> bool:
-        """Whether pods of this job, which we resumed, have not been made yet."""
+        """Whether pods of this job are missing that its operator will make."""
         job = self._feed.workload_of.get(uid)
         if job is None or job.is_suspended or job.is_finished:
             return False

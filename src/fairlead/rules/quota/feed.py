@@ -34,9 +34,10 @@ class QuotaFeed:
     """`ports.QuotaSinks`. `is_rebuilt`: all was listed since the last `rebuild`.
 
     By uid: `known` pods; `waiting`: the place of the gate among the gates of those that have it; `restless`:
-    those that stop, or are admitted and on no node. `pods_of` counts pods by owner. `version` grows with
-    every change that quota can see; `listings` with every `rebuild`. What is `touched` has changed since the
-    last plan, which takes it away. `on_change` is called after each change.
+    those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended though
+    nobody told them to. `pods_of` counts pods by owner. `version` grows with every change that quota can see;
+    `listings` with every `rebuild`. What is `touched` has changed since the last plan, which takes it away.
+    `on_change` is called after each change.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
@@ -51,6 +52,7 @@ class QuotaFeed:
         self.pods_of: Counter[str] = Counter()
         self.rows: dict[str, Pod] = {}
         self.sight = QuotaSight(self.settings)
+        self.fallen: list[QuotaPod] = []
         self.touched_nodes: set[str] = set()
         self.touched_pods: set[str] = set()
         self.touched_workloads: set[str] = set()
@@ -142,6 +144,8 @@ class QuotaFeed:
             self.pods_of[before.owner] -= 1
             if not self.pods_of[before.owner]:
                 del self.pods_of[before.owner]
+            if pod is None and before.gang and before.is_admitted and not before.is_stopping:
+                self.fallen.append(before)
         if pod is None:
             del self.known[uid]
         else:

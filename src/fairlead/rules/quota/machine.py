@@ -239,7 +239,7 @@ class QuotaMachine:
         for uid in changed | overlaid | self._overlaid:
             self._keep_pod(account, uid)
         self._overlaid = overlaid
-        turning = {*self.calls.turning, *self.calls.resumed}
+        turning = {*self.calls.turning, *self.calls.awaited}
         for uid in turned | turning | self._turned:
             job = feed.workload_of.get(uid)
             if job is None:
@@ -256,6 +256,9 @@ class QuotaMachine:
         self._strays.discard(uid)
         if pod is not None and pod.namespace in self._leaf_of:
             account.put(self.calls.over(self.telling.over(pod)))
+            return
+        if pod is None and uid in self.calls.ghosts:
+            account.put(self.calls.ghosts[uid][0])
             return
         account.drop(uid)
         if pod is not None and not pod.is_admitted:

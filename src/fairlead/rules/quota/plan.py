@@ -125,7 +125,7 @@ class _Planner:
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
-        self.seats = Seats(account.rooms, account.seats, account.pods.values())
+        self.seats = Seats(account.rooms, account.seats, account.pods)
         self.node_victims = NodeVictims(account, self.reclaim, self.seats)
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []

@@ -152,6 +152,8 @@ class Sentences:
         if rooms is None:
             return ""
         pod = next((each for each in unit.pods if not rooms.fits([each])), pod)
+        if len(unit.pods) > 1 and rooms.fits([pod]):
+            return self._no_fit_together(unit, rooms)
         freest = rooms.freest(pod)
         if freest is None:
             return "no node that can be scheduled to allows it"
@@ -159,6 +161,14 @@ class Sentences:
         asks = format_amount(resource, pod.request.get(resource, 1))
         of = f"the freest of {count} nodes, {node}, has" if count > 1 else f"the only node, {node}, has"
         return f"{resource} asks {asks} on one node; {of} {format_amount(resource, free)}"
+
+    def _no_fit_together(self, unit: Unit, rooms: Rooms) -> str:
+        """Each of its pods would find room."""
+        there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))
+        asked = unit.pods[0].request
+        rare = next((name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU)
+        asks = f"{rare} asks {format_amount(rare, asked.get(rare, 0))} for each of {len(unit.pods)} pods that start together"
+        return f"{asks}; the cluster's nodes have room for {there} of them"
 
     def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
         k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]

@@ -4,7 +4,7 @@ will be free when all have gone that stop, or are chosen to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.room import Placed, Rooms
@@ -17,7 +17,7 @@ class Seats:
     `taken`: the seats of each unit, which the account takes away again before the next plan.
     """
 
-    def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], pods: Iterable[QuotaPod]) -> None:
+    def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], pods: Mapping[str, QuotaPod]) -> None:
         self.rooms = rooms
         self._taken = taken
         self._pods = pods
@@ -99,7 +99,7 @@ class Seats:
     def _look_later(self, rooms: Rooms) -> list[Placed]:
         """Those who stop have left; it stays so until somebody asks for what is free now."""
         if self._leaving is None:
-            self._leaving = [pod for pod in self._pods if pod.is_stopping and pod.is_admitted]
+            self._leaving = [pod for pod in self._pods.values() if pod.is_stopping and pod.is_admitted]
         if self._left is None:
             self._left = rooms.leave(self._leaving)
         return self._left
