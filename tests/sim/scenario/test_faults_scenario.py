@@ -44,7 +44,9 @@ def test_a_pod_is_stuck_in_terminating_and_its_successor_waits(world: World) -> 
     assert [pod["spec"]["nodeName"] for pod in stuck] == ["gpu-3"]
     (successor,) = [pod for pod in pods(world, "left-behind") if "deletionTimestamp" not in pod["metadata"]]
     assert condition(successor, "PodScheduled")["reason"] == "SchedulingGated"
-    assert condition(successor, "fairlead.io/QuotaAdmitted")["reason"] == "NoFitOnNodes"
+    waits = condition(successor, "fairlead.io/QuotaAdmitted")
+    assert waits["reason"] == "OverMax"
+    assert "that the cluster's nodes have" in waits["message"], "what is stuck on a dead node is held still"
 
 
 def test_a_crash_loop_and_a_missing_image(world: World) -> None:
