@@ -77,6 +77,7 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
     stdin = (folder / command["stdin"]).read_text(encoding="utf-8") if "stdin" in command else None
     typed_in = {
         **environment(),
+        **laptop.kubectl.folders,
         "KUBECONFIG": str(laptop.kubeconfig),
         "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
         **command.get("environment", {}),

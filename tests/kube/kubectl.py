@@ -16,13 +16,19 @@ class KubectlError(Exception):
     """kubectl ended badly; the text is its standard error."""
 
 
+def own_folders(scratch: Path) -> dict[str, str]:
+    """Of the environment of a kubectl: it keeps what it discovered there, and never in the person's home or in the checkout."""
+    return {"HOME": str(scratch), "KUBECACHEDIR": str(scratch / "kubectl-cache")}
+
+
 class Kubectl:
-    """kubectl with one kubeconfig; caches its discovery in a folder of its own, never in the person's home."""
+    """kubectl with one kubeconfig, in folders of its own."""
 
     def __init__(self, program: Path, kubeconfig: Path, scratch: Path) -> None:
         self.kubeconfig = kubeconfig
         self._program = program
-        self._environment = dict(os.environ, KUBECONFIG=str(kubeconfig), KUBECACHEDIR=str(scratch / "kubectl-cache"), HOME=str(scratch))
+        self.folders = own_folders(scratch)
+        self._environment = {**os.environ, **self.folders, "KUBECONFIG": str(kubeconfig)}
 
     def run(self, *arguments: str, stdin: str | None = None, seconds: float = 120.0) -> str:
         """Standard output of `kubectl ARGUMENTS`; KubectlError when it ends badly."""

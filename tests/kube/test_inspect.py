@@ -74,7 +74,8 @@ class Room:
 
     def type(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """A command as a person types it whose PATH has our scripts and whose KUBECONFIG is this world's."""
-        known = {**environment(), "KUBECONFIG": str(self.kubectl.kubeconfig), "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+        known = {**environment(), **self.kubectl.folders}
+        known |= {"KUBECONFIG": str(self.kubectl.kubeconfig), "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
         first = str(program("kubectl")) if argv[0] == "kubectl" else str(SCRIPTS / argv[0])
         return subprocess.run([first, *argv[1:]], env=known, capture_output=True, text=True, timeout=60, check=False)
 

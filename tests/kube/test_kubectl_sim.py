@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -293,7 +294,7 @@ def test_get_w_shows_pods_come_and_go(kubectl: Kubectl, server: SimulatedServer)
 
 def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subprocess.Popen[str]:
     command = [str(program("kubectl")), f"--kubeconfig={server.kubeconfig}", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1)
+    return subprocess.Popen(command, env={**os.environ, **kubectl.folders}, stdout=subprocess.PIPE, text=True, bufsize=1)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ class Reader:
 
     def __init__(self, laptop: Laptop, *arguments: str) -> None:
         command = [str(program("kubectl")), f"--kubeconfig={laptop.kubeconfig}", *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
+        known = {**environment(), **laptop.kubectl.folders}
+        self.process = subprocess.Popen(command, env=known, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
         self.lines: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
 

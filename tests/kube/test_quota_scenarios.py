@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, Answer, ApiClient
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.operators import running_operators
 from tests.kube.quota_line import QuotaController, install
 from tests.kube.quota_truth import QuotaTruth
 from tests.kube.servers import FAIRLEAD, environment
@@ -72,6 +73,13 @@ def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture(scope="module")
+def operators(cluster: ControlPlane, controller: QuotaController) -> Iterator[None]:
+    """They come when the controller already works."""
+    with running_operators(cluster):
+        yield
 
 
 class RealHands:
@@ -161,6 +169,8 @@ class RealHands:
 
     def clear(self) -> None:
         owners = "deployments,statefulsets,daemonsets,jobs,poddisruptionbudgets"
+        if any("pytorchReplicaSpecs" in job["spec"] for job in self.jobs()):
+            owners += ",pytorchjobs"
         self._admin.run("delete", owners, "-A", "-l", f"{PLAYED}=yes", "--wait=false")
 
         def is_gone() -> bool:
@@ -177,10 +187,12 @@ def gated(pod: Object) -> bool:
 
 
 @pytest.mark.parametrize("path", drawn(), ids=lambda path: f"{path.stem}, seed {SEED}")
-def test_a_scenario(cluster: ControlPlane, controller: QuotaController, path: Path) -> None:
+def test_a_scenario(request: pytest.FixtureRequest, cluster: ControlPlane, controller: QuotaController, path: Path) -> None:
     scenario = read_scenario(path)
     if "operators" in scenario.needs:
-        pytest.skip("needs the operators of training jobs; test_quota_training has them")
+        if SEED != "all":
+            pytest.skip("needs the operators of training jobs: they are started where all scenarios are played")
+        request.getfixturevalue("operators")
     truth = QuotaTruth(cluster, tree_object(scenario.root())["spec"]["root"])
     hands = RealHands(cluster, truth)
     try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kube.kubectl import own_folders
 from tests.kube.programs import program
 
 from fairlead.edge.files.own_files import replace_whole
@@ -20,7 +22,7 @@ ENTRIES = kubeconfig_entries("https://127.0.0.1:6443", make_credentials(), {"fai
 
 def config(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = [str(program("kubectl")), f"--kubeconfig={path}", "config", *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, env={**os.environ, **own_folders(path.parent)}, capture_output=True, text=True, timeout=60, check=False)
 
 
 def contexts(path: Path) -> list[str]:

@@ -12,7 +12,7 @@ from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, SetPodCondition, WriteTreeStatus
-from fairlead.model.quota.tree import QuotaSettings, Violation
+from fairlead.model.quota.tree import QuotaSettings, QuotaTree, Violation
 from fairlead.ports import QuotaSinks
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -116,6 +116,18 @@ def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_
     assert not any(isinstance(call, DeleteObject) for call in world.calls)
     world.run(3)
     assert sum(isinstance(call, DeleteObject) for call in world.calls) == 1
+
+
+def test_a_second_tree_counts_for_nothing() -> None:
+    """One that another tool's definition let in, and that is listed first."""
+    world = FakeCluster(tree("root[20]{a[10/10]}"))
+    right = world.tree
+    world.machine.feed.trees.replace({"1": QuotaTree("second", "kube-system", tree("root[20]{a[20]}"), "1")}, ())
+    assert right is not None
+    world.machine.feed.trees.upsert(right.uid, right)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    assert world.running("a") == (2,)
 
 
 def test_a_leaf_without_namespaces_is_in_the_status_with_nothing() -> None:

@@ -284,6 +284,16 @@ def test_old_mpi_jobs_cannot_be_suspended_and_are_not_preemptible_unless_they_sa
     assert counted(pod(owner=job), [job]).is_preemptible
 
 
+def test_what_runs_of_a_training_job_that_is_not_seen_yet_is_no_victim() -> None:
+    """It may borrow all the same. A launcher is the pod of a Job, which is seen before its owner."""
+    job = mpi_job()
+    assert [counted(pod(owner=job), known).is_preemptible for known in ([], [job])] == [False, True]
+    assert counted(gated(owner=job), []).is_preemptible
+    launcher = workload("batch/v1", "Job", "train-launcher", {"template": template()}, owner=job)
+    assert [counted(pod(owner=launcher), known).is_preemptible for known in ([launcher], [launcher, job])] == [False, True]
+    assert counted(pod(owner=NEWER), []).is_preemptible
+
+
 def test_the_launcher_of_the_oldest_mpi_job_comes_late() -> None:
     """Its operator starts it when the workers are ready."""
     found = read_workload(workload("kubeflow.org/v1alpha1", "MPIJob", "train", {"replicas": 2, "template": template("3")}))

@@ -21,6 +21,7 @@ from fairlead.model.quota.tree import QuotaSettings, QuotaTree
 from fairlead.rules.nodes.status import is_ready
 from fairlead.rules.quota.room import holes_of, node_room, taken_by
 from fairlead.rules.quota.sight import QuotaSight, quota_pod
+from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE
 
 Row = TypeVar("Row")
 POD_GROUP: Final = "PodGroup"
@@ -224,7 +225,9 @@ class QuotaFeed:
 
     @property
     def tree(self) -> QuotaTree | None:
-        return next(iter(self.trees.rows.values()), None)
+        """The one that counts; under another tool's definition there may be others."""
+        found = self.trees.rows.values()
+        return next((tree for tree in found if (tree.namespace, tree.name) == (TREE_NAMESPACE, TREE_NAME)), None)
 
     def follow_settings(self) -> None:
         """Those of the tree that is there; pods may be other victims by them."""

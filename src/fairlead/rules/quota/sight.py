@@ -44,6 +44,8 @@ _PENDING: Final = PodPhase.PENDING
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS.value
 _SCHEDULES: Final = ("CronJob", "Cron")
 """What they make at each strike is a job of its own."""
+_SUSPENDED: Final = ("MPIJob", "PyTorchJob", "TFJob", "RayJob", "RayCluster")
+"""Training jobs give back by being suspended: one of which a pod is evicted may have failed for good."""
 _GROUP: Final = "PodGroup"
 _VOLCANO_GROUP: Final = "scheduling.volcano.sh"
 _GROUP_OF_PLUGINS: Final = "scheduling.x-k8s.io"
@@ -278,12 +280,23 @@ def _is_ready(pod: Pod) -> bool:
     return pod.phase == _RUNNING and all(each.type != "Ready" or each.status == "True" for each in pod.conditions)
 
 
-def _is_preemptible(pod: Pod, owners: Iterable[Workload], settings: QuotaSettings) -> bool:
+def _unseen(pod: Pod, owners: list[Workload]) -> str:
+    """The kind of the owner above those that are known, "" = all are known. It may be served only since a
+    moment, or nobody lets us read it.
+    """
+    if owners:
+        return owners[-1].owner_kind if owners[-1].owner else ""
+    return pod.controller.kind if pod.controller else ""
+
+
+def _is_preemptible(pod: Pod, owners: list[Workload], settings: QuotaSettings) -> bool:
     told = preemptible(pod.labels)
     if told is not None:
         return told
     if not any(owner.controller for owner in pod.owners):
         return settings.are_bare_pods_preemptible
+    if QUOTA_GATE not in pod.gates and _unseen(pod, owners) in _SUSPENDED:
+        return False
     return next((owner.is_preemptible for owner in owners if owner.is_preemptible is not None), True)
 
 
