@@ -93,6 +93,7 @@ class QuotaMachine:
         self._untold: dict[int, None] = {}
         self._rested_at = 0.0
         self._overlaid: set[str] = set()
+        self._admitting: set[str] = set()
         self._turned: set[str] = set()
         self._strays: set[str] = set()
         self._leaf_of: dict[str, str] = {}
@@ -178,6 +179,7 @@ class QuotaMachine:
         self._status.step_back(now)
         self._trials.clear()
         self._patched.clear()
+        self._admitting.clear()
         self._told_at, self._rested_at, self._is_stale = 0.0, 0.0, True
 
     def _changed(self) -> None:
@@ -263,12 +265,15 @@ class QuotaMachine:
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
             self._recounted = set()
             self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces if name not in PROTECTED}
-            self._marks_version, self._strays = -1, set()
+            self._marks_version, self._strays, self._admitting = -1, set(), set()
             changed, turned = set(feed.known), set(feed.workload_of)
-        overlaid = {*self.calls.touched, *self.telling.touched}
-        for uid in changed | overlaid | self._overlaid:
+        calls = self.calls
+        overlaid = {*calls.touched, *self.telling.touched}
+        others = {*calls.stopping, *calls.refused_at, *self.telling.touched}
+        admitting = set() if calls.turning else calls.admitting.keys() - others  # laid over once: they may be thousands
+        for uid in (changed | overlaid | self._overlaid) - ((admitting & self._admitting) - changed):
             self._keep_pod(account, uid)
-        self._overlaid = overlaid
+        self._overlaid, self._admitting = overlaid, admitting
         turning = {*self.calls.turning, *self.calls.awaited}
         for uid in turned | turning | self._turned:
             job = feed.workload_of.get(uid)
