@@ -72,8 +72,10 @@ def bench_sustained(jobs: int, leaves: int, qps: int, seconds: float) -> None:
             time.sleep(0.1)
         took = sorted(at - began for at in admitted.at.values())
         _tell_cpu(cluster, controller.component.pid, before, len(took))
+        counted = controller.metrics().value("fairlead_quota_admissions_total")
         tenths = [took[max(0, len(took) * part // 10 - 1)] for part in range(11)]
     print(f"{len(took)} of {jobs} admitted in {took[-1]:.0f} s: {len(took) / took[-1]:.1f} a second, load {os.getloadavg()[0]:.1f}")
+    print(f"    the controller's own count by then, which no watch delays: {counted:.0f}")
     rates = (len(took) / 10 / (after - before) for before, after in itertools.pairwise(tenths))
     print("    by tenths: " + ", ".join(f"{rate:.0f}" for rate in rates))
     print(f"    Kueue's published figure: {KUEUE_WORKLOADS / KUEUE_SECONDS:.1f} a second ({KUEUE_SOURCE})")
