@@ -5,6 +5,7 @@ past both. A broken tree that got in admits nobody, evicts nobody, and says what
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.kube.kubectl import KubectlError
 from tests.kube.objects import pod
 from tests.kube.quota_line import QuotaController, big_node, clear, deployment, enforce, install, settled, tree
 from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
 from tests.waiting import wait_until
 
@@ -90,6 +92,14 @@ def test_kubectl_is_told(request: pytest.FixtureRequest, judged: ControlPlane, f
             assert f"{code}: {sentence}" in told
     else:
         assert told == ""
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.needs_standing], ids=lambda file: file.path.stem)
+def test_the_command_sees_the_clusters_tree_and_pods(busy: ControlPlane, file: TreeFile) -> None:
+    argv = [*FAIRLEAD, "quota", "validate", str(file.path), f"--kubeconfig={busy.kubeconfig}"]
+    printed = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    errors = [tuple(line.split(None, 2)[1:]) for line in printed.stdout.splitlines() if line.startswith("ERROR")]
+    assert (printed.returncode, errors) == (1, list(file.errors))
 
 
 # --- past the webhook ----------------------------------------------------------------------------------------
@@ -194,6 +204,17 @@ def test_names_in_any_script_and_quantities_in_any_form(cluster: ControlPlane, t
     assert reason == "NeverFits"
     assert sentence.startswith("cpu asks 2000; root b/ü ☃ max is 1000"), sentence
     assert condition(cluster)["status"] == "True"
+
+
+def test_a_node_without_status_and_pods_that_ask_nothing(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    cluster.admin.create([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "blank"}}])
+    free = deployment("free", "beta", 2, "1")
+    free["spec"]["template"]["spec"]["containers"][0].pop("resources")
+    try:
+        cluster.admin.create([free, deployment("late", "beta", 1, "5")])
+        settled(truth, {"alpha": 1, "beta": 3})
+    finally:
+        cluster.admin.delete("node", "blank")
 
 
 def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
