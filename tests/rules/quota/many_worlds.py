@@ -123,7 +123,8 @@ def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
         own = [pod.request for pod in world.pods.values() if pod.namespace in leaf.namespaces and pod.is_admitted]
         covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= counted_min(world, leaf, name) for name in world.tree.min)
         if covered and world.nodes is not None:
-            covered = bool(row.pods) and could_have_room(world, row)
+            is_promised = any(amount and name in world.tree.max for pod in row.pods for name, amount in pod.request.items())
+            covered = is_promised and could_have_room(world, row)
         assert not covered, f"(9) {row.unit} is guaranteed and waits: {row.message}"
 
 

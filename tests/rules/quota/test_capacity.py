@@ -206,3 +206,26 @@ def test_a_capacity_that_changes_is_cheap() -> None:
         took.append(time.thread_time() - begun)
         assert account.reread == []
     assert min(took) < 0.02, took
+
+
+def test_shares_are_parts_of_what_there_is_now() -> None:
+    """a uses 40 of 50 GPUs, b 45 of 55 cpu: a goes first. Five more cpu come: now b has the smaller share of what there is."""
+    leaves = tuple(QuotaNode(name, name, "root", {}, {}, (name,)) for name in "abc")
+    root = QuotaNode("root", "root", children=leaves, unlimited=("cpu", "gpu"))
+    account = QuotaAccount(root)
+    for leaf, cpu, gpus in (("a", 10, 40), ("b", 45, 10)):
+        account.put(replace(running(leaf, leaf), request={"cpu": cpu, "gpu": gpus}))
+    for leaf, request in (("a", {"cpu": 5}), ("b", {"cpu": 5}), ("c", {"gpu": 1})):
+        account.put(replace(pod(f"{leaf}-waits", leaf), request=request))
+    first = NodeRoom("n1", {"cpu": 55, "gpu": 50})
+    account.set_nodes((first,))
+    assert plan_account(account, 1.0).admit == ()
+    account.set_nodes((first, NodeRoom("n2", {"cpu": 5, "gpu": 0})))
+    assert [each.pod.name for each in plan_account(account, 2.0).admit] == ["b-waits"]
+
+
+def test_a_root_that_drains_does_so_to_the_max_that_is_written() -> None:
+    """Pods that are on no node yet are more than the nodes have."""
+    drains = tree("root[16]{a[16]}", {"root": {"fairlead.io/drain-over-max": "true"}})
+    pods = tuple(running(f"a{number}", node="n1" if number < 8 else "") for number in range(16))
+    assert plan_quota(QuotaState(drains, pods, nodes=(room("n1"),))).is_empty

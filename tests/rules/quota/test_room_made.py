@@ -11,6 +11,7 @@ from tests.rules.quota.small import SmallWorld, tree
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.quota.plan import QuotaPlan
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.quota.plan import plan_quota
 
 ROOT = "root[24]{a[8] b[8] c[0]}"
@@ -95,6 +96,13 @@ def test_what_the_tree_does_not_manage_counts_too() -> None:
     assert victims(plan) == ["c1"]
 
 
+def test_nobody_leaves_for_who_asks_for_nothing_that_is_promised() -> None:
+    """The tree knows GPUs only: b could not be owed memory."""
+    pods = [running("c1", "n1", gpus=1, more={"memory": 8}), waiting("u", "b", gpus=0, more={"memory": 4})]
+    plan = planned(pods, [room("n1", offers={"memory": 10})])
+    assert (plan.admit, plan.evict) == ((), ())
+
+
 def test_a_gang_may_need_victims_on_several_nodes() -> None:
     pods = [running(f"{node}-{n}", node, gpus=4) for node in ("n1", "n2", "n3") for n in range(2)]
     gang = [waiting(f"g{n}", gpus=4, gang="g", gang_size=2) for n in range(2)]
@@ -147,6 +155,85 @@ def test_two_jobs_do_not_take_turns_on_a_node() -> None:
     world.add("b", 1, 5, owner="b")
     world.settle()
     assert (world.running("a", "b"), world.evictions) == ((1, 0), 0)
+
+
+def both(cpu: int, gpus: int) -> dict[str, int]:
+    return {"cpu": cpu, "gpu": gpus}
+
+
+def two_resources(*leaves: tuple[str, dict[str, int]]) -> QuotaNode:
+    most = both(20, 20)
+    return QuotaNode(
+        "root", "root", "", most, most, (), {}, tuple(QuotaNode(name, name, "root", least, most, (name,)) for name, least in leaves)
+    )
+
+
+def asking(each: QuotaPod, cpu: int, gpus: int, memory: int = 0) -> QuotaPod:
+    return replace(each, request=both(cpu, gpus) | ({"memory": memory} if memory else {}))
+
+
+@pytest.mark.parametrize(
+    ("memory", "why"), [(0, "a node lacks GPUs, of which it has its own"), (6, "it is above min in what is not scarce")]
+)
+def test_being_above_min_in_something_else_does_no_harm(memory: int, why: str) -> None:
+    """x is above min in cpu, of which there is enough; of the scarce GPUs it has what it is guaranteed."""
+    root = two_resources(("a", both(4, 8)), ("x", both(0, 6)), ("y", both(0, 6)))
+    there = [asking(running("x1", "n1", "x"), 4, 6, memory), asking(running("y1", "n2", "y"), 0, 12)]
+    nodes = [NodeRoom("n1", both(20, 8) | {"memory": 8}), NodeRoom("n2", both(20, 12)), *(NodeRoom(f"s{n}", both(0, 1)) for n in range(8))]
+    asked = asking(waiting("u"), 1, 1 if memory else 4, 4 if memory else 0)
+    scarce = asking(waiting("y2", "y"), 0, 12)
+    plan = plan_quota(QuotaState(root, (*there, asked, scarce), nodes=tuple(nodes)))
+    assert (victims(plan), [each.pod.name for each in plan.admit]) in (([], []), (["y1"], [])), why
+
+
+def test_what_a_min_guarantees_of_what_is_lacking_is_never_taken() -> None:
+    """x borrows scarce cpu; of the GPUs that the node lacks it has what it is guaranteed."""
+    root = two_resources(("a", both(4, 8)), ("x", both(0, 6)), ("y", both(0, 0)))
+    pods = [asking(running("x1", "n1", "x"), 4, 6), asking(waiting("u"), 0, 4), asking(waiting("y1", "y"), 17, 0)]
+    nodes = [NodeRoom("n1", both(20, 8)), *(NodeRoom(f"s{n}", both(0, 1)) for n in range(8))]
+    plan = plan_quota(QuotaState(root, tuple(pods), nodes=tuple(nodes)))
+    assert (plan.evict, [str(row.reason) for row in plan.waiting if row.unit == "a/u"]) == ((), ["NoFitOnNodes"])
+    more = two_resources(("a", both(4, 8)), ("x", both(0, 5)), ("y", both(0, 0)))
+    assert victims(plan_quota(QuotaState(more, tuple(pods), nodes=tuple(nodes)))) == ["x1"]
+
+
+def test_of_one_node_the_fewest_go_whoever_is_the_first_to_go() -> None:
+    pods = [running("big", "n1", gpus=4, created_at=1.0), *(running(f"c{n}", "n1", gpus=2, created_at=9.0) for n in range(2))]
+    assert victims(planned([*pods, waiting("u", gpus=4)], [room("n1"), *SMALL])) == ["big"]
+
+
+def test_nobody_of_its_own_leaf_leaves() -> None:
+    """The leaf is above min in cpu, of which there is enough."""
+    root = two_resources(("a", both(0, 8)), ("b", both(0, 8)))
+    pods = [asking(running("a1", "n1", "a"), 5, 4), asking(waiting("u"), 0, 4)]
+    nodes = [NodeRoom("n1", both(20, 6)), *(NodeRoom(f"s{n}", both(0, 1)) for n in range(14))]
+    scarce = asking(waiting("b2", "b"), 0, 20)
+    plan = plan_quota(QuotaState(root, (*pods, scarce), nodes=tuple(nodes)))
+    assert (plan.evict, [str(row.reason) for row in plan.waiting if row.unit == "a/u"]) == ((), ["NoFitOnNodes"])
+
+
+def test_claimants_of_one_plan_share_a_node() -> None:
+    """Between them somebody is admitted: what the first has leave must still count as leaving for the second."""
+    pods = [running(f"c{n}", "n1", gpus=4) for n in range(2)]
+    units = [waiting("u1", gpus=4, priority=9), waiting("small", gpus=1, priority=8), waiting("u2", "b", gpus=4, priority=7)]
+    plan = planned([*pods, *units], [room("n1"), *SMALL])
+    assert ([each.pod.name for each in plan.admit], victims(plan)) == (["small"], ["c0", "c1"])
+
+
+def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claimant() -> None:
+    """a needs all of n1, where four are free and four stop. b fits on n2; but a scheduler, who knows of no claims, may choose n1."""
+    stops = running("c1", "n1", gpus=4, is_stopping=True, stopping_at=90.0)
+    pods = [stops, running("c2", "n2", gpus=6), waiting("a1", gpus=8, claim_since=90.0, said_reason="WaitingForEvictions")]
+    small = waiting("b1", "b", gpus=2)
+    plan = planned([*pods, small], [room("n1"), room("n2"), *SMALL], now=100.0)
+    assert (plan.admit, plan.evict) == ((), ())
+    assert [(row.unit, row.message) for row in plan.waiting if row.unit == "b/b1"] == [
+        ("b/b1", "b/b1 could take room on n1 that is kept for a/a1, until those have stopped who make it")
+    ]
+    both_fit = planned([*pods, replace(small, request={"gpu": 1})], [room("n1", 9), room("n2"), *SMALL], now=100.0)
+    assert [each.pod.name for each in both_fit.admit] == ["b1"], "n1 has room for both"
+    gone = [pods[1], replace(pods[2], is_admitted=True, node="n1", admitted_at=99.0), small]
+    assert [each.pod.name for each in planned(gone, [room("n1"), room("n2"), *SMALL], now=100.0).admit] == ["b1"]
 
 
 def test_a_gang_whose_pods_would_fit_one_by_one_is_told_how_many_would() -> None:

@@ -77,6 +77,7 @@ class QuotaAccount:
         """The cluster's nodes with the pods on them; None = not known."""
         self.workloads: dict[str, Workload] = {}
         self.pods: dict[str, QuotaPod] = {}
+        self.stopping: dict[str, QuotaPod] = {}
         self.undo: list[tuple[Sums, int, Vector, int]] = []
         self.now = 0.0
         self.reread: list[int] = []
@@ -118,6 +119,10 @@ class QuotaAccount:
             self.drop(uid)
         self._moved.setdefault(uid, old)
         self.pods[uid] = pod
+        if pod.is_stopping and pod.is_admitted:
+            self.stopping[uid] = pod
+        else:
+            self.stopping.pop(uid, None)
         place = self.index.leaf_of.get(pod.namespace)
         if place is not None:
             self.books[place].pods[uid] = pod
@@ -125,6 +130,7 @@ class QuotaAccount:
 
     def drop(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
+        self.stopping.pop(uid, None)
         if pod is not None:
             self._moved.setdefault(uid, pod)
         place = self.index.leaf_of.get(pod.namespace) if pod is not None else None

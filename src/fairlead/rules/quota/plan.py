@@ -125,7 +125,7 @@ class _Planner:
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
-        self.seats = Seats(account.rooms, account.seats, account.pods)
+        self.seats = Seats(account.rooms, account.seats, account.stopping)
         self.node_victims = NodeVictims(account, self.reclaim, self.seats)
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
@@ -152,6 +152,7 @@ class _Planner:
                 account.add(place, late, claim=True)
         self._drain()
         self._wake()
+        self.seats.reserve([line.first for _, _, line in self._heap if line.first.claim_since is not None])
         while (line := self._next()) is not None:
             before = len(account.undo)
             self._decide(line)
@@ -159,7 +160,7 @@ class _Planner:
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
-        self.seats.close()
+        self.seats.rooms_now()
         for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
 
@@ -328,6 +329,7 @@ class _Planner:
         line.ceiling = None
         if (why := self._not_now(unit)) is not None:
             line.reason, line.told = why
+            self.seats.leave(unit)
             return
         blocked = account.sums.blocks(unit.leaf, unit.vector)
         if not blocked:
@@ -342,8 +344,10 @@ class _Planner:
         lacking = account.after.blocks(unit.leaf, unit.vector)
         if not lacking:
             if is_guaranteed or unit.claim_since is not None:
-                self.seats.hold(unit)
-                self._claim(line)
+                if self.seats.hold(unit) or unit.claim_since is not None:
+                    self._claim(line)
+                else:
+                    self._clear_nodes(line)
             else:
                 self._set_aside(line, blocked)
             return
@@ -365,17 +369,25 @@ class _Planner:
         self._make_room(line, chosen)
 
     def _clear_nodes(self, line: Line) -> None:
-        """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12)."""
-        unit = line.first
+        """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12).
+
+        Not for a unit that asks for nothing that quota counts: nobody has promised it anything.
+        """
+        unit, kept = line.first, self.seats.kept
         lacking = self.account.after.blocks(unit.leaf, unit.vector)
-        chosen = self.node_victims.choose(unit) if self.is_guaranteed(unit) else None
-        if chosen and self.seats.hold(unit, chosen):
-            self.lacking[unit] = lacking
-            self._make_room(line, chosen)
-            return
-        for group in chosen or ():
-            self.reclaim.spare(group)
-        line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
+        if any(unit.vector) and self.is_guaranteed(unit):
+            if kept is None and not lacking and self.seats.hold(unit):
+                self._claim(line)  # enough stops already
+                return
+            chosen = self.node_victims.choose(unit)
+            if chosen and self.seats.hold(unit, chosen):
+                self.lacking[unit] = lacking
+                self._make_room(line, chosen)
+                return
+            for group in chosen or ():
+                self.reclaim.spare(group)
+        told = self.sentences.no_fit(unit, self.seats.rooms_now()) if kept is None else self.sentences.kept_from(unit, *kept)
+        line.reason, line.told = Reason.NO_FIT_ON_NODES, told
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""
@@ -456,7 +468,7 @@ class _Planner:
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 self.victims_of.setdefault(unit, []).append(group)
-        if account.sums.blocks(unit.leaf, unit.vector) or not self.seats.turn_in(unit):
+        if account.sums.blocks(unit.leaf, unit.vector) or not self.seats.admit(unit):
             self._claim(line)
         else:
             self._admit(line)

@@ -26,6 +26,7 @@ from fairlead.rules.nodes.choice import may_use_labelled
 
 SILENT_SECONDS: Final = 300.0
 """So long a node that is not ready still counts."""
+_PLENTY: Final = ("memory", "cpu")
 _SHAPES_MAX: Final = 2_000
 
 
@@ -243,9 +244,19 @@ class Rooms:
         for seat in seats:
             self._take(seat.pod, self._place[seat.node], seat.card)
 
-    def fits_on(self, pod: QuotaPod, node: str) -> bool:
+    def fits_on(self, pod: QuotaPod, node: str, without: Sequence[QuotaPod] = ()) -> bool:
+        """Whether it fits there; `without` these, which sit there, and cards are not told apart then."""
         place = self._place.get(node)
-        return place is not None and self._may_use(pod.choice)[place] and self._has_room(pod, place)
+        if place is None or not self._may_use(pod.choice)[place]:
+            return False
+        if not without:
+            return self._has_room(pod, place)
+        free = self._rooms[place].free
+        return all(
+            amount <= free.get(name, 0) + sum(part_of(each, name) for each in without)
+            for name, amount in ((*pod.request.items(), (PODS, 1)) if PODS in free else pod.request.items())
+            if amount
+        )
 
     def nodes_for(self, pod: QuotaPod) -> list[str]:
         """The nodes that it may use, whatever room they have."""
@@ -404,7 +415,7 @@ def largest_first(pod: QuotaPod) -> tuple[object, ...]:
     asked = pod.request
     return (
         -pod.card_units,
-        tuple(sorted((name, -amount) for name, amount in asked.items() if "/" in name)),
-        *(-asked.get(name, 0) for name in ("memory", "cpu")),
+        tuple(sorted((name, -amount) for name, amount in asked.items() if name not in _PLENTY)),
+        *(-asked.get(name, 0) for name in _PLENTY),
         pod.key,
     )

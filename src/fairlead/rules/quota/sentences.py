@@ -162,6 +162,10 @@ class Sentences:
         of = f"the freest of {count} nodes, {node}, has" if count > 1 else f"the only node, {node}, has"
         return f"{resource} asks {asks} on one node; {of} {format_amount(resource, free)}"
 
+    def kept_from(self, unit: Unit, node: str, claimant: str) -> str:
+        """Of a unit that has room, but might be put where another's is being made."""
+        return f"{unit.key} could take room on {node} that is kept for {claimant}, until those have stopped who make it"
+
     def _no_fit_together(self, unit: Unit, rooms: Rooms) -> str:
         """Each of its pods would find room."""
         there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))

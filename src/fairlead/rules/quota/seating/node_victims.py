@@ -82,7 +82,7 @@ class _Search:
             more = self._reclaim.from_others(unit)
             is_housed = more is not None
             self._taken += [_Leaving(group, self._leave(group)) for group in more or ()]
-        if not is_housed or not rooms.fits(unit.pods):
+        if not is_housed:
             for each in self._taken:
                 self._reclaim.spare(each.group)
             return None

@@ -1,44 +1,77 @@
 """What one plan lays out on the cluster's nodes: who is admitted sits on what is free now, who claims on what
 will be free when all have gone that stop, or are chosen to.
+
+A scheduler knows of no claims, and may put who is admitted elsewhere than here. So nobody is admitted whom it
+could put where a claimant would then lack room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota.state import QuotaPod
-from fairlead.rules.quota.room import Placed, Rooms
+from fairlead.rules.quota.room import Placed, Rooms, largest_first
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 
 class Seats:
     """Of one plan. Where nodes are not known (`rooms` is None) everybody has a seat.
 
-    `taken`: the seats of each unit, which the account takes away again before the next plan.
+    `taken`: the seats of each unit, which the account takes away again before the next plan. `kept`: the node
+    for which the last unit was turned away, and the claimant that it is kept for.
     """
 
-    def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], pods: Mapping[str, QuotaPod]) -> None:
+    def __init__(self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], stopping: Mapping[str, QuotaPod]) -> None:
         self.rooms = rooms
+        self.kept: tuple[str, str] | None = None
         self._taken = taken
-        self._pods = pods
+        self._stopping = stopping
+        self._holds: dict[Unit, int] = {}
         self._leaving: list[QuotaPod] | None = None
         self._left: list[Placed] | None = None
 
+    def reserve(self, claimants: Sequence[Unit]) -> None:
+        """Lay out who claims already, the largest first, or, where that does not house all, the oldest claim.
+
+        Nobody's seat is remembered: in this order small ones do not sit down where room was made for large.
+        """
+        if self.rooms is None or not claimants:
+            return
+        order = sorted((unit for unit in claimants if unit.pods), key=_largest_first)
+        if not all(self.hold(unit) for unit in order):
+            for unit in order:
+                self.leave(unit)
+            for unit in sorted(order, key=_oldest_first):
+                self.hold(unit)
+
     def admit(self, unit: Unit) -> bool:
-        """Whether nodes have room for it now, which it takes."""
-        if self.rooms is None or not unit.pods:
+        """Whether nodes have room for it now, which it takes, instead of what it holds."""
+        self.kept = None
+        rooms = self.rooms
+        if rooms is None or not unit.pods:
             return True
-        self._look_now(self.rooms)
-        return self._seat(self.rooms, unit)
+        turn, held = self._holds.pop(unit, None), self._taken.pop(unit, [])
+        rooms.unseat(held)
+        self._look_now(rooms)
+        if self._seat(rooms, unit):
+            self.kept = self._endangered(rooms, unit, turn)
+            if self.kept is None:
+                return True
+            self.leave(unit)
+        if turn is not None:
+            rooms.stay(held)
+            self._taken[unit], self._holds[unit] = held, turn
+        return False
 
     def hold(self, unit: Unit, chosen: Sequence[VictimGroup] = ()) -> bool:
         """Whether nodes have room for it once those have gone, and all who stop; nobody else gets it.
 
         What this very plan admitted among the chosen has no seat any more when it is so.
         """
-        rooms = self.rooms
-        if rooms is None or not unit.pods:
+        rooms, self.kept = self.rooms, None
+        if rooms is None or not unit.pods or (unit in self._holds and not chosen):
             return True
+        self.leave(unit)
         left = self._look_later(rooms)
         pods = [pod for group in chosen if group.unit is None for pod in group.pods]
         going = rooms.leave(pods)
@@ -47,7 +80,9 @@ class Seats:
             rooms.unseat(seats)
         if self._seat(rooms, unit):
             left += going
-            self._gone(pods)
+            if self._leaving is not None:
+                self._leaving += pods
+            self._holds[unit] = len(self._holds)
             for each in fresh:
                 self._taken.pop(each, None)
             return True
@@ -55,6 +90,12 @@ class Seats:
         for seats in fresh.values():
             rooms.stay(seats)
         return False
+
+    def leave(self, unit: Unit) -> None:
+        """Its seats are free again."""
+        self._holds.pop(unit, None)
+        if self.rooms is not None:
+            self.rooms.unseat(self._taken.pop(unit, ()))
 
     def rooms_later(self) -> Rooms | None:
         """The nodes as they will be when all have gone who stop, or are chosen to."""
@@ -65,26 +106,11 @@ class Seats:
     def of(self, unit: Unit) -> Sequence[Placed]:
         return self._taken.get(unit, ())
 
-    def turn_in(self, unit: Unit) -> bool:
-        """Whether there is room for it already, which it takes instead of what it holds."""
-        if self.rooms is None or not unit.pods:
-            return True
-        held = self._taken[unit]
-        self.rooms.unseat(held)
-        if self.admit(unit):
-            return True
-        self.rooms.stay(held)
-        return False
-
-    def leave(self, unit: Unit) -> None:
-        """Its seats are free again."""
-        if self.rooms is not None:
-            self.rooms.unseat(self._taken.pop(unit, ()))
-
-    def close(self) -> None:
-        """The plan is made: nobody has left yet."""
+    def rooms_now(self) -> Rooms | None:
+        """The nodes as they are, with whoever has a seat."""
         if self.rooms is not None:
             self._look_now(self.rooms)
+        return self.rooms
 
     def _seat(self, rooms: Rooms, unit: Unit) -> bool:
         seats = rooms.seat(unit.pods)
@@ -92,14 +118,30 @@ class Seats:
             self._taken[unit] = seats
         return seats is not None
 
-    def _gone(self, pods: Iterable[QuotaPod]) -> None:
-        if self._leaving is not None:
-            self._leaving += pods
+    def _endangered(self, rooms: Rooms, unit: Unit, turn: int | None) -> tuple[str, str] | None:
+        """A node where some pod of it would fit now, and would not beside a claimant when all have gone; and
+        that claimant. Among claimants only those that were laid out before count: they do not wait for each
+        other in a circle.
+        """
+        held: dict[str, list[QuotaPod]] = {}
+        before: dict[str, Unit] = {}
+        for other, its in self._holds.items():
+            for seat in self._taken[other]:
+                held.setdefault(seat.node, []).append(seat.pod)
+                if turn is None or its < turn:
+                    before.setdefault(seat.node, other)
+        for node, other in before.items():
+            for seat in self._taken[unit]:
+                if seat.node == node or not rooms.fits_on(seat.pod, node, held[node]):
+                    continue
+                if not rooms.fits_on(seat.pod, node, [pod for pod in self._leaving or () if pod.node == node]):
+                    return node, other.key
+        return None
 
     def _look_later(self, rooms: Rooms) -> list[Placed]:
         """Those who stop have left; it stays so until somebody asks for what is free now."""
         if self._leaving is None:
-            self._leaving = [pod for pod in self._pods.values() if pod.is_stopping and pod.is_admitted]
+            self._leaving = sorted(self._stopping.values(), key=lambda pod: (pod.key, pod.uid))
         if self._left is None:
             self._left = rooms.leave(self._leaving)
         return self._left
@@ -108,3 +150,11 @@ class Seats:
         if self._left is not None:
             rooms.stay(self._left)
             self._left = None
+
+
+def _largest_first(unit: Unit) -> tuple[object, ...]:
+    return *min(largest_first(pod)[:-1] for pod in unit.pods), _oldest_first(unit)
+
+
+def _oldest_first(unit: Unit) -> tuple[object, ...]:
+    return unit.claim_since, unit.name
