@@ -235,6 +235,11 @@ def fits_beside(there: Sequence[QuotaPod], gpus: int, memory: int) -> bool:
     return sum(each.request["gpu"] for each in there) + gpus <= 8 and sum(each.request["memory"] for each in there) + memory <= 20
 
 
+def test_of_nodes_where_as_many_go_it_is_the_least_important() -> None:
+    pods = [running(node, node, gpus=6, priority=priority) for node, priority in (("n1", 5), ("n2", 0), ("n3", 5))]
+    assert victims(planned([*pods, waiting("u", gpus=4)], NODES)) == ["n2"]
+
+
 def test_nobody_of_its_own_leaf_leaves() -> None:
     """The leaf is above min in cpu, of which there is enough."""
     root = two_resources(("a", both(0, 8)), ("b", both(0, 8)))
