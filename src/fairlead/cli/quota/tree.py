@@ -39,7 +39,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.stdout.write(text if text.endswith("\n") else f"{text}\n")
     else:
         context.stdout.write(_table(tree, uses))
-        context.stdout.writelines(_limit(tree, resource, there) for resource, there in node_limits(snapshot).items())
+        for resource, there in node_limits(snapshot).items():
+            context.stdout.write(_limit(tree, resource, there))
     return 0
 
 
