@@ -5,6 +5,7 @@ past both. A broken tree that got in admits nobody, evicts nobody, and says what
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.kube.kubectl import KubectlError
 from tests.kube.objects import pod
 from tests.kube.quota_line import QuotaController, big_node, clear, deployment, enforce, install, settled, tree
 from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
 from tests.waiting import wait_until
 
@@ -92,6 +94,14 @@ def test_kubectl_is_told(request: pytest.FixtureRequest, judged: ControlPlane, f
         assert told == ""
 
 
+@pytest.mark.parametrize("file", [file for file in FILES if file.needs_standing], ids=lambda file: file.path.stem)
+def test_the_command_sees_the_clusters_tree_and_pods(busy: ControlPlane, file: TreeFile) -> None:
+    argv = [*FAIRLEAD, "quota", "validate", str(file.path), f"--kubeconfig={busy.kubeconfig}"]
+    printed = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    errors = [tuple(line.split(None, 2)[1:]) for line in printed.stdout.splitlines() if line.startswith("ERROR")]
+    assert (printed.returncode, errors) == (1, list(file.errors))
+
+
 # --- past the webhook ----------------------------------------------------------------------------------------
 
 
@@ -123,7 +133,9 @@ def truth(unjudged: ControlPlane, controller: QuotaController) -> Iterator[Quota
 
 
 def let_in(cluster: ControlPlane, root: Object) -> None:
+    """Returns when the controller has said something about this very tree."""
     cluster.admin.apply([tree(root)])
+    wait_until("the tree is looked at", lambda: condition(cluster), 60)
 
 
 def condition(cluster: ControlPlane, kind: str = "Valid") -> Object:
@@ -181,7 +193,7 @@ def test_a_tree_of_200_levels_is_planned_by(cluster: ControlPlane, truth: QuotaT
     let_in(cluster, {"name": "l1", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": [node, {"name": "rest", "namespaces": ["beta"]}]})
     cluster.admin.create([deployment("more", "alpha", 5, "5"), deployment("late", "beta", 5, "5")])
     settled(truth, {"alpha": 4, "beta": 4})
-    assert told_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")}
+    wait_until("who waits is told", lambda: told_of(truth, "alpha") == {("OverMax", "cpu asks 5; l200 uses 20 of max 20")}, 30)
     assert condition(cluster)["status"] == "True"
 
 
@@ -190,10 +202,21 @@ def test_names_in_any_script_and_quantities_in_any_form(cluster: ControlPlane, t
     let_in(cluster, odd.tree["spec"]["root"])
     cluster.admin.create([deployment("late", "beta", 1, "5"), deployment("huge", "beta", 1, "2000")])
     settled(truth, {"alpha": 1, "beta": 1})
-    ((reason, sentence),) = told_of(truth, "beta")
-    assert reason == "NeverFits"
+    wait_until("who waits is told", lambda: {reason for reason, _ in told_of(truth, "beta")} == {"NeverFits"}, 30)
+    ((_, sentence),) = told_of(truth, "beta")
     assert sentence.startswith("cpu asks 2000; root b/ü ☃ max is 1000"), sentence
     assert condition(cluster)["status"] == "True"
+
+
+def test_a_node_without_status_and_pods_that_ask_nothing(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    cluster.admin.create([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "blank"}}])
+    free = deployment("free", "beta", 2, "1")
+    free["spec"]["template"]["spec"]["containers"][0].pop("resources")
+    try:
+        cluster.admin.create([free, deployment("late", "beta", 1, "5")])
+        settled(truth, {"alpha": 1, "beta": 3})
+    finally:
+        cluster.admin.delete("node", "blank")
 
 
 def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: QuotaTruth) -> None:
@@ -205,6 +228,6 @@ def test_a_tree_of_20000_nodes_is_planned_by(cluster: ControlPlane, truth: Quota
     let_in(cluster, {"name": "root", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": groups})
     cluster.admin.create([deployment("late", "beta", 2, "5")])
     settled(truth, {"alpha": 1, "beta": 1})
-    assert told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")}
+    wait_until("who waits is told", lambda: told_of(truth, "beta") == {("OverMax", "cpu asks 5; n0 uses 10 of max 10")}, 30)
     status = json.loads(cluster.admin.run("get", *TREE, "-o", "json"))["status"]
     assert len(status["nodes"]) + status["nodesLeftOut"] == 20_001

@@ -212,9 +212,9 @@ BY_SCHEMA: list[tuple[str, Change, str]] = [
 ]
 BY_RULE: list[tuple[str, Change, str]] = [
     ("a parent with namespaces", of_child(namespaces=["x"]), "root.a: has children and namespaces; only a leaf has namespaces"),
-    ("min over max", of_child(max={"cpu": 10}), "root.a: min is more than max"),
-    ("a child's max", of_child(max={"cpu": 41}), "root: max of a child is more than its own max"),
-    ("unlimited min", of_child(min={"cpu": "2147483647Ki"}), "root.a: min is unlimited; only the root's may be"),
+    ("min over max", of_child(max={"cpu": 10}), "root.a: min of cpu is 20, more than its own max 10"),
+    ("a child's max", of_child(max={"cpu": 41}), "root.a: max is more than the max of root"),
+    ("unlimited min", of_child(min={"cpu": "2147483647Ki"}), "root.a: min of cpu is unlimited; only the root's may be"),
     ("an unknown resource", of_child(min={"cpu": 20, "gpu": 1}), "root: a child names a resource that the root does not"),
     ("root min", lambda root: root["min"].update(cpu=30), "root: min and max differ; of the root they are the same"),
     ("root max", lambda root: root["max"].update(gpu=1), "root: min and max differ; of the root they are the same"),

@@ -1,4 +1,4 @@
-"""What is said to each of these trees by the rule itself and by `fairlead quota validate FILE`."""
+"""What is said to each of these trees by the rule itself, by `fairlead quota validate FILE`, and by the simulated cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.cli.command import run_command
+from tests.kube.objects import pod
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
 
 from fairlead.model.node import Node
@@ -15,7 +16,11 @@ from fairlead.model.quota.tree import QuotaTree, ViolationCode
 from fairlead.model.snapshot import build_snapshot
 from fairlead.model.source import Source
 from fairlead.rules.quota.validate import validate
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+from fairlead_sim.api.tokens import ADMIN
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.schema.status import ApiStatus
 
 FILES = [pytest.param(each, id=each.path.stem) for each in tree_files()]
 BUSY = Pod(namespace="busy", name="runs", uid="u", phase=PodPhase.RUNNING)
@@ -47,3 +52,24 @@ def test_every_code_that_refuses_a_write_has_a_file() -> None:
     warnings = {"AttributeNotEnforced", "RootExceedsCluster", "NoSuchNamespace", "LeafWithoutNamespace", "SumOfMinBelowParent"}
     told = {code for file in tree_files() for code, _ in file.errors}
     assert told == {str(code) for code in ViolationCode} - warnings
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_laptop_says_so(file: TreeFile) -> None:
+    """In one answer: the webhook's words, as its API knows no rules in CEL; or its schema's."""
+    world = sharing_world(load_scenario("documents-004"), 0, 1_767_600_000.0)
+    world.warm_up()
+    cluster = world.cluster
+    for name in ("alpha", "beta", "busy", "gamma"):
+        cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, ADMIN.name)
+    if file.needs_standing:
+        cluster.create(standing().tree, ADMIN.name)
+        cluster.create(pod("runs", namespace="busy"), ADMIN.name)
+        world.run_until(world.clock.now() + 30)
+    told = ""
+    try:
+        (cluster.update if file.needs_standing else cluster.create)(file.tree, ADMIN.name)
+    except ApiStatus as refusal:
+        told = refusal.message
+    assert bool(told) == bool(file.errors)
+    assert all(f"{code}: {sentence}" in told for code, sentence in file.errors), told

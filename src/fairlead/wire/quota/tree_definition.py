@@ -102,18 +102,25 @@ def _node(level: int) -> Object:
 def _rules(level: int) -> list[Object]:
     own = f"r in self.max && !{_UNLIMITED.format('self.max[r]')}"
     at_most = _AT_MOST.format("self.min[r]", "self.max[r]")
+    numbers = "'min of ' + r + ' is ' + string(self.min[r]) + ', more than its own max ' + string(self.max[r])"
     rules = [
         _rule(
             "!has(self.children) || !has(self.namespaces) || size(self.children) == 0 || size(self.namespaces) == 0",
             "has children and namespaces; only a leaf has namespaces",
         ),
-        _rule(f"!has(self.min) || !has(self.max) || self.min.all(r, !({own}) || {at_most})", "min is more than max"),
+        _rule(
+            f"!has(self.min) || !has(self.max) || self.min.all(r, !({own}) || {at_most})",
+            "min is more than max",
+            f"self.name + ': ' + self.min.filter(r, {own} && !({at_most})).map(r, {numbers})[0]",
+        ),
     ]
     if level == 1:
         rules += _root_rules()
     else:
         told = "min is unlimited; only the root's may be"
-        rules.append(_rule(f"!has(self.min) || self.min.all(r, !{_UNLIMITED.format('self.min[r]')})", told))
+        unlimited = _UNLIMITED.format("self.min[r]")
+        named = f"self.name + ': min of ' + self.min.filter(r, {unlimited})[0] + ' is unlimited; only the root\\'s may be'"
+        rules.append(_rule(f"!has(self.min) || self.min.all(r, !{unlimited})", told, named))
     return rules
 
 
@@ -135,6 +142,7 @@ def _root_rules() -> list[Object]:
         _rule(
             f"!has(self.children) || !has(self.max) || self.children.all(c, !has(c.max) || c.max.all(r, {ceiling}))",
             "max of a child is more than its own max",
+            f"self.children.filter(c, has(c.max) && !c.max.all(r, {ceiling}))[0].name + ': max is more than the max of ' + self.name",
         ),
         _rule(
             f"!has(self.children) || (has(self.min) && has(self.max) ? {named} : true)",
@@ -143,10 +151,10 @@ def _root_rules() -> list[Object]:
     ]
 
 
-def _rule(rule: str, message: str) -> Object:
-    """With the name of the node before the message."""
+def _rule(rule: str, message: str, sentence: str = "") -> Object:
+    """`sentence`: an expression that says more than the message after the node's name."""
     quoted = message.replace("'", "\\'")
-    return {"rule": rule, "message": message, "messageExpression": f"self.name + ': {quoted}'"}
+    return {"rule": rule, "message": message, "messageExpression": sentence or f"self.name + ': {quoted}'"}
 
 
 def _status() -> Object:
