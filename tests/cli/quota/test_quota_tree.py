@@ -72,6 +72,15 @@ def test_the_tree_with_what_is_used_borrowed_and_waiting() -> None:
     )
 
 
+def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
+    """Of 56 cores a stranger has 20; a node that is cordoned does not count."""
+    stranger = replace(runs("strange", "x"), node="n", containers=(Container("main", requests={"cpu": 20_000}),))
+    snapshot = cluster(manifest(), stranger)
+    nodes = [*snapshot.nodes, Node("cordoned", allocatable={"cpu": 8000}, unschedulable=True)]
+    less = build_snapshot(taken_at=0, nodes=nodes, pods=snapshot.pods, quota_tree=snapshot.quota_tree, sources=READ)
+    assert show(less).splitlines()[-1] == "root gives 36 cpu at most, not 40: the cluster's nodes have no more."
+
+
 def test_unlimited_is_not_a_number() -> None:
     tree = manifest()
     unlimited = {"cpu": "2147483647"}

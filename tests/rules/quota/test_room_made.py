@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -200,6 +203,41 @@ def test_what_a_min_guarantees_of_what_is_lacking_is_never_taken() -> None:
 def test_of_one_node_the_fewest_go_whoever_is_the_first_to_go() -> None:
     pods = [running("big", "n1", gpus=4, created_at=1.0), *(running(f"c{n}", "n1", gpus=2, created_at=9.0) for n in range(2))]
     assert victims(planned([*pods, waiting("u", gpus=4)], [room("n1"), *SMALL])) == ["big"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nowhere_would_fewer_do(seed: int) -> None:
+    """Every set of pods of every node is tried: GPUs, and memory, which the tree does not manage."""
+    chance = random.Random(seed)
+    nodes = [room(f"n{n}", 8, offers={"memory": 20}) for n in range(4)]
+    pods: list[QuotaPod] = []
+    for node in nodes:
+        for number in range(chance.randint(2, 6)):
+            asks, memory = chance.randint(1, 3), chance.randint(0, 6)
+            if fits_beside([each for each in pods if each.node == node.name], asks, memory):
+                leaf = chance.choice("cccb")
+                pods.append(running(f"{node.name}-{number}", node.name, leaf, asks, {"memory": memory}, priority=chance.randint(0, 2)))
+    asked, memory = chance.randint(3, 8), chance.randint(0, 20)
+    plan = planned([*pods, waiting("u", gpus=asked, more={"memory": memory})], [*nodes, *SMALL], "root[100]{a[9] b[31] c[0]}")
+    least = 99
+    for node in nodes:
+        there = [each for each in pods if each.node == node.name]
+        may = [each for each in there if each.namespace == "c"]
+        for count in range(len(may) + 1):
+            if any(fits_beside([each for each in there if each not in gone], asked, memory) for gone in combinations(may, count)):
+                least = min(least, count)
+                break
+    assert len(plan.evict) == (0 if least == 99 else least), plan.evict
+    assert (least == 0) == bool(plan.admit)
+
+
+def fits_beside(there: Sequence[QuotaPod], gpus: int, memory: int) -> bool:
+    return sum(each.request["gpu"] for each in there) + gpus <= 8 and sum(each.request["memory"] for each in there) + memory <= 20
+
+
+def test_of_nodes_where_as_many_go_it_is_the_least_important() -> None:
+    pods = [running(node, node, gpus=6, priority=priority) for node, priority in (("n1", 5), ("n2", 0), ("n3", 5))]
+    assert victims(planned([*pods, waiting("u", gpus=4)], NODES)) == ["n2"]
 
 
 def test_nobody_of_its_own_leaf_leaves() -> None:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.rules.quota.usage import quota_usage
+    from fairlead.rules.quota.usage import node_limits, quota_usage
 
     check_output(args.output)
     snapshot = context.world.reader().read_all()
@@ -39,6 +39,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.stdout.write(text if text.endswith("\n") else f"{text}\n")
     else:
         context.stdout.write(_table(tree, uses))
+        for resource, there in node_limits(snapshot).items():
+            context.stdout.write(_limit(tree, resource, there))
     return 0
 
 
@@ -70,6 +72,14 @@ def _table(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> str:
         namespaces = ",".join(node.namespaces) or "-"
         rows += [(name, resource, *_numbers(use, resource), waiting, namespaces) for resource in resources]
     return render_rows(rows)
+
+
+def _limit(tree: QuotaTree, resource: str, there: int) -> str:
+    from fairlead.model.resources import amount_text
+
+    assert tree.root is not None
+    most = amount_text(resource, tree.root.max[resource])
+    return f"{tree.root.name} gives {amount_text(resource, there)} {resource} at most, not {most}: the cluster's nodes have no more.\n"
 
 
 def _numbers(use: QuotaUse, resource: str) -> tuple[str, str, str, str]:

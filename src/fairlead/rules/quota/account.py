@@ -7,6 +7,7 @@ its sentences can be told; then it is taken out again.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -35,6 +36,7 @@ class LeafBook:
     def __init__(self, place: int, width: int) -> None:
         self.place = place
         self.pods: dict[str, QuotaPod] = {}
+        self.nodes: set[str] = set()
         self.suspended: dict[str, Workload] = {}
         self.awaited: dict[str, Workload] = {}
         self.used: Vector = (0,) * width
@@ -103,6 +105,8 @@ class QuotaAccount:
         self.contested: list[tuple[int, ...]] = [()] * len(index.nodes)
         self.books = {place: LeafBook(place, width) for place in sorted(index.leaf_of.values())}
         self.dirty = set(self.books)
+        self._on_node: defaultdict[str, dict[int, list[VictimGroup]]] = defaultdict(dict)
+        self._misplaced = set(self.books)
         self.undo.clear()
         for uid, pod in self.pods.items():
             if (place := index.leaf_of.get(pod.namespace)) is not None:
@@ -207,6 +211,20 @@ class QuotaAccount:
             book.groups = groups_of(self.index, leaf, self._counted(book), self.workloads)
         return book.groups
 
+    def victims_on(self) -> Mapping[str, Mapping[int, list[VictimGroup]]]:
+        """The same by cluster node and leaf: a group stands at each node where it has a pod."""
+        for place in self._misplaced:
+            book = self.books[place]
+            for node in book.nodes:
+                del self._on_node[node][place]
+            book.nodes.clear()
+            for group in self.groups(place):
+                for node in {pod.node for pod in group.pods}:
+                    self._on_node[node].setdefault(place, []).append(group)
+                    book.nodes.add(node)
+        self._misplaced.clear()
+        return self._on_node
+
     def next_at(self) -> float | None:
         """When the clock alone changes something."""
         soonest = min((book.alarm for book in self.books.values()), default=NEVER)
@@ -220,6 +238,7 @@ class QuotaAccount:
         index = self.index
         width = len(index.resources)
         book.forget()
+        self._misplaced.add(book.place)
         used, live, demand = [0] * width, [0] * width, [0] * width
         counted: list[QuotaPod] = []
         gangs: dict[str, list[QuotaPod]] = {}

@@ -208,6 +208,11 @@ class Rooms:
         self._take(pod, place, card)
         return [Placed(pod, node, card)]
 
+    def could_hold(self, pod: QuotaPod, node: str) -> bool:
+        """Whether it would fit there if no pod that quota counts were there."""
+        room = self._rooms[self._place[node]].node
+        return all(amount <= room.allocatable.get(name, 0) - room.taken.get(name, 0) for name, amount in pod.request.items() if amount)
+
     def lack_on(self, pod: QuotaPod, node: str) -> Mapping[str, int]:
         """How much more room it needs there, by resource; empty: it fits."""
         room = self._rooms[self._place[node]]
@@ -325,7 +330,7 @@ class Rooms:
 
     def _first(self, pod: QuotaPod) -> int | None:
         """The first node that has room for it."""
-        shape = _shape(pod)
+        shape = shape_of(pod)
         if shape not in self._below and len(self._below) >= _SHAPES_MAX:
             self._below.clear()
             self._reopened.clear()
@@ -406,7 +411,7 @@ def _gives(room: _Room, resource: str, lost: int = 0) -> tuple[int, bool]:
     return max(0, there, held), node.allocatable.get(resource, 0) > 0
 
 
-def _shape(pod: QuotaPod) -> Shape:
+def shape_of(pod: QuotaPod) -> Shape:
     return tuple(sorted(pod.request.items())), pod.choice, pod.card_units
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim
-from fairlead.rules.quota.room import Placed, Rooms, largest_first, part_of
+from fairlead.rules.quota.room import Placed, Rooms, Shape, largest_first, part_of, shape_of
 from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.units import Unit, VictimGroup
 
@@ -37,22 +37,31 @@ class NodeVictims:
         self._account = account
         self._reclaim = reclaim
         self._seats = seats
+        self._weighed_at = -1
+        self._weighed: dict[Shape, list[tuple[int, str]]] = {}
 
     def choose(self, unit: Unit) -> list[VictimGroup] | None:
         """All that is needed, or nobody. Who is chosen has left the account's sums, and his node not yet."""
         rooms = self._seats.rooms_later()
         if rooms is None or not unit.pods:
             return None
-        search = _Search(self._account, self._reclaim, self._seats, rooms, unit)
+        if self._weighed_at != len(self._account.undo):
+            self._weighed_at = len(self._account.undo)
+            self._weighed.clear()
+        search = _Search(self._account, self._reclaim, self._seats, rooms, unit, self._weighed)
         found = search.run()
         search.close()
         return found
 
 
 class _Search:
-    """For one unit."""
+    """For one unit. `weighed`: by shape of pod, as long as the plan stays as it is, the nodes that may come
+    into question, each with the least number of groups that would have to go.
+    """
 
-    def __init__(self, account: QuotaAccount, reclaim: Reclaim, seats: Seats, rooms: Rooms, unit: Unit) -> None:
+    def __init__(
+        self, account: QuotaAccount, reclaim: Reclaim, seats: Seats, rooms: Rooms, unit: Unit, weighed: dict[Shape, list[tuple[int, str]]]
+    ) -> None:
         self._account = account
         self._reclaim = reclaim
         self._seats = seats
@@ -62,7 +71,13 @@ class _Search:
         self._fences = frozenset(reclaim.fences(unit))
         self._path = frozenset(() if reclaim.is_by_subtree else self._index.up[unit.leaf])
         self._taken: list[_Leaving] = []
-        self._on_node = self._candidates()
+        self._weighed = weighed
+        self._on_node = account.victims_on()
+        self._fresh: defaultdict[str, list[VictimGroup]] = defaultdict(list)
+        for groups in reclaim.fresh.values():
+            for group in groups:
+                for node in {node for node, _ in self._places(group)}:
+                    self._fresh[node].append(group)
 
     def run(self) -> list[VictimGroup] | None:
         unit, rooms = self._unit, self._rooms
@@ -71,7 +86,7 @@ class _Search:
         for pod in sorted(unit.pods, key=largest_first):
             seat = rooms.seat([pod])
             if seat is None:
-                node = self._clear(pod)
+                node = self._clear(pod, is_first=not seats)
                 seat = rooms.seat_on(pod, node) if node is not None else None
             if seat is None:
                 is_housed = False
@@ -94,17 +109,6 @@ class _Search:
         for each in self._taken:
             self._rooms.stay(each.left)
 
-    def _candidates(self) -> Mapping[str, list[VictimGroup]]:
-        """By node, of leaves that are above their min in anything."""
-        found: defaultdict[str, list[VictimGroup]] = defaultdict(list)
-        after, width = self._account.after, range(len(self._index.resources))
-        for leaf in self._account.books:
-            if self._fences.isdisjoint(self._index.up[leaf]) and any(after.over(leaf, k) > 0 for k in width):
-                for group in self._reclaim.groups(leaf):
-                    for node in {node for node, _ in self._places(group)}:
-                        found[node].append(group)
-        return found
-
     def _places(self, group: VictimGroup) -> Iterable[tuple[str, QuotaPod]]:
         if group.unit is None:
             return [(pod.node, pod) for pod in group.pods]
@@ -112,12 +116,13 @@ class _Search:
 
     # --- one pod of the unit --------------------------------------------------------------------------------
 
-    def _clear(self, pod: QuotaPod) -> str | None:
+    def _clear(self, pod: QuotaPod, *, is_first: bool) -> str | None:
         """The node where the fewest have to go for it, when they have gone."""
         best: tuple[tuple[int, int], list[VictimGroup], str] | None = None
-        for node in self._rooms.nodes_for(pod):
-            if node not in self._on_node:
-                continue
+        lowest = min(book.lowest for book in self._account.books.values())
+        for bound, node in self._weigh(pod, is_first=is_first):
+            if best is not None and (bound, lowest) >= best[0]:
+                break
             going = self._going_from(node, pod, best[0][0] if best is not None else None)
             for each in going or ():
                 self._undo(each)
@@ -126,12 +131,40 @@ class _Search:
                 cost = _count(groups), max((group.priority for group in groups if group.unit is None), default=0)
                 if best is None or cost < best[0]:
                     best = cost, groups, node
-                if cost[0] == 0:
-                    break
         if best is None:
             return None
         self._taken += [self._take(group) for group in best[1]]
         return best[2]
+
+    def _weigh(self, pod: QuotaPod, *, is_first: bool) -> list[tuple[int, str]]:
+        """The nodes where it may be worth while to look closely, the most promising first: whoever borrows
+        there gives enough, if all of them may go.
+        """
+        shape = shape_of(pod)
+        if is_first and shape in self._weighed:
+            return self._weighed[shape]
+        over, rooms, width = self._account.after.over, self._rooms, range(len(self._index.resources))
+        borrows = {leaf for leaf in self._account.books if any(over(leaf, k) > 0 for k in width)}
+        found: list[tuple[int, str]] = []
+        for node in rooms.nodes_for(pod):
+            if not rooms.could_hold(pod, node):
+                continue
+            bound = 0
+            if node not in self._fresh:
+                there = [group for leaf, groups in self._on_node.get(node, {}).items() if leaf in borrows for group in groups]
+                for name, lack in rooms.lack_on(pod, node).items():
+                    count = _fewest(lack, [sum([part_of(each, name) for each in group.pods if each.node == node]) for group in there])
+                    if count is None:
+                        break
+                    bound = max(bound, count)
+                else:
+                    found.append((bound, node))
+            else:
+                found.append((0, node))
+        found.sort()
+        if is_first:  # nobody has left or sat down yet for this unit
+            self._weighed[shape] = found
+        return found
 
     def _going_from(self, node: str, pod: QuotaPod, most: int | None) -> list[_Leaving] | None:
         """Who has to go from there, each gone. None: it would not fit, or more than `most` would have to."""
@@ -150,8 +183,10 @@ class _Search:
     def _next_from(self, node: str, lack: Mapping[str, int]) -> VictimGroup | None:
         """Who costs nothing; then who gives most of what is lacking there; then who goes first in a leaf."""
         best: tuple[tuple[object, ...], VictimGroup] | None = None
-        for group in self._on_node[node]:
-            if not self._reclaim.may_go(group):
+        over, width = self._account.after.over, range(len(self._index.resources))
+        leaves = (leaf for leaf in self._on_node.get(node, ()) if any(over(leaf, k) > 0 for k in width))
+        for group in (*self._fresh.get(node, ()), *(group for leaf in leaves for group in self._on_node[node][leaf])):
+            if not self._fences.isdisjoint(self._index.up[group.leaf]) or not self._reclaim.may_go(group):
                 continue
             gives: defaultdict[str, int] = defaultdict(int)
             for where, pod in self._places(group):
@@ -213,6 +248,18 @@ class _Search:
     def _redo(self, each: _Leaving) -> None:
         self._reclaim.take(each.group)
         each.left = self._leave(each.group)
+
+
+def _fewest(lack: int, parts: list[int]) -> int | None:
+    """How many of these parts make up for it, at least; None: all of them do not."""
+    if sum(parts) < lack:
+        return None
+    parts.sort(reverse=True)
+    count = 0
+    while lack > 0:
+        lack -= parts[count]
+        count += 1
+    return count
 
 
 def _is_part(each: _Leaving, going: Sequence[_Leaving]) -> bool:
