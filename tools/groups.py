@@ -82,7 +82,7 @@ def check_groups() -> tuple[Group, ...]:
 
 
 def real_groups() -> tuple[Group, ...]:
-    """All that runs against real programs, and what `make check` has no time for."""
+    """All that runs against real programs, and what `make check` has no time for. The short ones end the run."""
     return (
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 900),
         _cluster_group(
@@ -91,6 +91,7 @@ def real_groups() -> tuple[Group, ...]:
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),
+        _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
         Group(
             "kubelet",
             "containers that really run, on a real node",
@@ -101,7 +102,6 @@ def real_groups() -> tuple[Group, ...]:
             missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
         ),
         _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
-        _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
     )
 
 
