@@ -82,7 +82,10 @@ def check_groups() -> tuple[Group, ...]:
 
 
 def real_groups() -> tuple[Group, ...]:
-    """All that runs against real programs, and what `make check` has no time for. The short ones end the run."""
+    """All that runs against real programs, and what `make check` has no time for.
+
+    The short ones end the run.
+    """
     return (
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 900),
         _cluster_group(
