@@ -35,13 +35,13 @@ def check_world(recipe: Recipe) -> None:
     for _ in range(PLANS_MAX):
         first, again = plan_quota(world.state()), plan_quota(world.state())
         assert _bytes(first) == _bytes(again), "(2) the order of the lists matters"
-        for unit in {each.for_unit for each in first.evict}:
-            caused[unit] += 1
-            assert caused[unit] == 1, f"(4) {unit} causes evictions again"
         claims = {each.unit for each in first.claims} if not world.is_busy and not first.evict else set()
         assert not claims, f"(5) nobody stops any more, and {sorted(claims)} are not admitted"
         check_victims(world, first)
         plan = world.step()
+        for unit in {each.for_unit for each in plan.evict}:  # a second later than `first`, and carried out
+            caused[unit] += 1
+            assert caused[unit] == 1, f"(4) {unit} causes evictions again"
         assert not world.unbound, f"(10) {world.unbound} are admitted, and no node has room"
         if plan.is_empty and not world.is_busy:
             check_guaranteed(world, plan)

@@ -31,7 +31,9 @@ def test_what_arrives_at_once_settles_without_evictions(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [1006437, 1060651], ids=["a gang below its size", "two leaves that took turns: what is not lent is demand, too"]
+    "seed",
+    [1006437, 1060651, 1077606],
+    ids=["a gang below its size", "two leaves that took turns: what is not lent is demand, too", "a plan that a second made another"],
 )
 def test_worlds_that_once_broke_a_property(seed: int) -> None:
     assert broken(random_recipe(seed)._replace(nodes=None)) == ""
