@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from progress import say
+
+LOOKS = 100
+LOOK_SECONDS = 0.02
 
 
 @contextmanager
@@ -22,10 +27,19 @@ def only_one(path: Path, what: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.seek(0)
-            say("waiting: process {} is at work on {}".format(lock.read().strip() or "?", what))
+            say(f"waiting: process {_holder(lock)} is at work on {what}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         yield
+
+
+def _holder(lock: TextIO) -> str:
+    """Its pid. Between taking the lock and writing that there is a moment."""
+    for _ in range(LOOKS):
+        lock.seek(0)
+        if pid := lock.read().strip():
+            return pid
+        time.sleep(LOOK_SECONDS)
+    return "?"
