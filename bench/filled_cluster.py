@@ -29,11 +29,8 @@ STARTED = "2026-01-05T08:00:00Z"
 
 
 @contextlib.contextmanager
-def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlane]:
-    """`pods` are spread over `nodes`.
-
-    With `jobs` they are the workers of that many running MPIJobs, else of jobs that nobody can list.
-    """
+def api_server() -> Iterator[ControlPlane]:
+    """etcd and kube-apiserver alone, so that nobody else writes."""
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory, address_beyond_loopback() as address:
         folder = Path(directory)
         (folder / "logs").mkdir()
@@ -41,14 +38,24 @@ def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlan
         try:
             for name in ("etcd", "kube-apiserver"):
                 plane.start_component(name)
-            if jobs:
-                install_job_kinds(plane.admin)
-            started = time.perf_counter()
-            asyncio.run(_fill(plane.kubeconfig, nodes, pods, jobs))
-            print(f"made {nodes:,} nodes, {pods:,} pods, {jobs:,} jobs in {time.perf_counter() - started:.0f} s", flush=True)
             yield plane
         finally:
             plane.stop()
+
+
+@contextlib.contextmanager
+def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlane]:
+    """`pods` are spread over `nodes`.
+
+    With `jobs` they are the workers of that many running MPIJobs, else of jobs that nobody can list.
+    """
+    with api_server() as plane:
+        if jobs:
+            install_job_kinds(plane.admin)
+        started = time.perf_counter()
+        asyncio.run(_fill(plane.kubeconfig, nodes, pods, jobs))
+        print(f"made {nodes:,} nodes, {pods:,} pods, {jobs:,} jobs in {time.perf_counter() - started:.0f} s", flush=True)
+        yield plane
 
 
 def write_plan(plane: ControlPlane, stages: list[list[tuple[str, str]]], target: Path) -> str:

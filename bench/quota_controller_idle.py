@@ -14,16 +14,12 @@ import argparse
 import asyncio
 import json
 import re
-import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
-from bench.filled_cluster import at_once, create
+from bench.filled_cluster import api_server, at_once, create
 from bench.laptop_start import cpu_seconds, memory
-from tests.kube.addresses import address_beyond_loopback
 from tests.kube.control_plane import ControlPlane
 from tests.kube.quota_line import QuotaController, enforce, install
 
@@ -38,20 +34,6 @@ EVENTS = "events"
 QUIET_SECONDS = 35
 """Longer than the controller rests between two plans."""
 WRITE = re.compile(r'^apiserver_request_total\{(.*verb="(?:POST|PUT|PATCH|DELETE|APPLY)".*)\} (\S+)$')
-
-
-@contextmanager
-def api_server() -> Iterator[ControlPlane]:
-    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory, address_beyond_loopback() as address:
-        folder = Path(directory)
-        (folder / "logs").mkdir()
-        plane = ControlPlane(folder, folder / "logs", address)
-        try:
-            for name in ("etcd", "kube-apiserver"):
-                plane.start_component(name)
-            yield plane
-        finally:
-            plane.stop()
 
 
 def main(waiting: int, running: int, seconds: int) -> None:

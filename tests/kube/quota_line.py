@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tests.kube.addresses import free_port
@@ -53,6 +54,21 @@ class QuotaController:
 
     def metrics(self) -> Page:
         return self.server.metrics()
+
+
+@contextmanager
+def running_controller(
+    cluster: ControlPlane, root: Object | None = None, name: str = "quota-0", server: str = ""
+) -> Iterator[QuotaController]:
+    """It works, and holds the cluster to the tree, if one is given."""
+    made = QuotaController(cluster, name, server)
+    try:
+        made.start()
+        if root is not None:
+            enforce(cluster, root)
+        yield made
+    finally:
+        made.stop()
 
 
 def install(cluster: ControlPlane) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
 from tests.kube.kwok_stages import DELETE_DELAY
-from tests.kube.quota_line import QuotaController, clear, enforce, install
+from tests.kube.quota_line import QuotaController, clear, install, running_controller
 from tests.kube.quota_truth import QuotaTruth, is_admitted, is_stopping, thousandths
 from tests.kube.share_line import ShareLine
 from tests.kube.share_truth import ShareTruth
@@ -83,13 +83,8 @@ def proxy(cluster: ControlPlane) -> Iterator[FaultProxy]:
 
 @pytest.fixture(scope="module")
 def controller(cluster: ControlPlane, proxy: FaultProxy) -> Iterator[QuotaController]:
-    made = QuotaController(cluster, "storm", server=proxy.server)
-    try:
-        made.start()
-        enforce(cluster, ROOT)
+    with running_controller(cluster, ROOT, "storm", server=proxy.server) as made:
         yield made
-    finally:
-        made.stop()
 
 
 def deployment(name: str, place: str, replicas: int, units: int, delay: int) -> Object:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, STRATEGIC, Answer, ApiClient
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, enforce, install, job, settled
+from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, enforce, install, job, running_controller, settled
 from tests.kube.quota_truth import QuotaTruth, said
 from tests.waiting import wait_until
 
@@ -199,13 +199,8 @@ def api(cluster: ControlPlane) -> ApiClient:
 
 @pytest.fixture(scope="module")
 def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
-    made = QuotaController(cluster)
-    try:
-        made.start()
-        enforce(cluster, ROOT)
+    with running_controller(cluster, ROOT) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
 from tests.kube.kwok_stages import DELETE_DELAY, READY_DELAY
-from tests.kube.quota_line import DEMO, EVICTIONS, STEPS, QuotaController, big_node, clear, deployment, enforce, install, settled
+from tests.kube.quota_line import DEMO, EVICTIONS, STEPS, QuotaController, big_node, clear, deployment, install, running_controller, settled
 from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until
 
@@ -39,13 +39,8 @@ def proxy(cluster: ControlPlane) -> Iterator[FaultProxy]:
 
 @pytest.fixture(scope="module")
 def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
-    made = QuotaController(cluster)
-    try:
-        made.start()
-        enforce(cluster, DEMO)
+    with running_controller(cluster, DEMO) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

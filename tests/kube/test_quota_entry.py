@@ -14,7 +14,7 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import of_file, running_webhook
 from tests.kube.kubectl import KubectlError
 from tests.kube.objects import pod
-from tests.kube.quota_line import QuotaController, big_node, clear, deployment, enforce, install, settled, tree
+from tests.kube.quota_line import QuotaController, big_node, clear, deployment, enforce, install, running_controller, settled, tree
 from tests.kube.quota_truth import QuotaTruth, said
 from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.trees.files import TreeFile, standing, tree_files
@@ -40,12 +40,8 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
-    made = QuotaController(cluster)
-    try:
-        made.start()
+    with running_controller(cluster) as made:
         yield made
-    finally:
-        made.stop()
 
 
 # --- the webhook judges --------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, Answer, ApiClient
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.operators import running_operators
-from tests.kube.quota_line import QuotaController, install
+from tests.kube.quota_line import QuotaController, install, running_controller
 from tests.kube.quota_truth import QuotaTruth
 from tests.kube.servers import FAIRLEAD, environment
 from tests.scenarios.quota.files import read_scenario, scenario_paths
@@ -67,12 +67,8 @@ def _rights() -> list[Object]:
 
 @pytest.fixture(scope="module")
 def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
-    made = QuotaController(cluster)
-    try:
-        made.start()
+    with running_controller(cluster) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture(scope="module")

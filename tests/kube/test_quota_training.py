@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.operators import running_operators
-from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, enforce, install, settled
+from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, install, running_controller, settled
 from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until
 
@@ -32,13 +32,8 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
-    made = QuotaController(cluster)
-    try:
-        made.start()
-        enforce(cluster, ROOT)
+    with running_controller(cluster, ROOT) as made:
         yield made
-    finally:
-        made.stop()
 
 
 def role(replicas: int, cpu: str) -> Object:

@@ -23,6 +23,7 @@ from tests.kube.quota_line import (
     install,
     install_crd,
     job,
+    running_controller,
     settled,
     stateful_set,
 )
@@ -49,13 +50,8 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
-    made = QuotaController(cluster)
-    try:
-        made.start()
-        enforce(cluster, ROOT)
+    with running_controller(cluster, ROOT) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

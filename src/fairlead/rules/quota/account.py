@@ -21,7 +21,6 @@ from fairlead.rules.quota.room import Placed, Rooms
 from fairlead.rules.quota.tree import Capacity, Sums, TreeIndex, Vector
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, missing_part, suspended_unit, waiting_units
 
-RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
 NEVER: Final = float("inf")
 _NO_FIT: Final = Reason.NO_FIT_ON_NODES
 

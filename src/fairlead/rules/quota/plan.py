@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
+from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
 from fairlead.model.quota.plan import (
     How,
     QuotaAdmission,
@@ -26,7 +27,7 @@ from fairlead.model.quota.plan import (
     Reason,
 )
 from fairlead.model.quota.state import QuotaState
-from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
+from fairlead.rules.quota.account import LeafBook, QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.seating.node_victims import NodeVictims
@@ -35,8 +36,6 @@ from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.tree import Vector
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
-DRAIN = "fairlead.io/drain-over-max"
-USER_ORDER = "fairlead.io/user-order"
 _IDLE = Reason.WAITING_FOR_IDLE_QUOTA
 _CLAIMS = Reason.WAITING_FOR_EVICTIONS
 
@@ -528,7 +527,7 @@ class _Planner:
     def _drain(self) -> None:
         """Where a max was lowered under what is used, and the tree says so: evict down to it (2.14)."""
         for place, node in enumerate(self.index.nodes):
-            if node.attributes.get(DRAIN) != "true":
+            if node.attributes.get(DRAIN_OVER_MAX) != "true":
                 continue
             for k in range(len(self.index.resources)):
                 for group in self.reclaim.over_max(place, k):
