@@ -292,8 +292,9 @@ class QuotaMachine:
         if pod is not None and pod.namespace in self._leaf_of:
             account.put(self.calls.over(self.telling.over(pod)))
             return
-        if pod is None and uid in self.calls.ghosts:
-            account.put(self.calls.ghosts[uid][0])
+        ghost = self.calls.ghosts.get(uid)
+        if pod is None and ghost is not None and ghost[0].namespace in self._leaf_of:
+            account.put(ghost[0])
             return
         account.drop(uid)
         if pod is not None and not pod.is_admitted:
