@@ -59,6 +59,10 @@ class ShareTruth:
     def waiting(self) -> list[Pod]:
         return [pod for pod in list(self.pods.values()) if not pod.node and pod.deleted_at is None and gpu_need(pod).units]
 
+    def held(self) -> dict[str, dict[str, int]]:
+        """Units by the UUID of the card, by the uid of the pod that holds them: a pod sits where it was first seen with cards."""
+        return {uid: {uuid: units for uuid, (units, _) in cards.items() if units} for uid, cards in list(self._held.items())}
+
     def _connection(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection("127.0.0.1", self._cluster.port, timeout=5, context=self._context)
 
