@@ -1,0 +1,49 @@
+"""What a node's kubelet and its GPU agent say to each other: device ids, who holds them, what a container gets.
+
+The kubelet knows ids only: it hands them out, and asks what a container that has them is given. Who that
+container is stands in the kubelet's own lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class OfferedDevice(Struct, frozen=True, gc=False):
+    """One id of a resource, as it is told to the kubelet. What is not healthy is in capacity only."""
+
+    id: str
+    is_healthy: bool = True
+
+
+class HeldDevices(Struct, frozen=True, gc=False):
+    """The ids of one resource that one container has, sorted.
+
+    `pod_uid`: "" where the kubelet's list of pod resources tells, which has none; `namespace` and `pod`: ""
+    where its checkpoint tells, which has only the uid.
+    """
+
+    resource: str
+    ids: tuple[str, ...]
+    container: str
+    namespace: str = ""
+    pod: str = ""
+    pod_uid: str = ""
+
+
+class MountedFile(Struct, frozen=True, gc=False):
+    """A file of the node inside the container. Both paths are absolute."""
+
+    host_path: str
+    container_path: str
+    is_read_only: bool = True
+
+
+class ContainerEdits(Struct, frozen=True, gc=False):
+    """What a container gets with its devices: environment, device nodes (`/dev/nvidia0`), files."""
+
+    environment: Mapping[str, str] = {}
+    device_nodes: tuple[str, ...] = ()
+    mounts: tuple[MountedFile, ...] = ()
