@@ -1,4 +1,4 @@
-"""Properties whose examples take long: a few of them in `make check`, many where tests marked `long` run."""
+"""What takes long: a few examples of it in `make check`, the others where tests marked `long` run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
+
+
+def long_case(*values: object) -> ParameterSet:
+    """A row of `parametrize` for which `make check` has no time."""
+    return pytest.param(*values, marks=pytest.mark.long)
 
 
 def examples(few: int, many: int, *strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

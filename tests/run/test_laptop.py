@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.examples import long_case
 from tests.waiting import wait_until
 
 from fairlead.edge.files.laptop_state import laptop_home, running_laptop
@@ -201,17 +202,19 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--scenario", "absent"), "absent"),
+        long_case(("--scenario", "absent"), "absent"),
         (("--scenario", "/absent.toml"), "scenario file `/absent.toml` cannot be read"),
-        (("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
+        long_case(("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
         (("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
-        (("--ready-file", "/proc/ready"), "ready file `/proc/ready` cannot be written"),
-        (("--from-snapshot", "absent"), "snapshot `absent` cannot be read"),
-        (("--from-snapshot", "s", "--scenario", "empty"), "a world begins with scenario `empty` or with snapshot `s`, not with both"),
+        long_case(("--ready-file", "/proc/ready"), "ready file `/proc/ready` cannot be written"),
+        long_case(("--from-snapshot", "absent"), "snapshot `absent` cannot be read"),
+        long_case(
+            ("--from-snapshot", "s", "--scenario", "empty"), "a world begins with scenario `empty` or with snapshot `s`, not with both"
+        ),
         (("--state-dir", "/proc/fairlead"), "world file `/proc/fairlead/world.sqlite` cannot be opened"),
-        (("--state-dir", ""), "argument --state-dir: the name is empty"),
-        (("--use-context",), "--use-context says nothing without --kubeconfig"),
-        (("--kubeconfig=",), "argument --kubeconfig: the name is empty"),
+        long_case(("--state-dir", ""), "argument --state-dir: the name is empty"),
+        long_case(("--use-context",), "--use-context says nothing without --kubeconfig"),
+        long_case(("--kubeconfig=",), "argument --kubeconfig: the name is empty"),
         (("--ready-file", "THESIS"), "/thesis` cannot be written: another file stands there, which is no ready file"),
         (("--kubeconfig", "THESIS"), "/thesis` is a str, not a mapping with clusters, users and contexts"),
     ],
@@ -236,7 +239,7 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple
     assert thesis.read_text() == "my thesis"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "the terminal is closed"])
+@pytest.mark.parametrize("number", [signal.SIGINT, long_case(signal.SIGHUP)], ids=["Ctrl-C", "the terminal is closed"])
 def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: signal.Signals, tmp_path: Path) -> None:
     laptop = Laptop(tmp_path, *BARE, "--kubeconfig", str(with_production(tmp_path)))
     state = tmp_path / ".local/state/fairlead/laptop"
@@ -251,6 +254,7 @@ def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: 
     laptop.close()
 
 
+@pytest.mark.long
 def test_ctrl_c_while_a_large_world_is_made_ends_at_once_and_spoils_nothing(tmp_path: Path) -> None:
     state = tmp_path / "state"
     first = Laptop(tmp_path, *PORTS, "--scenario", "large", "--state-dir", str(state))
@@ -267,6 +271,7 @@ def test_ctrl_c_while_a_large_world_is_made_ends_at_once_and_spoils_nothing(tmp_
     second.close()
 
 
+@pytest.mark.long
 def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
     ready = tmp_path / "ready.json"
     script = 'exec "$0" -m fairlead up --ready-file "$@" <&- >&-'
@@ -282,6 +287,7 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.long
 def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_named_it(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path, *BARE, home=Path("/proc"))
     ready = laptop.wait_ready()

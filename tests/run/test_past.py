@@ -22,6 +22,7 @@ async def test_the_past_leads_to_the_present() -> None:
     assert len(seen[-1].gpus) == 32
 
 
+@pytest.mark.long
 async def test_a_world_too_large_is_not_lived_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = Simulation(scenario_beginning("default").world(7), speed=1.0)
     monkeypatch.setattr("fairlead.run.simulation.NODES_LIVED_TWICE", 8)

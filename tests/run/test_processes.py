@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.examples import long_case
 from tests.waiting import wait_until
 
 SECONDS = 30.0
@@ -80,12 +81,12 @@ def status_of(url: str) -> int:
     ("arguments", "words"),
     [
         (("console", "--listen", "127.0.0.1:0"), "there is no cluster to follow: no kubeconfig and no service account"),
-        (("cluster-exporter", "--listen", "127.0.0.1:0"), "there is no cluster to follow"),
+        long_case(("cluster-exporter", "--listen", "127.0.0.1:0"), "there is no cluster to follow"),
         (("console", "--listen", "0.0.0.0:0"), "`0.0.0.0` can be reached from other machines"),
-        (("console", "--listen", "nowhere"), "`nowhere` is not an address to listen on"),
-        (("api-server", "--listen", ":0"), "can be reached from other machines"),
-        (("gpu-exporter", "--listen", "127.0.0.1:0", "--collectors", "/absent.csv"), "counters file `/absent.csv` cannot be read"),
-        (("gpu-exporter", "--listen", "127.0.0.1:0", "--compat", "gold"), "`gold` is no family of `--compat`"),
+        long_case(("console", "--listen", "nowhere"), "`nowhere` is not an address to listen on"),
+        long_case(("api-server", "--listen", ":0"), "can be reached from other machines"),
+        long_case(("gpu-exporter", "--listen", "127.0.0.1:0", "--collectors", "/absent.csv"), "counters file `/absent.csv` cannot be read"),
+        long_case(("gpu-exporter", "--listen", "127.0.0.1:0", "--compat", "gold"), "`gold` is no family of `--compat`"),
         (
             ("console", "--listen", "127.0.0.1:0", "--kubeconfig", "KUBECONFIG", "--gpu-source", "prometheus"),
             "`--gpu-source prometheus` needs a Prometheus",
@@ -149,6 +150,7 @@ def page_of(url: str) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.long
 def test_the_gpu_exporter_reads_its_counters_again_on_sighup(tmp_path: Path) -> None:
     counters = tmp_path / "counters.csv"
     counters.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
@@ -171,6 +173,7 @@ def test_sighup_ends_no_server(verb: str, tmp_path: Path) -> None:
         assert process.poll() is None
 
 
+@pytest.mark.long
 def test_pods_and_their_uids_are_named_when_asked(tmp_path: Path) -> None:
     with running(tmp_path, "gpu-exporter", "-k", "--kubernetes-enable-pod-uid") as (_, url):
         named = [line for line in page_of(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{") and 'pod="' in line]

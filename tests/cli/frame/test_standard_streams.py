@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.examples import long_case
 
 FULL = Path("/dev/full")
 
@@ -19,7 +20,7 @@ def through_shell(redirection: str, program: str, line: str, home: Path) -> subp
     return subprocess.run(["sh", "-c", script, sys.executable, code], capture_output=True, text=True, timeout=60, env=env, check=False)
 
 
-@pytest.mark.parametrize("line", ["top node", "version", "--help", "top node --help"])
+@pytest.mark.parametrize("line", [long_case("top node"), "version", "--help", "top node --help"])
 @pytest.mark.parametrize("redirection", [">&-", "<&- >&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_silence_and_not_a_bug(line: str, redirection: str, tmp_path: Path) -> None:
     ended = through_shell(redirection, "arena", line, tmp_path)
@@ -36,7 +37,7 @@ def test_what_a_closed_stdout_would_have_said_goes_into_no_file_that_opens_next(
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full on this system")
-@pytest.mark.parametrize("line", ["top node", "version", "--help", "top node --help"])
+@pytest.mark.parametrize("line", [long_case("top node"), "version", "--help", "top node --help"])
 @pytest.mark.parametrize(("program", "status"), [("fairlead", 2), ("arena", 1)])
 def test_a_full_disk_under_stdout_is_a_sentence(line: str, program: str, status: int, tmp_path: Path) -> None:
     ended = through_shell(f">{FULL}", program, line, tmp_path)
@@ -53,7 +54,12 @@ def test_a_full_disk_under_stderr_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "latin-1"}]
+    "locale",
+    [
+        long_case({"LC_ALL": "C"}),
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        long_case({"PYTHONIOENCODING": "latin-1"}),
+    ],
 )
 def test_the_same_bytes_in_every_locale(locale: dict[str, str], tmp_path: Path) -> None:
     """A name in Chinese, from a file and not from the command line, whose bytes have the locale's meaning."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.api_objects import Object, node, pod, reading, snapshot_of
 from tests.cli.command import Printed, run_command
+from tests.examples import long_case
 
 from fairlead.cli.nodes.inspect_tables import details
 from fairlead.errors import UserError
@@ -249,7 +250,7 @@ def test_json_is_the_extenders_document_with_memory_in_use() -> None:
     assert printed["nodes"][0]["devs"][0]["pods"][0]["usedGPU"] == 4
 
 
-@pytest.mark.parametrize("script", ["run_kubectl_inspect", "run_kubectl_inspect_gpushare"])
+@pytest.mark.parametrize("script", ["run_kubectl_inspect", long_case("run_kubectl_inspect_gpushare")])
 def test_a_plug_in_is_one_verb_and_speaks_like_kubectl(script: str, tmp_path: Path) -> None:
     code = f"from fairlead.run.programs import {script}; {script}()"
     command = [sys.executable, "-c", code, "nowhere"]

@@ -47,6 +47,7 @@ def test_how_time_is_cut_changes_nothing() -> None:
         assert whole.cluster.list(ref) == cut.cluster.list(ref)
 
 
+@pytest.mark.long
 def test_a_second_run_in_one_process_is_the_same() -> None:
     scenario = load_scenario("default")
     assert history_hash(scenario, 5, 1800) == history_hash(scenario, 5, 1800)

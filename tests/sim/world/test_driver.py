@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
+from tests.examples import long_case
 from tests.sim.history import Histories
 from tests.sim.small_world import EPOCH, NAMESPACE, get_pod, live, phase, pod, small_world
 from tests.waiting import until
@@ -126,6 +127,7 @@ def test_a_step_where_nothing_ever_happens_ends() -> None:
     assert driver.step() == []
 
 
+@pytest.mark.long
 async def test_a_run_is_lived_through_in_slices_while_others_are_served() -> None:
     world = sharing_world(load_scenario("default"), 0, EPOCH)
     driver = Driver(world, 1.0)
@@ -232,7 +234,7 @@ def unmoved() -> tuple[World, str]:
     return whole, heard.digest()
 
 
-@pytest.mark.parametrize("how", ["slow", "fast", "stepped", "runs", "mixed"])
+@pytest.mark.parametrize("how", [*map(long_case, ("slow", "fast", "stepped", "runs")), "mixed"])
 def test_however_time_is_moved_the_history_is_the_same(how: str, unmoved: tuple[World, str]) -> None:
     """Byte by byte, all events of all kinds, with a person's writes at the same instants."""
     whole, digest = unmoved

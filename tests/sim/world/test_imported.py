@@ -82,6 +82,7 @@ def test_nothing_is_made_anew_by_controllers_that_find_their_own(default: World,
     assert failed == []
 
 
+@pytest.mark.long
 def test_life_goes_on(copied: World) -> None:
     finished = sum(pod["status"]["phase"] == "Succeeded" for pod in copied.cluster.list(PODS))
     live(copied, 1200)

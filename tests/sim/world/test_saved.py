@@ -68,6 +68,7 @@ def test_everything_is_there_as_it_was_and_nothing_is_written_by_looking() -> No
         assert [card.uuid for card in after.devices.cards(name)] == [card.uuid for card in before.devices.cards(name)]
 
 
+@pytest.mark.long
 def test_a_living_world_goes_on_living() -> None:
     before = sharing_world(load_scenario("default"), 0, EPOCH)
     before.run_until(EPOCH + 3600)

@@ -175,7 +175,8 @@ def test_the_default_world_keeps_the_rules(seed: int) -> None:
     assert {"Running", "Succeeded", "Failed", "Pending"} <= witness.lives.phases
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(6))
 def test_the_world_in_which_everything_breaks_keeps_them_too(seed: int) -> None:
     witness, world = watched(load_scenario("faults"), seed)
     for _ in range(18):
