@@ -13,7 +13,7 @@ from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.rules.devices.grant import foreign_ids, granted, guarded_grant, whole_cards
 from fairlead.rules.devices.ids import token
-from fairlead.rules.devices.owner import Owner
+from fairlead.rules.devices.owner import IdsOwner
 
 MEMORY, CORE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"
 CARDS = [t4(0), t4(1)]
@@ -37,13 +37,13 @@ def share(index: int = 0, units: int = 4, mib: int | None = 4308, core: int = 0,
 
 
 def given(asker: Pod, containers: tuple[str, ...] = ("c",), count: int = 4, cards: Any = CARDS, **more: Any) -> ContainerGrant:
-    found = granted(ids(count), Owner(asker, containers), cards, **more)
+    found = granted(ids(count), IdsOwner(asker, containers), cards, **more)
     assert isinstance(found, ContainerGrant), found
     return found
 
 
 def refused(asker: Pod, containers: tuple[str, ...] = ("c",), count: int = 4, cards: Any = CARDS, **more: Any) -> str:
-    found = granted(ids(count), Owner(asker, containers), cards, **more)
+    found = granted(ids(count), IdsOwner(asker, containers), cards, **more)
     assert isinstance(found, DeviceRefusal), found
     assert not found.is_final, "PreStartContainer is asked again"
     return f"{found.code}: {found.reason}"
@@ -145,7 +145,7 @@ def test_ids_of_no_card_of_the_node_are_refused_for_good() -> None:
     assert strange is not None
     assert (strange.code, strange.reason, strange.is_final) == ("INVALID_ARGUMENT", "device GPU-x-_-3 is of no GPU of this node", True)
     assert foreign_ids(ids(3), CARDS) is None
-    for answer in (granted(["GPU-x-_-3"], Owner(pod(share()), ("c",)), CARDS), guarded_grant(["GPU-x-_-3"], [], [], CARDS)):
+    for answer in (granted(["GPU-x-_-3"], IdsOwner(pod(share()), ("c",)), CARDS), guarded_grant(["GPU-x-_-3"], [], [], CARDS)):
         assert answer == strange
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
-from fairlead.rules.devices.owner import Owner, find_owner
+from fairlead.rules.devices.owner import IdsOwner, find_owner
 
 MEMORY = "aliyun.com/gpu-mem"
 IDS = ("GPU-a-_-0", "GPU-a-_-1")
@@ -29,7 +29,7 @@ def kept(uid: str = "u", container: str = "app", ids: tuple[str, ...] = IDS) -> 
 
 def owned(*held: HeldDevices, pods: tuple[Pod, ...] = (pod(),)) -> tuple[str, ...]:
     found = find_owner(MEMORY, IDS[::-1], held, pods)
-    assert isinstance(found, Owner), found
+    assert isinstance(found, IdsOwner), found
     return (found.pod.uid, *found.containers)
 
 

@@ -18,7 +18,7 @@ from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.rules.devices.ids import token, uuid_of
-from fairlead.rules.devices.owner import Owner, kubelet_uid
+from fairlead.rules.devices.owner import IdsOwner, kubelet_uid
 from fairlead.rules.holding.booked import grants_in_full
 from fairlead.rules.holding.cards import WITHHELD
 from fairlead.rules.holding.units import grant_mib
@@ -54,7 +54,7 @@ def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[
 
 
 def granted(
-    device_ids: Collection[str], owner: Owner, cards: Sequence[GpuSlot], whole: Collection[str] = ()
+    device_ids: Collection[str], owner: IdsOwner, cards: Sequence[GpuSlot], whole: Collection[str] = ()
 ) -> ContainerGrant | DeviceRefusal:
     """The grant of the container that starts with these ids of `aliyun.com/gpu-mem`.
 

@@ -18,7 +18,7 @@ from fairlead.model.keys import ANNOTATION_MIRROR
 from fairlead.model.pod import Pod
 
 
-class Owner(Struct, frozen=True, gc=False):
+class IdsOwner(Struct, frozen=True, gc=False):
     """The pod, and those of its containers that have the ids, app containers and sidecars first.
 
     More than one: an init container that ends has the ids of another one after it.
@@ -44,7 +44,7 @@ def holding_pod(held: HeldDevices, pods: Iterable[Pod]) -> Pod | None:
     return next((pod for pod in pods if (pod.namespace, pod.name) == (held.namespace, held.pod)), None)
 
 
-def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDevices], pods: Sequence[Pod]) -> Owner | DeviceRefusal:
+def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDevices], pods: Sequence[Pod]) -> IdsOwner | DeviceRefusal:
     """The container that starts with exactly these ids.
 
     `held`: what the list of pod resources and the checkpoint say, together. `pods`: those of this node. What
@@ -71,7 +71,7 @@ def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDe
     parts = [part.name for part in (*pod.containers, *pod.init_containers) if part.name in having]
     if not parts:
         return _not_yet(f"pod {pod.key} has no container {', '.join(sorted(having))}")
-    return Owner(pod, tuple(sorted(parts, key=lambda name: name in last)))
+    return IdsOwner(pod, tuple(sorted(parts, key=lambda name: name in last)))
 
 
 def _not_yet(reason: str) -> DeviceRefusal:
