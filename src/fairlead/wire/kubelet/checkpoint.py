@@ -24,12 +24,12 @@ class WireHeld(Struct, gc=False):
     device_ids: dict[int, list[str] | None] | None = msgspec.field(name="DeviceIDs")
 
 
-class WireState(Struct, gc=False):
+class WireCheckpointState(Struct, gc=False):
     entries: list[WireHeld] | None = msgspec.field(name="PodDeviceEntries")
 
 
 class WireCheckpoint(Struct, gc=False):
-    data: WireState = msgspec.field(name="Data")
+    data: WireCheckpointState = msgspec.field(name="Data")
 
 
 _decoder: Final = msgspec.json.Decoder(WireCheckpoint)
