@@ -47,3 +47,9 @@ class ContainerEdits(Struct, frozen=True, gc=False):
     environment: Mapping[str, str] = {}
     device_nodes: tuple[str, ...] = ()
     mounts: tuple[MountedFile, ...] = ()
+
+
+class CdiDevices(Struct, frozen=True, gc=False):
+    """Names of devices by which the container runtime finds what a container gets, when it is created."""
+
+    names: tuple[str, ...]
