@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.devices.cards import t4, uuid
 
-from fairlead.model.devices.gpu import CardMode, Grant, Health
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_plan, is_foreign_plugin
@@ -80,6 +80,16 @@ def test_a_foreign_plugin_leaves_no_units_and_a_condition() -> None:
 def test_beside_a_foreign_plugin_an_exclusive_node_is_in_order() -> None:
     assert card_plan(WHOLLY, CARDS, CardHolders(), is_foreign=True).condition is None
     assert card_plan(WHOLLY, CARDS, CardHolders(parts=frozenset({uuid(0)})), is_foreign=True).condition is not None
+
+
+@pytest.mark.parametrize(("cards", "fault", "words"), [([], "", "the driver shows no GPU"), (CARDS, "two are one", "two are one")])
+def test_cards_that_cannot_be_told_are_empty_lists_and_a_condition(cards: list[GpuSlot], fault: str, words: str) -> None:
+    plan = card_plan(SHARE, cards, CardHolders(), fault=fault)
+    assert counts(plan) == {MEMORY: (0, 0), CORE: (0, 0), WHOLE: (0, 0)}
+    assert plan.condition is not None
+    assert (plan.condition.status, plan.condition.reason, plan.condition.message) == ("False", "UnusableGPUs", words)
+    assert counts(card_plan(WHOLLY, cards, CardHolders(), fault=fault)) == counts(plan)
+    assert card_plan(WHOLLY, cards, CardHolders(), fault=fault).condition is None
 
 
 def test_a_shared_node_says_that_it_is_ready() -> None:
