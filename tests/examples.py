@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
 
 
-def long_case(*values: object) -> ParameterSet:
+def long_case(*values: object) -> Any:
     """A row of `parametrize` for which `make check` has no time."""
     return pytest.param(*values, marks=pytest.mark.long)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.apps.share_storm import live
+from tests.examples import long_case
 
 from fairlead.apps.extender import Extender
 from fairlead.model.node import Node
@@ -98,7 +99,7 @@ class _Nobody(dict[str, Any]):
 
 @pytest.mark.parametrize(
     "fault",
-    [without_reservation, freeing_early, *(pytest.param(each, marks=pytest.mark.long) for each in (forgetful, believing_damage)), patient],
+    [*map(long_case, (without_reservation, freeing_early, forgetful, believing_damage)), patient],
 )
 def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
     """A fault may also keep a storm from settling (TimeoutError); it is found when memory is sold twice."""

@@ -205,7 +205,7 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         long_case(("--scenario", "absent"), "absent"),
         (("--scenario", "/absent.toml"), "scenario file `/absent.toml` cannot be read"),
         long_case(("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
-        (("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
+        long_case(("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
         long_case(("--ready-file", "/proc/ready"), "ready file `/proc/ready` cannot be written"),
         long_case(("--from-snapshot", "absent"), "snapshot `absent` cannot be read"),
         long_case(

@@ -133,6 +133,7 @@ def test_without_a_gpu_exporter_it_is_said_once_at_the_start(verb: str, argument
     assert said.count("warning: no GPU values: no GPU exporter is named; hint: name its page with `--gpu-exporter`\n") == times
 
 
+@pytest.mark.long
 def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
     saved = tmp_path / "s"
     assert refused(tmp_path, "snapshot", "save", str(saved)).returncode == 0

@@ -50,6 +50,7 @@ def test_a_flag_comes_before_the_variable_and_the_variable_before_a_stale_laptop
             assert ended.stderr == ""
 
 
+@pytest.mark.long
 def test_a_laptop_that_was_killed_is_not_believed(tmp_path: Path) -> None:
     state = tmp_path / ".local" / "state" / "fairlead" / "laptop"
     state.mkdir(parents=True)

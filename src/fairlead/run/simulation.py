@@ -13,7 +13,7 @@ from fairlead_sim.api.credentials import ServerCredentials
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.time.clock import FASTEST
 from fairlead_sim.world.driver import Driver
-from fairlead_sim.world.snapshot import take_snapshot
+from fairlead_sim.world.snapshot import WorldReader, take_snapshot
 from fairlead_sim.world.world import World
 
 NODES_LIVED_TWICE: Final = 200
@@ -58,11 +58,12 @@ class Simulation:
         if not self._has_past or self.is_large:
             return
         again = self.world.again()
+        reader = WorldReader(again)
         end = self.now()
         moment = max(self.world.epoch, end - seconds)
         while moment < end:
             again.run_until(moment)
-            yield take_snapshot(again)
+            yield take_snapshot(again, reader)
             moment += step
 
     def sample(self) -> Sequence[DeviceSample]:

@@ -7,6 +7,7 @@ the model would be a second model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -38,23 +39,51 @@ _OF_QUOTA: Final = ("namespaces", "poddisruptionbudgets", *(kind.name for kind i
 """Sources that are read where there is a quota tree."""
 
 
-def take_snapshot(world: World) -> ClusterSnapshot:
-    """Everything the model knows of the world at its present instant, GPU readings included."""
-    now = world.clock.now()
+class WorldReader:
+    """Reads a world again and again. What has not changed since the last time is not read anew."""
+
+    def __init__(self, world: World) -> None:
+        self._cluster = world.cluster
+        self._known: dict[tuple[ResourceKind, type], dict[str, tuple[str, Any]]] = {}
+
+    def rows(self, ref: ResourceKind, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
+        """Objects through their bytes, sorted by namespace and name. A kind is always parsed by the same."""
+        decoder, known = msgspec.json.Decoder(wire), self._known.get((ref, wire), {})
+        found: dict[str, tuple[str, Row]] = {}
+        for item in self._cluster.scan(ref):
+            uid, version = item["metadata"]["uid"], item["metadata"]["resourceVersion"]
+            row = known.get(uid)
+            if row is None or row[0] != version:
+                row = version, parse(decoder.decode(msgspec.json.encode(item)))
+            found[uid] = row
+        self._known[ref, wire] = found
+        return [row for _, row in found.values()]
+
+    def of_resource(self, group: str, plural: str, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
+        found = [ref for ref in self._cluster.kinds() if (ref.group, ref.plural) == (group, plural)]
+        return [row for ref in found for row in self.rows(ref, wire, parse)]
+
+
+def take_snapshot(world: World, reader: WorldReader | None = None) -> ClusterSnapshot:
+    """Everything the model knows of the world at its present instant, GPU readings included.
+
+    `reader`: of this world, where more snapshots of it are taken.
+    """
+    now, reader = world.clock.now(), reader or WorldReader(world)
     kinds = [source_of(kind) for kind in one_per_resource(KINDS)]
-    maps = [wire for wire in _rows(world, CONFIG_MAPS, WireConfigMap, _itself) if wire.metadata.namespace == _SYSTEM]
+    maps = [wire for wire in reader.rows(CONFIG_MAPS, WireConfigMap, _itself) if wire.metadata.namespace == _SYSTEM]
     withheld = [parse_withheld_map(wire) for wire in maps]
-    tree, jobs = _quota_tree(world), _jobs(world)
+    tree, jobs = _quota_tree(reader), _jobs(reader)
     return build_snapshot(
-        nodes=_rows(world, NODES, WireNode, parse_node),
-        pods=_rows(world, PODS, WirePod, parse_pod),
+        nodes=reader.rows(NODES, WireNode, parse_node),
+        pods=reader.rows(PODS, WirePod, parse_pod),
         jobs=jobs,
-        gpus=(reading_of(sample) for sample in world.devices.sample()),
+        gpus=(reading_of(sample) for sample in world.devices.sample(is_brief=True)),
         quota_tree=tree,
-        workloads=[*_owners(world), *map(workload_of, jobs)] if tree else (),
-        budgets=(parse_budget(wire) for wire in _of_resource(world, "policy", "poddisruptionbudgets", WireBudget)) if tree else (),
-        namespaces=(parse_namespace(wire) for wire in _of_resource(world, "", "namespaces", WireNamespace)) if tree else (),
-        events=_rows(world, EVENTS, WireEvent, parse_event),
+        workloads=[*_owners(reader), *map(workload_of, jobs)] if tree else (),
+        budgets=reader.of_resource("policy", "poddisruptionbudgets", WireBudget, parse_budget) if tree else (),
+        namespaces=reader.of_resource("", "namespaces", WireNamespace, parse_namespace) if tree else (),
+        events=reader.rows(EVENTS, WireEvent, parse_event),
         topologies=(parse_topology_map(wire) for wire in maps if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)),
         withheld=((row.node, row.indexes) for row in withheld),
         sources=[
@@ -107,36 +136,28 @@ def reading_of(sample: DeviceSample) -> GpuReading:
     )
 
 
-def _quota_tree(world: World) -> QuotaTree | None:
-    trees = (parse_quota_tree(wire) for wire in _of_resource(world, names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree))
+def _quota_tree(reader: WorldReader) -> QuotaTree | None:
+    trees = reader.of_resource(names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree, parse_quota_tree)
     wanted = (names.QUOTA_TREE_NAMESPACE, names.QUOTA_TREE_NAME)
     return next((tree for tree in trees if (tree.namespace, tree.name) == wanted), None)
 
 
-def _owners(world: World) -> Iterator[Workload]:
+def _owners(reader: WorldReader) -> Iterator[Workload]:
     for kind in OWNER_KINDS:
-        for wire in _of_resource(world, kind.group, kind.plural, kind.wire):
-            yield kind.parse(wire, kind.versions[0])
+        yield from reader.of_resource(kind.group, kind.plural, kind.wire, partial(_parse_as, kind.parse, kind.versions[0]))
 
 
-def _jobs(world: World) -> list[Job]:
+def _jobs(reader: WorldReader) -> list[Job]:
     return [
-        kind.parse(wire, version)
+        job
         for kind in one_per_resource(KINDS)
         for version in kind.VERSIONS[:1]
-        for wire in _of_resource(world, kind.GROUP, kind.PLURAL, kind.WIRE)
+        for job in reader.of_resource(kind.GROUP, kind.PLURAL, kind.WIRE, partial(_parse_as, kind.parse, version))
     ]
 
 
-def _of_resource(world: World, group: str, plural: str, wire: type[Row]) -> list[Row]:
-    found = [ref for ref in world.cluster.kinds() if (ref.group, ref.plural) == (group, plural)]
-    return [row for ref in found for row in _rows(world, ref, wire, _itself)]
-
-
-def _rows(world: World, ref: ResourceKind, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
-    """Objects through their bytes, sorted by namespace and name."""
-    decoder = msgspec.json.Decoder(wire)
-    return [parse(decoder.decode(msgspec.json.encode(item))) for item in world.cluster.scan(ref)]
+def _parse_as(parse: Callable[[Any, str], Row], version: str, wire: Any) -> Row:
+    return parse(wire, version)
 
 
 def _itself(wire: Row) -> Row:

@@ -199,6 +199,7 @@ def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
     assert "Broken" not in ended.stderr and "Traceback" not in ended.stderr
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
     code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['top', 'node', '-r']))"
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}

@@ -47,6 +47,7 @@ def test_a_full_disk_under_stdout_is_a_sentence(line: str, program: str, status:
     assert "bug" not in ended.stderr and "Exception ignored" not in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full on this system")
 def test_a_full_disk_under_stderr_changes_nothing(tmp_path: Path) -> None:
     ended = through_shell(f"2>{FULL}", "arena", "top node", tmp_path)

@@ -1,4 +1,4 @@
-"""What a node's kubelet and its agent say to each other: device ids, their holders, what a container gets.
+"""What a node's kubelet and its GPU agent say to each other: device ids, who holds them, what they bring.
 
 The kubelet knows ids only: it hands them out, and asks what a container that has them is given. Who that
 container is stands in the kubelet's own lists.
