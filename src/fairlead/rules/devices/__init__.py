@@ -1,1 +1,1 @@
-"""Attribution: whose name stands on the series of a device."""
+"""The node's side of its GPUs: ids, modes, health, what containers get; and whose name a series has."""

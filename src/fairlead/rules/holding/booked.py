@@ -32,14 +32,14 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
         return _NONE
     if not any(GPU_MEMORY in part.limits and part.limits[GPU_MEMORY] for part in (*pod.containers, *pod.init_containers)):
         return grants if all(not each.units and not each.core_percent for given in grants.values() for each in given) else _NONE
-    full = _in_full(pod)
+    full = grants_in_full(pod)
     if full is None:
         return _NONE
     passing = {part.name for part in pod.init_containers if not part.restartable and part.name in full}
     return _without_what_ends(pod, full, passing) if passing else full
 
 
-def _in_full(pod: Pod) -> GrantsByContainer | None:
+def grants_in_full(pod: Pod) -> GrantsByContainer | None:
     """The grant of every container that has a limit.
 
     None if one is not what its container asks, or is nobody's. The reference plugin names no UUID, knows no

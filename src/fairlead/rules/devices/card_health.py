@@ -1,0 +1,115 @@
+"""Health of a node's cards from XIDs, probes, lost cards and an operator's override (sharing contract 3.2).
+
+A card recovers after ten minutes without a fatal XID, counted from one good probe to the next and never more
+than the time between two probes at once. So a clock that jumps ahead heals nothing early, one that jumps back
+costs one step, and a probe that fails begins the ten minutes anew. What a sticky XID took out comes back only
+by a reset. The state can be kept and taken over by the next process, or a restart would heal every card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from msgspec import Struct, structs
+
+from fairlead.model.devices.gpu import GpuSlot, Health
+from fairlead.model.devices.xid import APPLICATION
+from fairlead.rules.holding.cards import WITHHELD
+
+PROBE_SECONDS: Final = 30.0
+RECOVERY_SECONDS: Final = 600.0
+STICKY: Final = frozenset({48, 64, 79, 95, 119, 120})
+_HEALTHY: Final = Health.HEALTHY
+_UNHEALTHY: Final = Health.UNHEALTHY
+
+
+class CardFault(Struct, frozen=True, gc=False):
+    """What is wrong with one card; nothing of it = healthy.
+
+    `xid`: the fatal one that is told, None = none. `quiet_seconds`: since the last fatal one, over good
+    probes, as of `at`. `probe`: why the last probe failed.
+    """
+
+    uuid: str
+    xid: int | None = None
+    is_sticky: bool = False
+    quiet_seconds: float = 0.0
+    at: float = 0.0
+    probe: str = ""
+    is_lost: bool = False
+
+    @property
+    def reason(self) -> str:
+        """In the inventory: `XID 48`; "" = healthy."""
+        if self.xid is not None:
+            return f"XID {self.xid}"
+        return "the driver does not show this GPU" if self.is_lost else self.probe
+
+
+class CardHealths:
+    """The faults of the cards of one node. Events are put in; `judged` tells what follows.
+
+    `kept`: faults of the process before. `ignored`: XIDs that are no fault of the card, beside those of
+    applications. `sticky`: those that need a reset.
+    """
+
+    def __init__(self, kept: Iterable[CardFault] = (), ignored: Collection[int] = (), sticky: Collection[int] = STICKY) -> None:
+        self._faults = {fault.uuid: fault for fault in kept}
+        self._ignored = APPLICATION | frozenset(ignored)
+        self._sticky = frozenset(sticky)
+
+    def shown(self, uuids: Collection[str]) -> None:
+        """The driver shows exactly these cards now. One that it showed before is lost, until it is back."""
+        for uuid in uuids:
+            fault = self._faults.setdefault(uuid, CardFault(uuid))
+            if fault.is_lost:
+                self._faults[uuid] = structs.replace(fault, is_lost=False, quiet_seconds=0.0)
+        for uuid in self._faults.keys() - set(uuids):
+            self._faults[uuid] = structs.replace(self._faults[uuid], is_lost=True)
+
+    def xid(self, xid: int, uuid: str | None, now: float) -> None:
+        """The driver reported this XID. `uuid` None: it did not say of which card, so it is of all."""
+        if xid in self._ignored:
+            return
+        is_sticky = xid in self._sticky
+        for each in [uuid] if uuid is not None else list(self._faults):
+            fault = self._faults.get(each, CardFault(each))
+            told = fault.xid if fault.is_sticky and not is_sticky else xid
+            self._faults[each] = structs.replace(fault, xid=told, is_sticky=fault.is_sticky or is_sticky, quiet_seconds=0.0, at=now)
+
+    def probed(self, uuid: str, fault: str, now: float) -> None:
+        """The card was asked how it is. `fault`: why that failed, "" = it answered."""
+        known = self._faults.get(uuid, CardFault(uuid))
+        if fault:
+            self._faults[uuid] = structs.replace(known, probe=f"probe failed: {fault}", quiet_seconds=0.0, at=now)
+            return
+        quiet = known.quiet_seconds + min(max(0.0, now - known.at), PROBE_SECONDS)
+        if quiet >= RECOVERY_SECONDS and not known.is_sticky:
+            self._faults[uuid] = CardFault(uuid, at=now, is_lost=known.is_lost)
+        else:
+            self._faults[uuid] = structs.replace(known, probe="", quiet_seconds=quiet, at=now)
+
+    def was_reset(self, uuid: str | None) -> None:
+        """The card was reset; None = all of them, the machine was booted."""
+        for each in [uuid] if uuid is not None else list(self._faults):
+            self._faults[each] = CardFault(each, is_lost=self._faults.get(each, CardFault(each)).is_lost)
+
+    def kept(self) -> tuple[CardFault, ...]:
+        """What the next process is to know."""
+        return tuple(sorted(self._faults.values(), key=lambda fault: fault.uuid))
+
+    def judged(self, cards: Iterable[GpuSlot], withheld: Collection[int] = ()) -> tuple[GpuSlot, ...]:
+        """The cards with health and reason. `withheld`: indexes that an operator took out.
+
+        >>> healths = CardHealths()
+        >>> healths.xid(79, "GPU-a", now=5.0)
+        >>> [card.reason for card in healths.judged([GpuSlot(0, "GPU-a"), GpuSlot(1, "GPU-b")])]
+        ['XID 79', '']
+        """
+        return tuple(self._judged(card, card.index in withheld) for card in cards)
+
+    def _judged(self, card: GpuSlot, is_withheld: bool) -> GpuSlot:
+        fault = self._faults.get(card.uuid)
+        reason = (fault.reason if fault else "") or (WITHHELD if is_withheld else "")
+        return structs.replace(card, health=_UNHEALTHY if reason else _HEALTHY, reason=reason)

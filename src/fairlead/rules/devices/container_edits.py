@@ -1,0 +1,111 @@
+"""What a container gets with its cards: environment, device nodes, files (sharing contract 1.4, 3.4, 5).
+
+Without a guard the environment is all that tells a program its share. Files are named here and written by
+the agent, before the container starts: a mount whose file is missing becomes a directory. Of `cgroup` and
+`mig`, what is said here has not been seen on hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.devices.gpu import GpuSlot, Grant
+from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
+from fairlead.model.devices.kubelet import ContainerEdits, MountedFile
+from fairlead.rules.devices.provider import Provider
+
+CONTROL_NODES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+LIMITS_PATH: Final = "/etc/fairlead/gpu/limits"
+REGION_PATH: Final = "/run/fairlead/gpu/region"
+GUARD_PATH: Final = "/usr/lib/fairlead/libfairlead-guard.so"
+PRELOAD_PATH: Final = "/etc/ld.so.preload"
+MPS_PIPE_PATH: Final = "/run/fairlead/mps"
+_SHARED_MEMORY_PATH: Final = "/dev/shm"
+
+
+class NodeFiles(Struct, frozen=True, gc=False):
+    """Where the node keeps what is mounted. `limits` and `region` are of one container and its grant.
+
+    `mps_pipes`: by UUID, the pipe directory of the card's daemon. `has_device_nodes` False: the cards are
+    simulated, and no container gets `/dev/nvidia…`.
+    """
+
+    limits: str
+    region: str
+    guard: str = ""
+    preload: str = ""
+    mps_pipes: Mapping[str, str] = {}
+    mps_shared_memory: str = ""
+    has_device_nodes: bool = True
+
+
+def shared_edits(given: ContainerGrant, cards: Collection[GpuSlot], provider: Provider, files: NodeFiles) -> ContainerEdits | DeviceRefusal:
+    """What the container of this grant gets.
+
+    Over several cards `ALIYUN_COM_GPU_MEM_IDX` lists them and `…_DEV` is the sum of their units, so that
+    `…_CONTAINER` divided by it stays the share of memory that a program may take.
+    """
+    by_uuid = {card.uuid: card for card in cards}
+    slots = [by_uuid[grant.uuid] for grant in given.cards]
+    indexes = ",".join(str(grant.index) for grant in given.cards)
+    environment = {
+        **_whole_environment(slots),
+        "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+        "ALIYUN_COM_GPU_MEM_IDX": indexes,
+        "ALIYUN_COM_GPU_MEM_CONTAINER": str(given.units),
+        "ALIYUN_COM_GPU_MEM_DEV": str(sum(slot.units for slot in slots)),
+        "ALIYUN_COM_GPU_VISIBLE_DEVICES": indexes,
+    }
+    if given.pod_units is not None:
+        environment["ALIYUN_COM_GPU_MEM_POD"] = str(given.pod_units)
+    mounts = [MountedFile(files.limits, LIMITS_PATH), MountedFile(files.region, REGION_PATH, is_read_only=False)]
+    match provider:
+        case Provider.NONE:
+            environment["CGPU_DISABLE"] = "true"
+        case Provider.GUARD:
+            mounts += [MountedFile(files.guard, GUARD_PATH), MountedFile(files.preload, PRELOAD_PATH)]
+        case Provider.MPS:
+            pipe = files.mps_pipes.get(given.cards[0].uuid)
+            if len(given.cards) > 1:
+                told = f"MPS on this node serves one GPU per container, the placement has {len(given.cards)}"
+                return DeviceRefusal(RefusalCode.FAILED_PRECONDITION, told)
+            if pipe is None:
+                return DeviceRefusal(RefusalCode.UNAVAILABLE, f"no MPS daemon serves GPU {given.cards[0].uuid}")
+            environment |= _mps_environment(given.cards[0])
+            mounts.append(MountedFile(pipe, MPS_PIPE_PATH, is_read_only=False))
+            mounts.append(MountedFile(files.mps_shared_memory, _SHARED_MEMORY_PATH, is_read_only=False))
+        case Provider.CGROUP:
+            mib = str(min(grant.memory_mib or 0 for grant in given.cards))
+            environment |= {"NVIDIA_GPU_MEMORY_REQUEST": mib, "NVIDIA_GPU_MEMORY_LIMIT": mib}
+        case Provider.MIG:
+            pass
+    nodes = _device_nodes(slots, files.has_device_nodes)
+    return nodes if isinstance(nodes, DeviceRefusal) else ContainerEdits(environment, nodes, tuple(mounts))
+
+
+def whole_edits(cards: Sequence[GpuSlot], *, has_device_nodes: bool = True) -> ContainerEdits | DeviceRefusal:
+    """What a container gets that has these cards for itself: the image chooses its driver libraries."""
+    nodes = _device_nodes(cards, has_device_nodes)
+    return nodes if isinstance(nodes, DeviceRefusal) else ContainerEdits(_whole_environment(cards), nodes)
+
+
+def _whole_environment(cards: Sequence[GpuSlot]) -> dict[str, str]:
+    return {"NVIDIA_VISIBLE_DEVICES": ",".join(card.uuid for card in cards)}
+
+
+def _mps_environment(grant: Grant) -> dict[str, str]:
+    """MPS counts the cards that its client sees, so a client's one card is 0 whatever its index is."""
+    percent = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(grant.core_percent)} if grant.core_percent else {}
+    return {"CUDA_MPS_PIPE_DIRECTORY": MPS_PIPE_PATH, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={grant.memory_mib}M", **percent}
+
+
+def _device_nodes(cards: Sequence[GpuSlot], has_device_nodes: bool) -> tuple[str, ...] | DeviceRefusal:
+    if not has_device_nodes:
+        return ()
+    nameless = [card.uuid for card in cards if card.minor < 0]
+    if nameless:
+        return DeviceRefusal(RefusalCode.UNAVAILABLE, f"the driver does not tell the device node of GPU {nameless[0]}")
+    return (*(f"/dev/nvidia{card.minor}" for card in cards), *CONTROL_NODES)

@@ -1,0 +1,232 @@
+"""What a container with device ids is granted, or the refusal that its owner reads (sharing contract 3.3).
+
+The kubelet picked ids of cards that need not be the granted ones: only the pod's placement says which cards.
+A placement is checked against the node's own cards, and one that says more than the units of a card are worth
+gives nothing. Refusals are final only where no new placement, no healthy card and no later list can mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
+from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
+from fairlead.model.devices.kubelet import HeldDevices
+from fairlead.model.pod import Container, GrantsByContainer, Pod
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY
+from fairlead.rules.devices.ids import token, uuid_of
+from fairlead.rules.devices.owner import IdsOwner, kubelet_uid
+from fairlead.rules.holding.booked import grants_in_full
+from fairlead.rules.holding.cards import WITHHELD
+from fairlead.rules.holding.units import grant_mib
+
+_NO_PLACEMENT: Final = RefusalCode.FAILED_PRECONDITION
+_WRONG: Final = RefusalCode.INVALID_ARGUMENT
+_LATER: Final = RefusalCode.UNAVAILABLE
+_HEALTHY: Final = Health.HEALTHY
+_EXCLUSIVE: Final = CardMode.EXCLUSIVE
+_DRAINING: Final = CardMode.DRAINING
+
+
+def foreign_ids(device_ids: Iterable[str], cards: Iterable[GpuSlot]) -> DeviceRefusal | None:
+    """Why these ids are none of this node's."""
+    known = {card.uuid for card in cards}
+    strange = sorted(device_id for device_id in device_ids if uuid_of(device_id) not in known)
+    return DeviceRefusal(_WRONG, f"device {strange[0]} is of no GPU of this node", is_final=True) if strange else None
+
+
+def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[GpuSlot, ...] | DeviceRefusal:
+    """The cards of ids of `nvidia.com/gpu`, which are given as they are."""
+    by_uuid = {card.uuid: card for card in cards}
+    if refusal := foreign_ids(device_ids, by_uuid.values()):
+        return refusal
+    given = sorted((by_uuid[uuid] for uuid in set(device_ids)), key=lambda card: card.index)
+    for card in given:
+        if card.mode != _EXCLUSIVE:
+            held = "draining from shared use" if card.mode == _DRAINING else "shared"
+            return DeviceRefusal(_LATER, f"GPU {card.uuid} is {held}")
+        if refusal := _unhealthy(card):
+            return refusal
+    return tuple(given)
+
+
+def granted(
+    device_ids: Collection[str], owner: IdsOwner, cards: Sequence[GpuSlot], whole: Collection[str] = ()
+) -> ContainerGrant | DeviceRefusal:
+    """The grant of the container that starts with these ids of `aliyun.com/gpu-mem`.
+
+    `whole`: UUIDs of cards that somebody holds as a whole. Where an init container that ends has the same ids
+    as an app container, the smaller of the two grants is both of theirs: nobody can tell which one starts.
+    """
+    pod = owner.pod
+    if refusal := foreign_ids(device_ids, cards):
+        return refusal
+    found: list[tuple[Grant, ...]] = []
+    for name in owner.containers:
+        given = container_grant(pod, name, cards, whole)
+        if isinstance(given, DeviceRefusal):
+            return given
+        units = sum(grant.units for grant in given)
+        if units != len(device_ids):
+            return DeviceRefusal(_WRONG, f"the kubelet gave {len(device_ids)} devices, container limit is {units}")
+        found.append(given)
+    together = _smallest(found)
+    if together is None:
+        return DeviceRefusal(_LATER, f"containers {' and '.join(owner.containers)} have the same devices and other GPUs")
+    return ContainerGrant(
+        token=token(GPU_MEMORY, device_ids),
+        units=len(device_ids),
+        cards=together,
+        namespace=pod.namespace,
+        pod=pod.name,
+        pod_uid=kubelet_uid(pod),
+        mirror_uid="" if kubelet_uid(pod) == pod.uid else pod.uid,
+        containers=owner.containers,
+        pod_units=pod.limits.get(GPU_MEMORY, 0),
+    )
+
+
+def guarded_grant(
+    device_ids: Collection[str],
+    pods: Iterable[Pod],
+    held: Iterable[HeldDevices],
+    cards: Sequence[GpuSlot],
+    whole: Collection[str] = (),
+) -> ContainerGrant | DeviceRefusal:
+    """What must be answered before the kubelet says who asks: the one grant of all who may have asked.
+
+    Those are the containers with exactly so many units that the kubelet has given nothing yet. If they are to
+    get different cards or MiB, nobody is served: it is not guessed. Of different shares of the compute time
+    the smallest is taken.
+    """
+    if refusal := foreign_ids(device_ids, cards):
+        return refusal
+    served = {(each.pod_uid, each.container) for each in held if each.resource == GPU_MEMORY}
+    waiting = [
+        (pod, part)
+        for pod in pods
+        if pod.is_holding and pod.deleted_at is None
+        for part in (*pod.init_containers, *pod.containers)
+        if part.limits.get(GPU_MEMORY, 0) == len(device_ids) and (kubelet_uid(pod), part.name) not in served
+    ]
+    if not waiting:
+        return DeviceRefusal(_LATER, f"no container of this node waits for {len(device_ids)} units of {GPU_MEMORY}")
+    found: list[tuple[Grant, ...]] = []
+    for pod, part in waiting:
+        given = container_grant(pod, part.name, cards, whole)
+        if isinstance(given, DeviceRefusal):
+            return given
+        found.append(given)
+    together = _smallest(found)
+    if together is None or len({tuple(grant.memory_mib for grant in given) for given in found}) > 1:
+        names = ", ".join(sorted(f"{pod.key}/{part.name}" for pod, part in waiting))
+        return DeviceRefusal(_LATER, f"containers of {len(device_ids)} units wait for different GPUs or memory: {names}")
+    asked = {pod.limits.get(GPU_MEMORY, 0) for pod, _ in waiting}
+    return ContainerGrant(
+        token=token(GPU_MEMORY, device_ids),
+        units=len(device_ids),
+        cards=together,
+        pod_units=asked.pop() if len(asked) == 1 else None,
+    )
+
+
+def otherwise_answered(given: ContainerGrant, answered: ContainerGrant) -> DeviceRefusal | None:
+    """Why a container may not start that was answered for before anybody knew who it is (guarded mode).
+
+    Its environment cannot be changed any more, so it will never start.
+    """
+    was, is_now = (tuple((grant.uuid, grant.memory_mib) for grant in each.cards) for each in (answered, given))
+    if was == is_now:
+        return None
+    told, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) for each in (was, is_now))
+    return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was told {told}, the pod's placement is {placed}; delete the pod", is_final=True)
+
+
+def as_remembered(pod: Pod, told: GrantsByContainer) -> Pod:
+    """The pod with the grants that its containers were given before, if its annotation has none any more."""
+    return pod if pod.grants or not told else structs.replace(pod, grants=told)
+
+
+def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collection[str] = ()) -> tuple[Grant, ...] | DeviceRefusal:
+    """The grants of one container as its node can give them, by index, with their MiB."""
+    part = next(each for each in (*pod.containers, *pod.init_containers) if each.name == name)
+    given = _placement(pod).get(name)
+    if not given:
+        told = f"pod {pod.key} container {name} has no GPU placement; it must be scheduled by fairlead-scheduler"
+        return DeviceRefusal(_NO_PLACEMENT, told)
+    if refusal := _not_its_limit(part, given):
+        return refusal
+    by_uuid, by_index = {card.uuid: card for card in cards}, {card.index: card for card in cards}
+    checked: dict[str, Grant] = {}
+    for grant in given:
+        card = by_uuid.get(grant.uuid) if grant.uuid else by_index.get(grant.index)
+        if refusal := _unfit(grant, card, whole):
+            return refusal
+        assert card is not None
+        if card.uuid in checked:
+            return DeviceRefusal(_WRONG, f"placement names GPU {card.uuid} twice")
+        mib = grant_mib(card.memory_mib or 0, grant.units, card.units) if grant.memory_mib is None else grant.memory_mib
+        checked[card.uuid] = structs.replace(grant, uuid=card.uuid, index=card.index, memory_mib=mib)
+    return tuple(sorted(checked.values(), key=lambda grant: grant.index))
+
+
+def _placement(pod: Pod) -> GrantsByContainer:
+    """The grants by container.
+
+    The reference scheduler names no UUID, and leaves out core percent and init containers, which follow.
+    """
+    if any(grant.uuid for given in pod.grants.values() for grant in given):
+        return pod.grants
+    return grants_in_full(pod) or pod.grants
+
+
+def _not_its_limit(part: Container, given: Sequence[Grant]) -> DeviceRefusal | None:
+    limit, core_limit = part.limits.get(GPU_MEMORY, 0), part.limits.get(GPU_CORE, 0)
+    units, core = sum(grant.units for grant in given), sum(grant.core_percent for grant in given)
+    if units != limit:
+        return DeviceRefusal(_WRONG, f"placement grants {units} units, container limit is {limit}")
+    if nothing := [grant.uuid or str(grant.index) for grant in given if grant.units < 1]:
+        return DeviceRefusal(_WRONG, f"placement grants no units of GPU {nothing[0]}")
+    if core != core_limit:
+        return DeviceRefusal(_WRONG, f"placement grants {core} core percent, container limit is {core_limit}")
+    return None
+
+
+def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> DeviceRefusal | None:
+    """Why this card cannot give what the placement says."""
+    if card is None:
+        return DeviceRefusal(_NO_PLACEMENT, f"placement names GPU {grant.uuid or grant.index}, which is not on this node")
+    if grant.index != card.index:
+        return DeviceRefusal(_WRONG, f"placement says GPU {card.uuid} is GPU {grant.index}, on this node it is GPU {card.index}")
+    if not card.memory_mib:
+        return DeviceRefusal(_LATER, f"the driver does not tell the memory of GPU {card.uuid}")
+    if grant.units > card.units:
+        return DeviceRefusal(_WRONG, f"placement grants {grant.units} units, GPU {card.uuid} has {card.units}")
+    most = grant_mib(card.memory_mib, grant.units, card.units)
+    if grant.memory_mib is not None and not 0 < grant.memory_mib <= most:
+        return DeviceRefusal(_WRONG, f"placement grants {grant.memory_mib} MiB, {grant.units} units of GPU {card.uuid} are {most} MiB")
+    if card.mode == _EXCLUSIVE or card.uuid in whole:
+        return DeviceRefusal(_LATER, f"GPU {card.uuid} is in exclusive use")
+    return _unhealthy(card)
+
+
+def _unhealthy(card: GpuSlot) -> DeviceRefusal | None:
+    """A card that an operator took out gets no new pods, and those that it has may go on."""
+    if card.health == _HEALTHY or card.reason == WITHHELD:
+        return None
+    return DeviceRefusal(_LATER, f"GPU {card.uuid} is Unhealthy ({card.reason})")
+
+
+def _smallest(found: Sequence[tuple[Grant, ...]]) -> tuple[Grant, ...] | None:
+    """The least that all of these grants give; None if they are of different cards or units."""
+    if len({tuple((grant.uuid, grant.units) for grant in given) for given in found}) != 1:
+        return None
+    return tuple(
+        structs.replace(
+            same[0], memory_mib=min(grant.memory_mib or 0 for grant in same), core_percent=min(grant.core_percent for grant in same)
+        )
+        for same in zip(*found, strict=True)
+    )

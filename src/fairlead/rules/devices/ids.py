@@ -1,0 +1,123 @@
+"""Device ids of a node's cards, as the kubelet hands them out (sharing contract 1.1, 1.2, 3).
+
+An id of shared memory is made of a card's UUID, and says nothing about which card was granted: the kubelet
+picks ids freely, the scheduler picks cards.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from hashlib import sha256
+from typing import Final
+
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
+from fairlead.model.devices.kubelet import OfferedDevice
+from fairlead.model.refusal import Refusal
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU, MemoryUnit
+from fairlead.rules.holding.units import MIB
+
+MOST_LIST_BYTES: Final = 3 << 20
+"""Of one list as a message. gRPC takes 4 MiB; the rest is room for more cards."""
+_HEALTHY: Final = Health.HEALTHY
+_DRAINING: Final = CardMode.DRAINING
+_BETWEEN: Final = "-_-"
+_CORES_PER_CARD: Final = 100
+_ID_FRAME_BYTES: Final = 2 + 2 + 2 + len(Health.UNHEALTHY)
+"""What a message has beside each id: tags and lengths of device, id, health; the longer word of health."""
+
+
+def ids_of(resource: str, card: GpuSlot) -> Sequence[str]:
+    """The ids of this resource that one card has.
+
+    >>> ids_of("aliyun.com/gpu-mem", GpuSlot(0, "GPU-a", units=2))
+    ['GPU-a-_-0', 'GPU-a-_-1']
+    >>> ids_of("aliyun.com/gpu-core.percentage", GpuSlot(0, "GPU-a"))[99]
+    'GPU-a-_-c99'
+    >>> ids_of("nvidia.com/gpu", GpuSlot(0, "GPU-a"))
+    ['GPU-a']
+    """
+    if resource == GPU_MEMORY:
+        return [f"{card.uuid}{_BETWEEN}{number}" for number in range(card.units)]
+    if resource == GPU_CORE:
+        return [f"{card.uuid}{_BETWEEN}c{number}" for number in range(_CORES_PER_CARD)]
+    return [card.uuid] if resource == NVIDIA_GPU else []
+
+
+def uuid_of(device_id: str) -> str:
+    """The UUID in an id: of which card's list it is.
+
+    >>> uuid_of("GPU-a-_-13"), uuid_of("GPU-a")
+    ('GPU-a', 'GPU-a')
+    """
+    return device_id.partition(_BETWEEN)[0]
+
+
+def offered(resource: str, cards: Iterable[GpuSlot]) -> tuple[OfferedDevice, ...]:
+    """The list that the kubelet is sent, sorted by id: all ids of a card are healthy, or none is.
+
+    A card that drains is not healthy for the kubelet, which then gives nothing of it away.
+    """
+    devices = [
+        OfferedDevice(device_id, card.health == _HEALTHY and card.mode != _DRAINING)
+        for card in cards
+        for device_id in ids_of(resource, card)
+    ]
+    return tuple(sorted(devices, key=lambda device: device.id))
+
+
+def unlistable(cards: Sequence[GpuSlot], unit: MemoryUnit) -> Refusal | None:
+    """Why these cards cannot be told to a kubelet; None = they can.
+
+    A list may be sent with every card unhealthy, which is the longest it gets.
+
+    >>> unlistable([GpuSlot(0, f"GPU-{0:036}", units=143150)], MIB).reason.partition("; ")[0]
+    '1 GPU in MiB: 143150 device ids, a list of 8.6 MiB'
+    """
+    by_uuid: dict[str, int] = {}
+    for card in cards:
+        if not card.uuid:
+            return Refusal(f"GPU {card.index} has no UUID")
+        if card.uuid in by_uuid:
+            return Refusal(f"GPU {by_uuid[card.uuid]} and GPU {card.index} have the same UUID {card.uuid}")
+        by_uuid[card.uuid] = card.index
+    count, size = 0, 0
+    for card in cards:
+        ids = ids_of(GPU_MEMORY, card)
+        count += len(ids)
+        size += sum(len(device_id) + _ID_FRAME_BYTES for device_id in ids)
+    if size <= MOST_LIST_BYTES:
+        return None
+    hint = "use --memory-unit GiB" if unit == MIB else "share fewer GPUs"
+    told = f"{'1 GPU' if len(cards) == 1 else f'{len(cards)} GPUs'} in {unit}: {count} device ids, a list of {size / (1 << 20):.1f} MiB"
+    return Refusal(f"{told}; at most {MOST_LIST_BYTES >> 20} MiB are sent to a kubelet: {hint}")
+
+
+def token(resource: str, device_ids: Iterable[str]) -> str:
+    """The name of a set of ids: 16 hex digits, the same at every restart and whatever their order.
+
+    >>> token("nvidia.com/gpu", ["GPU-b", "GPU-a"]) == token("nvidia.com/gpu", ["GPU-a", "GPU-b"])
+    True
+    """
+    return sha256("\n".join((resource, *sorted(device_ids))).encode()).hexdigest()[:16]
+
+
+def preferred(available: Collection[str], must_include: Collection[str], size: int) -> list[str]:
+    """Which of the available ids the kubelet should take: exactly `size`, of as few cards as possible.
+
+    Ids that must be among them come first, then more of the same cards, then the cards that have most. If
+    fewer are available than asked, all of them: the kubelet is not refused.
+
+    >>> preferred(["A-_-0", "A-_-1", "B-_-0"], ["B-_-0"], 2)
+    ['A-_-0', 'B-_-0']
+    >>> preferred(["A-_-0", "B-_-0", "B-_-1"], [], 2)
+    ['B-_-0', 'B-_-1']
+    """
+    chosen = sorted(set(must_include))
+    opened = {uuid_of(device_id) for device_id in chosen}
+    by_card: dict[str, list[str]] = defaultdict(list)
+    for device_id in sorted(set(available) - set(chosen)):
+        by_card[uuid_of(device_id)].append(device_id)
+    for uuid in sorted(by_card, key=lambda uuid: (uuid not in opened, -len(by_card[uuid]), uuid)):
+        chosen += by_card[uuid]
+    return sorted(chosen[: max(0, size)])

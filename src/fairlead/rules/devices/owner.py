@@ -1,0 +1,78 @@
+"""Which container has a set of device ids (sharing contract 3.3).
+
+Two lists of the kubelet tell, and each leaves something out. The list of pod resources names pods without
+their uid and omits init containers that end; the checkpoint has uids without names and keeps dead pods until
+it gives their ids away again. A pod that was made anew under its old name has another uid: what the caller
+knows of the old one is not used for the new one as long as the checkpoint can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+
+from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
+from fairlead.model.devices.kubelet import HeldDevices
+from fairlead.model.keys import ANNOTATION_MIRROR
+from fairlead.model.pod import Pod
+
+
+class IdsOwner(Struct, frozen=True, gc=False):
+    """The pod, and those of its containers that have the ids, app containers and sidecars first.
+
+    More than one: an init container that ends has the ids of another one after it.
+    """
+
+    pod: Pod
+    containers: tuple[str, ...]
+
+
+def kubelet_uid(pod: Pod) -> str:
+    """The uid by which the kubelet knows the pod: of a static pod not that of its mirror.
+
+    >>> kubelet_uid(Pod("ns", "p", uid="a", annotations={ANNOTATION_MIRROR: "b"}))
+    'b'
+    """
+    return pod.annotations.get(ANNOTATION_MIRROR) or pod.uid
+
+
+def holding_pod(held: HeldDevices, pods: Iterable[Pod]) -> Pod | None:
+    """The pod that has these devices, among those that are known."""
+    if held.pod_uid:
+        return next((pod for pod in pods if kubelet_uid(pod) == held.pod_uid), None)
+    return next((pod for pod in pods if (pod.namespace, pod.name) == (held.namespace, held.pod)), None)
+
+
+def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDevices], pods: Sequence[Pod]) -> IdsOwner | DeviceRefusal:
+    """The container that starts with exactly these ids.
+
+    `held`: what the list of pod resources and the checkpoint say, together. `pods`: those of this node. What
+    is not known yet may be known in a moment, so no refusal of these is final.
+    """
+    wanted = set(device_ids)
+    same = [each for each in held if each.resource == resource and set(each.ids) == wanted]
+    if not same:
+        return _not_yet(f"no container of this node has these {len(wanted)} devices of {resource}")
+    uids, names = {each.pod_uid for each in same if each.pod_uid}, {(each.namespace, each.pod) for each in same if each.pod}
+    living = [pod for pod in pods if not pod.is_finished]
+    found = [pod for pod in living if (kubelet_uid(pod) in uids if uids else (pod.namespace, pod.name) in names)]
+    if len(found) > 1:
+        found = [pod for pod in found if pod.deleted_at is None] or found
+    if not found:
+        told = ", ".join(sorted("/".join(name) for name in names)) or f"with uid {', '.join(sorted(uids))}"
+        return _not_yet(f"pod {told} has these devices and is not yet known to the node agent")
+    if len(found) > 1 or (names and (found[0].namespace, found[0].name) not in names):
+        told = ", ".join(sorted({pod.key for pod in found} | {"/".join(name) for name in names}))
+        return _not_yet(f"the kubelet names several pods for the same devices: {told}")
+    pod = found[0]
+    having = {each.container for each in same}
+    last = {part.name for part in pod.init_containers if not part.restartable}
+    parts = [part.name for part in (*pod.containers, *pod.init_containers) if part.name in having]
+    if not parts:
+        return _not_yet(f"pod {pod.key} has no container {', '.join(sorted(having))}")
+    return IdsOwner(pod, tuple(sorted(parts, key=lambda name: name in last)))
+
+
+def _not_yet(reason: str) -> DeviceRefusal:
+    return DeviceRefusal(RefusalCode.UNAVAILABLE, reason)

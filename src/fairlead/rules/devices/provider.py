@@ -1,0 +1,65 @@
+"""Which provider keeps the containers on a node's shared cards apart (sharing contract 5).
+
+The first of the contract's table that the node supports, one per node. `cgroup` and `mig` are decided here as
+the contract says and have not been seen on hardware. `guard` needs its library, which an agent has to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.keys import LABEL_GPU_SCHEDULE, LABEL_NO_ISOLATION
+
+_CGROUP_DRIVER: Final = 615
+_CGROUP_CUDA: Final = (13, 4)
+
+
+class Provider(StrEnum):
+    """In the order of strength, as the contract has it; the values are those of the node's label."""
+
+    CGROUP = "cgroup"
+    MIG = "mig"
+    MPS = "mps"
+    GUARD = "guard"
+    NONE = "none"
+
+
+class IsolationMeans(Struct, frozen=True, gc=False):
+    """What a node has that providers need. `driver`: major number, 0 = unknown; `cuda`: of the driver.
+
+    `has_mps`: an MPS daemon per GPU runs. `has_guard`: the guard's library lies on the node.
+    """
+
+    driver: int = 0
+    cuda: tuple[int, int] = (0, 0)
+    has_cgroup_v2: bool = False
+    has_mig: bool = False
+    has_mps: bool = False
+    has_guard: bool = False
+
+
+def choose_provider(labels: Mapping[str, str], means: IsolationMeans) -> Provider:
+    """The provider in force.
+
+    Labels may turn isolation off (`cgpu.disable.isolation=true`, `ack.node.gpu.schedule=share`); MPS is taken
+    on request only (`ack.node.gpu.schedule=mps`).
+
+    >>> print(choose_provider({"ack.node.gpu.schedule": "mps"}, IsolationMeans(has_mps=True)))
+    mps
+    >>> print(choose_provider({"cgpu": "true"}, IsolationMeans(has_mps=True)))
+    none
+    """
+    schedule = labels.get(LABEL_GPU_SCHEDULE)
+    if labels.get(LABEL_NO_ISOLATION) == "true" or schedule == "share":
+        return Provider.NONE
+    if means.has_mig:
+        return Provider.MIG
+    if means.has_cgroup_v2 and means.driver >= _CGROUP_DRIVER and means.cuda >= _CGROUP_CUDA:
+        return Provider.CGROUP
+    if means.has_mps and schedule == "mps":
+        return Provider.MPS
+    return Provider.GUARD if means.has_guard else Provider.NONE

@@ -1,0 +1,93 @@
+"""The watchdog over shared memory: who uses more of a card than its grant (sharing contract 5.5).
+
+It looks from outside the pods at what the driver counts per process, so it sees whatever got around a
+provider, and a container that was granted nothing. What nobody could count in a period is neither over nor
+within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+OVER_GRANT: Final = "GPUMemoryOverGrant"
+"""Reason of the Event on the pod."""
+EVICT_AFTER: Final = 3
+
+
+class OverGrantPolicy(StrEnum):
+    REPORT = "report"
+    EVICT = "evict"
+    OFF = "off"
+
+
+class MemoryUse(Struct, frozen=True, gc=False):
+    """What the processes of one container use together on one card, and its grant there.
+
+    `granted_mib`: 0 for a container that was granted nothing of this card, the whole card for one that has it
+    for itself. `pod_uid`: the kubelet's.
+    """
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    container: str
+    uuid: str
+    used_mib: float
+    granted_mib: float
+
+
+class OverGrant(Struct, frozen=True, gc=False):
+    """`is_new`: it was within in the period before, so an Event is due. `is_to_evict`: the policy says so."""
+
+    use: MemoryUse
+    periods: int
+    is_new: bool
+    is_to_evict: bool
+
+    @property
+    def over_bytes(self) -> int:
+        """What it has above its grant, contexts included: the metric `over_grant_bytes`."""
+        return round((self.use.used_mib - self.use.granted_mib) * (1 << 20))
+
+    @property
+    def sentence(self) -> str:
+        use = self.use
+        return f"container {use.container} uses {use.used_mib:.0f} MiB of GPU {use.uuid}, its grant is {use.granted_mib:.0f} MiB"
+
+
+Seat = tuple[str, str, str]
+"""Pod uid, container, UUID of the card."""
+
+
+class MemoryWatchdog:
+    """How many periods in a row each container has been over."""
+
+    def __init__(self) -> None:
+        self._periods: Mapping[Seat, int] = {}
+
+    def look(self, uses: Iterable[MemoryUse], allowance_mib: float, policy: OverGrantPolicy) -> list[OverGrant]:
+        """Who is over in this period. Called once a period, with all that could be counted.
+
+        `allowance_mib`: what a container may use above its grant for the contexts of its programs.
+
+        >>> use = MemoryUse("ns", "p", "u", "c", "GPU-a", used_mib=4900.0, granted_mib=4308.0)
+        >>> [each.sentence for each in MemoryWatchdog().look([use], 500.0, OverGrantPolicy.REPORT)]
+        ['container c uses 4900 MiB of GPU GPU-a, its grant is 4308 MiB']
+        """
+        if policy == OverGrantPolicy.OFF:
+            self._periods = {}
+            return []
+        periods: dict[Seat, int] = {}
+        found: list[OverGrant] = []
+        for use in uses:
+            if not use.used_mib > use.granted_mib + allowance_mib:
+                continue
+            seat = (use.pod_uid, use.container, use.uuid)
+            count = periods[seat] = self._periods.get(seat, 0) + 1
+            found.append(OverGrant(use, count, count == 1, policy == OverGrantPolicy.EVICT and count >= EVICT_AFTER))
+        self._periods = periods
+        return found

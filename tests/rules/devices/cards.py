@@ -1,0 +1,20 @@
+"""Cards for the tests of the node's side: a T4 of document 003, an H200, with UUIDs as long as real ones."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from fairlead.model.devices.gpu import CardMode, GpuSlot
+
+SHARED = CardMode.SHARED
+T4_MIB, T4_UNITS = 15079, 14
+
+
+def uuid(index: int) -> str:
+    return f"GPU-{index:08x}-1111-2222-3333-444444444444"
+
+
+def t4(index: int = 0, **more: object) -> GpuSlot:
+    """Its minor is not its index: the two may differ (contract 1.3)."""
+    made = GpuSlot(index, uuid(index), index + 4, "Tesla T4", T4_MIB, T4_UNITS, mode=SHARED)
+    return structs.replace(made, **more)
