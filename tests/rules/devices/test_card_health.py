@@ -91,8 +91,16 @@ def test_a_sticky_xid_needs_a_reset(xid: int) -> None:
     of.xid(62, A, 0.0)
     assert not any(probe(of, 100, 0.0))
     assert reasons(of) == [f"XID {xid}", ""]
+    of.xid(xid, B, 0.0)
     of.was_reset(A)
-    assert reasons(of) == ["", ""]
+    assert reasons(of) == ["", f"XID {xid}"]
+
+
+def test_the_newest_of_two_sticky_xids_is_told() -> None:
+    of = healths()
+    of.xid(79, A, 0.0)
+    of.xid(48, A, 1.0)
+    assert reasons(of)[0] == "XID 48"
 
 
 def test_which_xids_are_sticky_can_be_set_and_a_boot_resets_all() -> None:
@@ -126,6 +134,15 @@ def test_a_lost_card_is_back_when_the_driver_shows_it_and_not_healed_by_it() -> 
     of.shown([A, B])
     assert reasons(of) == ["XID 79", ""]
     assert not any(probe(of, 40, 60.0))
+
+
+def test_a_reset_brings_no_lost_card_back() -> None:
+    of = healths()
+    of.xid(79, A, 0.0)
+    of.shown([B])
+    of.was_reset(A)
+    of.was_reset("GPU-of-nobody")
+    assert reasons(of) == ["the driver does not show this GPU", ""]
 
 
 def test_a_driver_that_goes_takes_all_cards_with_it() -> None:

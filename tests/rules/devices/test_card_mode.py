@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.devices.cards import t4, uuid
 
-from fairlead.model.devices.gpu import CardMode, Grant, Health
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_plan, is_foreign_plugin
@@ -63,6 +63,13 @@ def test_a_card_that_is_held_in_parts_drains_and_its_old_ids_stay_listed() -> No
     assert counts(plan) == {MEMORY: (14, 0), CORE: (100, 0), WHOLE: (1, 1)}
 
 
+def test_core_ids_stay_listed_while_cards_drain_if_somebody_has_some_and_are_offered_by_label_alone() -> None:
+    in_parts = CardHolders(parts=frozenset({uuid(0)}))
+    assert counts(card_plan(WHOLLY, CARDS, in_parts))[CORE] == (0, 0)
+    assert counts(card_plan(SHARE, CARDS, in_parts, is_core_held=True))[CORE] == (0, 0)
+    assert counts(card_plan({**WHOLLY, "ack.node.gpu.schedule": "core_mem"}, CARDS, in_parts))[CORE] == (100, 0)
+
+
 def test_a_holder_of_nobody_knows_which_card_keeps_all_of_them_from_being_given_whole() -> None:
     assert modes(card_plan(WHOLLY, CARDS, CardHolders(is_hidden=True))) == ["draining", "draining"]
     assert modes(card_plan(SHARE, CARDS, CardHolders(is_hidden=True))) == ["shared", "shared"]
@@ -80,6 +87,16 @@ def test_a_foreign_plugin_leaves_no_units_and_a_condition() -> None:
 def test_beside_a_foreign_plugin_an_exclusive_node_is_in_order() -> None:
     assert card_plan(WHOLLY, CARDS, CardHolders(), is_foreign=True).condition is None
     assert card_plan(WHOLLY, CARDS, CardHolders(parts=frozenset({uuid(0)})), is_foreign=True).condition is not None
+
+
+@pytest.mark.parametrize(("cards", "fault", "words"), [([], "", "the driver shows no GPU"), (CARDS, "two are one", "two are one")])
+def test_cards_that_cannot_be_told_are_empty_lists_and_a_condition(cards: list[GpuSlot], fault: str, words: str) -> None:
+    plan = card_plan(SHARE, cards, CardHolders(), fault=fault)
+    assert counts(plan) == {MEMORY: (0, 0), CORE: (0, 0), WHOLE: (0, 0)}
+    assert plan.condition is not None
+    assert (plan.condition.status, plan.condition.reason, plan.condition.message) == ("False", "UnusableGPUs", words)
+    assert counts(card_plan(WHOLLY, cards, CardHolders(), fault=fault)) == counts(plan)
+    assert card_plan(WHOLLY, cards, CardHolders(), fault=fault).condition is None
 
 
 def test_a_shared_node_says_that_it_is_ready() -> None:
@@ -138,6 +155,18 @@ def test_the_ids_of_shared_memory_do_not_say_which_card_is_held() -> None:
     assert card_holders(CARDS, held, [pod("p", {"c": (Grant("", 1, 4),)})], {}).parts == {uuid(1)}, "the reference names an index"
     assert card_holders(CARDS, held, [pod("p")], {"ns/p": [uuid(1)]}) == CardHolders(parts=frozenset({uuid(1)})), "its annotation was lost"
     assert card_holders(CARDS, held, [pod("p")], {}) == CardHolders(is_hidden=True)
+
+
+def test_what_is_no_share_of_a_card_of_this_node_is_passed_over() -> None:
+    topology = pod("p", {"": (Grant("", 0, 0),)})
+    assert card_holders(CARDS, [HeldDevices("example.com/fpga", ("f",), "c", "ns", "p")], [topology], {}) == CardHolders()
+    assert card_holders(CARDS, [], [pod("p", {"c": (Grant(uuid(1), 0, 4, 4308),)})], {}).parts == {uuid(1)}, "the UUID before the index"
+
+
+def test_a_pod_whose_object_is_gone_holds_what_the_agent_wrote_down() -> None:
+    held = [HeldDevices(MEMORY, (f"{uuid(0)}-_-0",), "c", "ns", "gone")]
+    assert card_holders(CARDS, held, [], {"ns/gone": [uuid(1)]}) == CardHolders(parts=frozenset({uuid(1)}))
+    assert card_holders(CARDS, held, [], {}) == CardHolders(is_hidden=True)
 
 
 UUIDS = st.frozensets(st.sampled_from([uuid(0), uuid(1)]))

@@ -111,6 +111,7 @@ def test_who_has_a_card_for_himself_gets_nothing_beside_it() -> None:
     assert whole_edits([t4(1)]) == ContainerEdits(
         {"NVIDIA_VISIBLE_DEVICES": uuid(1)}, ("/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
     )
+    assert whole_edits([t4(minor=0)]).device_nodes[0] == "/dev/nvidia0"
     assert isinstance(whole_edits([t4(minor=-1)]), DeviceRefusal)
 
 

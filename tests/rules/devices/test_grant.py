@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.rules.devices.cards import t4, uuid
+from hypothesis import given as given_any
+from hypothesis import settings
+from hypothesis import strategies as st
+from tests.rules.devices.cards import T4_MIB, t4, uuid
 
 from fairlead.model.devices.gpu import CardMode, Grant, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
-from fairlead.rules.devices.grant import foreign_ids, granted, guarded_grant, whole_cards
+from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, guarded_grant, otherwise_answered, whole_cards
 from fairlead.rules.devices.ids import token
 from fairlead.rules.devices.owner import IdsOwner
 
@@ -70,6 +74,9 @@ def test_the_reference_names_an_index_and_its_mib_follow_from_the_units() -> Non
     asker = pod(Grant("", 1, 4), init_containers=(part("i"),))
     assert given(asker).cards == (Grant(uuid(1), 1, 4, 4308),)
     assert given(asker, ("i",)).cards == (Grant(uuid(1), 1, 4, 4308),), "it writes nothing of init containers"
+    cored = pod(Grant("", 1, 4), containers=(part(core=30),))
+    assert given(cored).cards[0].core_percent == 30, "nor of core percent"
+    assert "placement grants 4 units, container limit is 5" in refused(pod(Grant("", 1, 4), containers=(part(units=5),)))
 
 
 def test_no_placement_is_said_in_the_contracts_words() -> None:
@@ -98,17 +105,20 @@ def test_an_unhealthy_card_is_said_in_the_contracts_words_and_an_overridden_one_
         (share(mib=4309), f"placement grants 4309 MiB, 4 units of GPU {uuid(0)} are 4308 MiB"),
         (share(mib=0), f"placement grants 0 MiB, 4 units of GPU {uuid(0)} are 4308 MiB"),
         (share(uuid="GPU-elsewhere"), "placement names GPU GPU-elsewhere, which is not on this node"),
+        (share(uuid=uuid(2), index=2), f"the driver does not tell the memory of GPU {uuid(2)}"),
         (Grant("", 7, 4), "placement names GPU 7, which is not on this node"),
         (share(index=1, uuid=uuid(0)), f"placement says GPU {uuid(0)} is GPU 1, on this node it is GPU 0"),
         (share(core=30), "placement grants 30 core percent, container limit is 0"),
     ],
 )
 def test_a_placement_that_is_not_of_these_cards_gives_nothing(grant: Grant, words: str) -> None:
-    assert refused(pod(grant)).endswith(f": {words}")
+    assert refused(pod(grant), cards=[*CARDS, t4(2, memory_mib=None)]).endswith(f": {words}")
 
 
 def test_a_placement_names_a_card_once_and_no_more_units_than_it_has() -> None:
     assert "twice" in refused(pod(share(units=2, mib=2154), share(units=2, mib=2154)))
+    assert given(pod(share(units=14, mib=T4_MIB), containers=(part(units=14),)), count=14).cards[0].memory_mib == 15079
+    assert given(pod(share(mib=1))).cards[0].memory_mib == 1
     many = pod(share(units=20, mib=15079), containers=(part(units=20),))
     assert refused(many, count=20) == f"INVALID_ARGUMENT: placement grants 20 units, GPU {uuid(0)} has 14"
 
@@ -197,7 +207,8 @@ def test_guarded_who_has_devices_already_and_who_leaves_does_not_count() -> None
 def test_guarded_of_two_containers_of_a_pod_each_is_served_as_its_turn_comes() -> None:
     both = pod(grants={"a": (share(0),), "b": (share(1),)}, containers=(part("a"), part("b")))
     assert isinstance(guarded(both), DeviceRefusal)
-    found = guarded(both, held=[HeldDevices(MEMORY, tuple(ids(4)), "a", pod_uid="uid-p")])
+    core = HeldDevices(CORE, (f"{uuid(0)}-_-c0",), "b", pod_uid="uid-p")
+    found = guarded(both, held=[HeldDevices(MEMORY, tuple(ids(4)), "a", pod_uid="uid-p"), core])
     assert isinstance(found, ContainerGrant)
     assert (found.cards[0].index, found.pod_units) == (1, 8)
 
@@ -209,6 +220,43 @@ def test_guarded_a_container_without_placement_may_be_the_one_that_asks() -> Non
     nobody = guarded()
     assert isinstance(nobody, DeviceRefusal)
     assert not nobody.is_final
+    assert nobody.reason == "no container of this node waits for 4 units of aliyun.com/gpu-mem"
+
+
+def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
+    answered = guarded(pod(share(1)))
+    assert isinstance(answered, ContainerGrant)
+    assert otherwise_answered(given(pod(share(1, core=0))), answered) is None
+    for other, told in ((share(0), f"4308 MiB of GPU {uuid(0)}"), (share(1, mib=3500), f"3500 MiB of GPU {uuid(1)}")):
+        found = otherwise_answered(given(pod(other)), answered)
+        assert found is not None
+        assert found.is_final
+        assert found.reason == f"the kubelet was told 4308 MiB of GPU {uuid(1)}, the pod's placement is {told}; delete the pod"
+
+
+def test_a_container_keeps_its_card_when_its_annotation_is_lost() -> None:
+    before = {"c": (share(1),)}
+    assert given(as_remembered(pod(), before)).cards == before["c"]
+    assert given(as_remembered(pod(share(0)), before)).cards[0].index == 0, "what the annotation says is what holds"
+    assert "no GPU placement" in refused(as_remembered(pod(), {}))
+
+
+@settings(deadline=None)
+@given_any(st.lists(st.tuples(st.integers(1, 14), st.integers(0, 16000), st.booleans()), min_size=1, max_size=14))
+def test_what_is_granted_of_a_card_is_never_more_than_it_has(asked: list[tuple[int, int, bool]]) -> None:
+    units_left, total_mib = 14, 0
+    for units, mib, is_told in asked:
+        if units > units_left:
+            continue
+        asker = pod(share(units=units, mib=mib if is_told else None), containers=(part(units=units),))
+        found = granted(ids(units), IdsOwner(asker, ("c",)), CARDS)
+        exact = Fraction(15079 * units, 14)
+        assert isinstance(found, ContainerGrant) is (not is_told or 0 < mib <= exact)
+        if isinstance(found, ContainerGrant):
+            units_left -= units
+            total_mib += found.cards[0].memory_mib or 0
+            assert is_told or 0 <= exact - (found.cards[0].memory_mib or 0) < 1
+    assert total_mib <= 15079
 
 
 def test_guarded_the_smallest_share_of_compute_time_is_given_and_no_total_that_is_not_everybodys() -> None:

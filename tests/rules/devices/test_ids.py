@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -55,18 +56,20 @@ def message_bytes(ids: list[str], health: str) -> int:
 def test_a_list_is_reckoned_as_protobuf_has_it() -> None:
     """Contract 1.2: an id costs 59 bytes without topology while it is healthy."""
     assert message_bytes([f"{uuid(0)}-_-100"], "Healthy") == 59
-    fits, too_many = 49_000, 51_000
-    for count, is_refused in ((fits, False), (too_many, True)):
-        card = t4(units=count)
-        assert (message_bytes(list(ids_of(MEMORY, card)), "Unhealthy") > 3 << 20) is is_refused
-        assert isinstance(unlistable([card], MemoryUnit.MIB), Refusal) is is_refused
+    names = [f"{uuid(0)}-_-{number}" for number in range(51_000)]
+    sizes = list(accumulate(message_bytes([name], "Unhealthy") for name in names))
+    most = sum(size <= 3 << 20 for size in sizes)
+    for count, is_refused in ((most, False), (most + 1, True)):
+        assert isinstance(unlistable([t4(units=count)], MemoryUnit.MIB), Refusal) is is_refused
 
 
 def test_mib_units_of_large_cards_are_refused_with_the_unit_to_use() -> None:
     refusal = unlistable([t4(index, memory_mib=143150, units=143150) for index in range(8)], MemoryUnit.MIB)
-    assert refusal is not None
-    assert "1145200 device ids" in refusal.reason
-    assert refusal.reason.endswith("use --memory-unit GiB")
+    told = "8 GPUs in MiB: 1145200 device ids, a list of 69.0 MiB; at most 3 MiB are sent to a kubelet: use --memory-unit GiB"
+    assert refusal == Refusal(told)
+    many = unlistable([t4(index, units=1000) for index in range(60)], MemoryUnit.GIB)
+    assert many is not None
+    assert many.reason.endswith("share fewer GPUs")
     assert unlistable([t4(index, units=139) for index in range(8)], MemoryUnit.GIB) is None
     assert unlistable([t4(index, units=15079) for index in range(3)], MemoryUnit.MIB) is None
 

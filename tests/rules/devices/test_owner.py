@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
-from fairlead.rules.devices.owner import IdsOwner, find_owner
+from fairlead.rules.devices.owner import IdsOwner, find_owner, holding_pod
 
 MEMORY = "aliyun.com/gpu-mem"
 IDS = ("GPU-a-_-0", "GPU-a-_-1")
@@ -57,6 +57,7 @@ def test_an_init_container_that_ends_is_in_the_checkpoint_alone() -> None:
 def test_an_init_and_an_app_container_with_the_same_ids_are_both_told_the_app_container_first() -> None:
     both = pod(init_containers=(Container("init"), Container("side", restartable=True)))
     assert owned(kept(container="init"), kept(container="app"), listed(), pods=(both,)) == ("u", "app", "init")
+    assert owned(kept(container="init"), kept(container="side"), pods=(both,)) == ("u", "side", "init")
 
 
 def test_of_a_static_pod_the_kubelet_knows_another_uid_than_its_mirror_has() -> None:
@@ -82,6 +83,19 @@ def test_lists_that_contradict_each_other_name_nobody() -> None:
     other = pod("q", "v")
     assert refused(listed(), listed("q"), pods=(pod(), other)) == "the kubelet names several pods for the same devices: ns/p, ns/q"
     assert "several pods" in refused(listed("q"), kept("u"), pods=(pod(), other))
+    leaving = (pod(deleted_at=1.0), pod("q", "v", deleted_at=1.0))
+    assert "several pods" in refused(listed(), listed("q"), pods=leaving)
+
+
+def test_who_has_devices_is_found_by_what_the_list_tells_of_him() -> None:
+    pods = (pod("a", "1"), pod("b", "2", annotations={"kubernetes.io/config.mirror": "3"}), Pod("other", "b", uid="4"))
+    assert [holding_pod(each, pods) for each in (listed("b"), kept("1"), kept("3"), kept("2"), listed("c"))] == [
+        pods[1],
+        pods[0],
+        pods[1],
+        None,
+        None,
+    ]
 
 
 def test_a_container_that_the_pod_does_not_have_is_nobody() -> None:

@@ -85,7 +85,7 @@ class CardHealths:
             self._faults[uuid] = structs.replace(known, probe=f"probe failed: {fault}", quiet_seconds=0.0, at=now)
             return
         quiet = known.quiet_seconds + min(max(0.0, now - known.at), PROBE_SECONDS)
-        if known.xid is None or (quiet >= RECOVERY_SECONDS and not known.is_sticky):
+        if quiet >= RECOVERY_SECONDS and not known.is_sticky:
             self._faults[uuid] = CardFault(uuid, at=now, is_lost=known.is_lost)
         else:
             self._faults[uuid] = structs.replace(known, probe="", quiet_seconds=quiet, at=now)
@@ -93,7 +93,7 @@ class CardHealths:
     def was_reset(self, uuid: str | None) -> None:
         """The card was reset; None = all of them, the machine was booted."""
         for each in [uuid] if uuid is not None else list(self._faults):
-            self._faults[each] = CardFault(each, is_lost=each in self._faults and self._faults[each].is_lost)
+            self._faults[each] = CardFault(each, is_lost=self._faults.get(each, CardFault(each)).is_lost)
 
     def kept(self) -> tuple[CardFault, ...]:
         """What the next process is to know."""

@@ -25,6 +25,7 @@ from fairlead.rules.nodes.status import share_mode
 
 SHARE_READY: Final = "GPUShareReady"
 FOREIGN: Final = "ForeignDevicePlugin"
+UNUSABLE: Final = "UnusableGPUs"
 SERVING: Final = "Serving"
 _SHARED: Final = CardMode.SHARED
 _EXCLUSIVE: Final = CardMode.EXCLUSIVE
@@ -84,12 +85,19 @@ def card_holders(
 
 
 def card_plan(
-    labels: Mapping[str, str], cards: Sequence[GpuSlot], holders: CardHolders, *, is_foreign: bool = False, is_core_held: bool = False
+    labels: Mapping[str, str],
+    cards: Sequence[GpuSlot],
+    holders: CardHolders,
+    *,
+    fault: str = "",
+    is_foreign: bool = False,
+    is_core_held: bool = False,
 ) -> CardPlan:
     """The mode of each card and the lists to send.
 
-    `is_foreign`: NVIDIA's plugin serves here, too. `is_core_held`: somebody holds core percent, whose ids are
-    to stay in the list while cards drain.
+    `fault`: why the cards cannot be told to a kubelet (`ids.unlistable`), "" = they can. `is_foreign`:
+    NVIDIA's plugin serves here, too. `is_core_held`: somebody holds core percent, whose ids are to stay in
+    the list while cards drain.
 
     >>> holders = CardHolders(whole=frozenset({"GPU-a"}))
     >>> plan = card_plan({"cgpu": "true"}, [GpuSlot(0, "GPU-a"), GpuSlot(1, "GPU-b")], holders)
@@ -101,6 +109,9 @@ def card_plan(
     if is_foreign:
         lists: dict[str, tuple[OfferedDevice, ...]] = {GPU_MEMORY: (), GPU_CORE: ()}
         return CardPlan(is_shared, planned, lists, _foreign_condition() if is_shared or holders.parts else None)
+    if fault or not cards:
+        unusable = Condition(SHARE_READY, "False", UNUSABLE, fault or "the driver shows no GPU")
+        return CardPlan(is_shared, planned, {GPU_MEMORY: (), GPU_CORE: (), NVIDIA_GPU: ()}, unusable if is_shared else None)
     draining = [card for card in planned if card.mode == _DRAINING]
     settled = [card for card in planned if card.mode != _DRAINING]
     parts, whole = (settled, draining) if is_shared else (draining, settled)

@@ -15,7 +15,7 @@ from msgspec import structs
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
 from fairlead.model.devices.kubelet import HeldDevices
-from fairlead.model.pod import Container, Pod
+from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.rules.devices.ids import token, uuid_of
 from fairlead.rules.devices.owner import IdsOwner, kubelet_uid
@@ -133,10 +133,27 @@ def guarded_grant(
     )
 
 
+def otherwise_answered(given: ContainerGrant, answered: ContainerGrant) -> DeviceRefusal | None:
+    """Why a container may not start that was answered for before anybody knew who it is (guarded mode).
+
+    Its environment cannot be changed any more, so it will never start.
+    """
+    was, is_now = (tuple((grant.uuid, grant.memory_mib) for grant in each.cards) for each in (answered, given))
+    if was == is_now:
+        return None
+    told, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) for each in (was, is_now))
+    return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was told {told}, the pod's placement is {placed}; delete the pod", is_final=True)
+
+
+def as_remembered(pod: Pod, told: GrantsByContainer) -> Pod:
+    """The pod with the grants that its containers were given before, if its annotation has none any more."""
+    return pod if pod.grants or not told else structs.replace(pod, grants=told)
+
+
 def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collection[str] = ()) -> tuple[Grant, ...] | DeviceRefusal:
     """The grants of one container as its node can give them, by index, with their MiB."""
     part = next(each for each in (*pod.containers, *pod.init_containers) if each.name == name)
-    given = pod.grants.get(name) or _left_out(pod, name)
+    given = _placement(pod).get(name)
     if not given:
         told = f"pod {pod.key} container {name} has no GPU placement; it must be scheduled by fairlead-scheduler"
         return DeviceRefusal(_NO_PLACEMENT, told)
@@ -156,11 +173,14 @@ def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collec
     return tuple(sorted(checked.values(), key=lambda grant: grant.index))
 
 
-def _left_out(pod: Pod, name: str) -> tuple[Grant, ...]:
-    """What the reference scheduler does not write: init containers are on the first container's cards."""
+def _placement(pod: Pod) -> GrantsByContainer:
+    """The grants by container.
+
+    The reference scheduler names no UUID, and leaves out core percent and init containers, which follow.
+    """
     if any(grant.uuid for given in pod.grants.values() for grant in given):
-        return ()
-    return (grants_in_full(pod) or {}).get(name, ())
+        return pod.grants
+    return grants_in_full(pod) or pod.grants
 
 
 def _not_its_limit(part: Container, given: Sequence[Grant]) -> DeviceRefusal | None:
@@ -170,7 +190,7 @@ def _not_its_limit(part: Container, given: Sequence[Grant]) -> DeviceRefusal | N
         return DeviceRefusal(_WRONG, f"placement grants {units} units, container limit is {limit}")
     if nothing := [grant.uuid or str(grant.index) for grant in given if grant.units < 1]:
         return DeviceRefusal(_WRONG, f"placement grants no units of GPU {nothing[0]}")
-    if core != core_limit and any(grant.uuid for grant in given):
+    if core != core_limit:
         return DeviceRefusal(_WRONG, f"placement grants {core} core percent, container limit is {core_limit}")
     return None
 
@@ -181,7 +201,9 @@ def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> Device
         return DeviceRefusal(_NO_PLACEMENT, f"placement names GPU {grant.uuid or grant.index}, which is not on this node")
     if grant.index != card.index:
         return DeviceRefusal(_WRONG, f"placement says GPU {card.uuid} is GPU {grant.index}, on this node it is GPU {card.index}")
-    if grant.units > card.units or not card.memory_mib:
+    if not card.memory_mib:
+        return DeviceRefusal(_LATER, f"the driver does not tell the memory of GPU {card.uuid}")
+    if grant.units > card.units:
         return DeviceRefusal(_WRONG, f"placement grants {grant.units} units, GPU {card.uuid} has {card.units}")
     most = grant_mib(card.memory_mib, grant.units, card.units)
     if grant.memory_mib is not None and not 0 < grant.memory_mib <= most:

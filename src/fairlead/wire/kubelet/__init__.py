@@ -1,1 +1,1 @@
-"""Files and annotations of a node's GPU agent and of the kubelet beside it."""
+"""Files between a node's kubelet, its GPU agent, the container runtime and the memory guard."""

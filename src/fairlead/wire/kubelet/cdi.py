@@ -1,7 +1,7 @@
-"""CDI: the file by which a container runtime learns what comes with a device, one device a file.
+"""The CDI file of one container: what the runtime adds to it, under a device name that the kubelet was told.
 
-The runtime reads it when it creates the container. A runtime without CDI starts the container with nothing,
-and says nothing.
+One file for each token. Two files that name the same device would be a conflict, for which a runtime refuses
+both.
 """
 
 from __future__ import annotations
@@ -12,51 +12,52 @@ import msgspec
 
 from fairlead.model.devices.kubelet import ContainerEdits, MountedFile
 
-KIND: Final = "fairlead.io/gpu"
-_VERSION: Final = "0.5.0"
-"""The oldest in which all that we say is allowed: what reads a newer one reads it, too."""
-_READ_ONLY: Final = ("bind", "ro", "nosuid", "nodev")
-_READ_WRITE: Final = ("bind", "rw", "nosuid", "nodev")
+CDI_KIND: Final = "fairlead.io/gpu"
+CDI_VERSION: Final = "0.5.0"
+"""Of the specification: containerd 1.7, 2 and CRI-O read it."""
+_PREFIX: Final = "fairlead.io-gpu_"
 
 
-def cdi_device(token: str) -> str:
-    """The device's name, by which the runtime is asked for it.
+def device_name(token: str) -> str:
+    """What the kubelet is told.
 
-    >>> cdi_device("0123456789abcdef")
+    >>> device_name("0123456789abcdef")
     'fairlead.io/gpu=alloc-0123456789abcdef'
     """
-    return f"{KIND}={_name(token)}"
+    return f"{CDI_KIND}=alloc-{token}"
 
 
 def cdi_file_name(token: str) -> str:
-    """
+    """The file in the CDI directory.
+
     >>> cdi_file_name("0123456789abcdef")
-    'fairlead.io-gpu-alloc-0123456789abcdef.json'
+    'fairlead.io-gpu_0123456789abcdef.json'
     """
-    return f"{KIND.replace('/', '-')}-{_name(token)}.json"
+    return f"{_PREFIX}{token}.json"
+
+
+def token_of_file(name: str) -> str:
+    """The token of a file of ours; "" of anybody else's.
+
+    >>> token_of_file("fairlead.io-gpu_0123456789abcdef.json"), token_of_file("nvidia.yaml")
+    ('0123456789abcdef', '')
+    """
+    return name.removeprefix(_PREFIX).removesuffix(".json") if name.startswith(_PREFIX) and name.endswith(".json") else ""
 
 
 def render_cdi(token: str, edits: ContainerEdits) -> bytes:
-    """The file of one device. Raises ValueError where it would give nothing: runtimes refuse such a file."""
-    if not (edits.environment or edits.device_nodes or edits.mounts):
-        raise ValueError(f"device `{_name(token)}` gives nothing")
-    device = {"name": _name(token), "containerEdits": _edits(edits)}
-    return msgspec.json.encode({"cdiVersion": _VERSION, "kind": KIND, "devices": [device]})
-
-
-def _name(token: str) -> str:
-    return f"alloc-{token}"
-
-
-def _edits(edits: ContainerEdits) -> dict[str, Any]:
-    written = {
-        "env": [f"{name}={value}" for name, value in edits.environment.items()],
-        "deviceNodes": [{"path": path} for path in edits.device_nodes],
-        "mounts": [_mount(each) for each in edits.mounts],
-    }
-    return {key: listed for key, listed in written.items() if listed}
+    """The text of the file."""
+    container: dict[str, Any] = {}
+    if edits.environment:
+        container["env"] = [f"{name}={text}" for name, text in edits.environment.items()]
+    if edits.device_nodes:
+        container["deviceNodes"] = [{"path": path} for path in edits.device_nodes]
+    if edits.mounts:
+        container["mounts"] = [_mount(each) for each in edits.mounts]
+    device = {"name": f"alloc-{token}", "containerEdits": container}
+    return msgspec.json.encode({"cdiVersion": CDI_VERSION, "kind": CDI_KIND, "devices": [device]})
 
 
 def _mount(mounted: MountedFile) -> dict[str, Any]:
-    options = _READ_ONLY if mounted.is_read_only else _READ_WRITE
+    options = ["bind", "nosuid", "nodev", "ro" if mounted.is_read_only else "rw"]
     return {"hostPath": mounted.host_path, "containerPath": mounted.container_path, "options": options}

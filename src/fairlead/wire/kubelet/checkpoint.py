@@ -1,62 +1,60 @@
-"""The kubelet's own file of who has which device ids, `kubelet_internal_checkpoint`.
+"""The kubelet's own note of which container has which device ids (`kubelet_internal_checkpoint`).
 
-It knows plain init containers, which the kubelet's list of pod resources leaves out, and it keeps pods that
-are dead until devices are next allocated. Names of pods are not in it.
+It names init containers, which the kubelet's list of pod resources leaves out. It knows pods by their uid
+only, and keeps those that are over until their ids are given away again. Its checksum is of the kubelet's own
+making and is not compared.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.refusal import Refusal
 
-
-class WireHeld(Struct, gc=False):
-    """`device_ids`: by NUMA node, `-1` where the devices have none."""
-
-    pod_uid: str = msgspec.field(name="PodUID")
-    container: str = msgspec.field(name="ContainerName")
-    resource: str = msgspec.field(name="ResourceName")
-    device_ids: dict[int, list[str] | None] | None = msgspec.field(name="DeviceIDs")
+Name = Annotated[str, Meta(min_length=1)]
 
 
-class WireCheckpointState(Struct, gc=False):
-    entries: list[WireHeld] | None = msgspec.field(name="PodDeviceEntries")
+class _Entry(Struct, gc=False, rename="pascal"):
+    pod_uid: Name = msgspec.field(name="PodUID")
+    container_name: Name
+    resource_name: Name
+    device_ids: dict[int, list[str] | None] = msgspec.field(name="DeviceIDs")
+    """By NUMA node, "-1" for ids without one."""
 
 
-class WireCheckpoint(Struct, gc=False):
-    data: WireCheckpointState = msgspec.field(name="Data")
+class _Data(Struct, gc=False, rename="pascal"):
+    pod_device_entries: list[_Entry] | None
+    """None: the kubelet writes an empty list as null."""
 
 
-_decoder: Final = msgspec.json.Decoder(WireCheckpoint)
+class _Checkpoint(Struct, gc=False, rename="pascal"):
+    data: _Data
+
+
+_decoder: Final = msgspec.json.Decoder(_Checkpoint)
 
 
 def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
-    """All that is held, or why the file cannot be read. Half a file is no list at all.
+    """Who holds which ids; a Refusal where the text is no checkpoint.
 
-    >>> parse_checkpoint(b'{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1}')
-    ()
-    >>> parse_checkpoint(b"{}").reason
-    "the kubelet's checkpoint cannot be read: Object missing required field `Data`"
+    >>> entry = b'{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["b"],"-1":["a"]}}'
+    >>> parse_checkpoint(b'{"Data":{"PodDeviceEntries":[' + entry + b']},"Checksum":1}')
+    (HeldDevices(resource='r', ids=('a', 'b'), container='c', namespace='', pod='', pod_uid='u'),)
     """
     try:
-        entries = _decoder.decode(text).data.entries or ()
+        entries = _decoder.decode(text).data.pod_device_entries or ()
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        return _unreadable(str(error))
-    for entry in entries:
-        if not (entry.pod_uid and entry.container and entry.resource):
-            return _unreadable(f"an entry has pod `{entry.pod_uid}`, container `{entry.container}`, resource `{entry.resource}`")
-    return tuple(_parse_held(entry) for entry in entries)
-
-
-def _parse_held(entry: WireHeld) -> HeldDevices:
-    ids = {each for of_numa in (entry.device_ids or {}).values() for each in of_numa or ()}
-    return HeldDevices(entry.resource, tuple(sorted(ids)), entry.container, pod_uid=entry.pod_uid)
-
-
-def _unreadable(why: str) -> Refusal:
-    return Refusal(f"the kubelet's checkpoint cannot be read: {why}")
+        return Refusal(f"the kubelet's checkpoint of devices cannot be read: {error}")
+    return tuple(
+        HeldDevices(
+            resource=entry.resource_name,
+            ids=tuple(sorted(device_id for ids in entry.device_ids.values() for device_id in ids or ())),
+            container=entry.container_name,
+            pod_uid=entry.pod_uid,
+        )
+        for entry in entries
+    )

@@ -1,6 +1,7 @@
-"""The grants file of a node (sharing contract 3.4): every container's cards, as its agent gave them.
+"""The grants file: which container of this node was given how much of which card (sharing contract 3.4).
 
-The GPU exporter reads it: by device ids alone nobody can tell which card was granted.
+The node's agent writes it, and finds in it after a restart what annotations may have lost; the GPU exporter
+reads it to say whose memory is used.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairlead.model.devices.gpu import Grant
-from fairlead.model.devices.kept_grants import KeptGrant
+from fairlead.model.devices.kubelet import GivenShare
 from fairlead.model.refusal import Refusal
 
-Count = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=0)]
 
 
-class WireKeptGrant(Struct, gc=False):
+class _Row(Struct, gc=False, rename="camel"):
     pod_uid: Name = msgspec.field(name="podUID")
     namespace: Name
     pod: Name
@@ -32,46 +33,46 @@ class WireKeptGrant(Struct, gc=False):
     token: str
 
 
-_decoder: Final = msgspec.json.Decoder(list[WireKeptGrant])
+_decoder: Final = msgspec.json.Decoder(list[_Row])
 
 
-def render_grants_file(kept: Iterable[KeptGrant]) -> bytes:
-    wires = [
-        WireKeptGrant(
-            each.pod_uid,
-            each.namespace,
-            each.pod,
-            each.container,
-            each.grant.uuid,
-            each.grant.index,
-            each.grant.units,
-            each.grant.memory_mib,
-            each.grant.core_percent,
-            each.token,
-        )
-        for each in kept
-    ]
-    return msgspec.json.encode(wires)
+def render_given(shares: Iterable[GivenShare]) -> bytes:
+    """The text of the file, by namespace, pod, container and card."""
+    rows = [_row(each) for each in shares]
+    rows.sort(key=lambda row: (row.namespace, row.pod, row.container, row.index, row.pod_uid, row.uuid))
+    return msgspec.json.encode(rows)
 
 
-def parse_grants_file(text: bytes) -> tuple[KeptGrant, ...] | Refusal:
-    """All grants, or why the file cannot be read: a list with gaps would give a card to nobody.
-
-    >>> parse_grants_file(b"[")
-    Refusal(reason='the grants file cannot be read: Input data was truncated')
-    """
+def parse_given(text: bytes) -> tuple[GivenShare, ...] | Refusal:
+    """What the file says, or why nobody can tell."""
     try:
-        wires = _decoder.decode(text)
+        rows = _decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return Refusal(f"the grants file cannot be read: {error}")
     return tuple(
-        KeptGrant(
-            wire.pod_uid,
-            wire.namespace,
-            wire.pod,
-            wire.container,
-            Grant(wire.uuid, wire.index, wire.units, wire.mib, wire.core),
-            wire.token,
+        GivenShare(
+            namespace=row.namespace,
+            pod=row.pod,
+            pod_uid=row.pod_uid,
+            container=row.container,
+            grant=Grant(row.uuid, row.index, row.units, row.mib, row.core),
+            token=row.token,
         )
-        for wire in wires
+        for row in rows
+    )
+
+
+def _row(given: GivenShare) -> _Row:
+    grant = given.grant
+    return _Row(
+        pod_uid=given.pod_uid,
+        namespace=given.namespace,
+        pod=given.pod,
+        container=given.container,
+        uuid=grant.uuid,
+        index=grant.index,
+        units=grant.units,
+        mib=grant.memory_mib,
+        core=grant.core_percent,
+        token=given.token,
     )

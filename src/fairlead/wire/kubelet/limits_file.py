@@ -1,6 +1,7 @@
-"""The limits file of one container (sharing contract 5.3): what it may use of its cards, for its guard.
+"""The limits file: all that tells the memory guard what its container may use (sharing contract 5.3).
 
-It is the only source of limits, so whoever reads it refuses a file that says anything else than this.
+Text with a line for each card. Whoever cannot read a line of it must let nothing be allocated, so nothing is
+guessed here either.
 """
 
 from __future__ import annotations
@@ -8,48 +9,57 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from fairlead.model.devices.kept_grants import ContainerLimits, GpuLimit
+from fairlead.model.devices.kubelet import CardLimit, ContainerLimits
 from fairlead.model.refusal import Refusal
 
+_MIB: Final = 1024 * 1024
+_CARD: Final = re.compile(r"gpu (GPU-\S+) limit_bytes (\d{1,18}) core_percent (\d{1,3}) context_bytes (\d{1,18})", re.ASCII)
 _VERSION: Final = "version 1"
-_GPU: Final = re.compile(r"gpu (\S+) limit_bytes ([0-9]{1,18}) core_percent ([0-9]{1,3}) context_bytes ([0-9]{1,18})")
-_REGION: Final = re.compile(r"region (/.*)")
 
 
-def render_limits(limits: ContainerLimits) -> str:
+def render_limits(limits: ContainerLimits) -> bytes:
+    r"""The text of the file.
+
+    >>> render_limits(ContainerLimits((CardLimit("GPU-a", 4301),), "/r")).decode().split("\n")[1]
+    'gpu GPU-a limit_bytes 4509925376 core_percent 0 context_bytes 0'
     """
-    >>> print(render_limits(ContainerLimits((GpuLimit("GPU-1", 4509925376),), "/run/region")), end="")
-    version 1
-    gpu GPU-1 limit_bytes 4509925376 core_percent 0 context_bytes 0
-    region /run/region
-    """
-    gpus = [
-        f"gpu {gpu.uuid} limit_bytes {gpu.limit_bytes} core_percent {gpu.core_percent} context_bytes {gpu.context_bytes}"
-        for gpu in limits.gpus
-    ]
-    return "\n".join([_VERSION, *gpus, f"region {limits.region}", ""])
+    lines = [_VERSION, *map(_card_line, limits.cards), f"region {limits.region}"]
+    return ("\n".join(lines) + "\n").encode()
 
 
-def parse_limits(text: str) -> ContainerLimits | Refusal:
-    """The limits, or what is wrong with the file, with the number of its line.
-
-    >>> parse_limits("version 2\\n").reason
-    'line 1 of the limits file is `version 2`'
-    """
-    lines = text.split("\n")
+def parse_limits(text: bytes) -> ContainerLimits | Refusal:
+    """What the file says; a Refusal that names the first line that it should not have."""
+    try:
+        lines = text.decode().split("\n")
+    except UnicodeError:
+        return Refusal("the limits file is no text")
+    if lines.pop():
+        return Refusal("the limits file ends within a line")
+    if not lines:
+        return Refusal("the limits file is empty")
     if lines[0] != _VERSION:
-        return _wrong(1, lines[0])
-    if len(lines) < 3 or lines[-1]:
-        return Refusal("the limits file ends before its last line")
-    gpus: dict[str, GpuLimit] = {}
-    for number, line in enumerate(lines[1:-2], start=2):
-        matched = _GPU.fullmatch(line)
-        if matched is None or matched[1] in gpus or int(matched[3]) > 100:
-            return _wrong(number, line)
-        gpus[matched[1]] = GpuLimit(matched[1], *map(int, matched.groups()[1:]))
-    region = _REGION.fullmatch(lines[-2])
-    return ContainerLimits(tuple(gpus.values()), region[1]) if region else _wrong(len(lines) - 1, lines[-2])
+        return Refusal(f"the limits file begins with `{lines[0]}`, not with `{_VERSION}`")
+    cards: list[CardLimit] = []
+    region = ""
+    for number, line in enumerate(lines[1:], 2):
+        card = _parse_card(line)
+        if card is not None and all(card.uuid != other.uuid for other in cards):
+            cards.append(card)
+        elif line.startswith("region /") and not region:
+            region = line.removeprefix("region ")
+        else:
+            return Refusal(f"line {number} of the limits file is not understood: `{line}`")
+    return ContainerLimits(tuple(cards), region) if region else Refusal("the limits file names no region")
 
 
-def _wrong(number: int, line: str) -> Refusal:
-    return Refusal(f"line {number} of the limits file is `{line[:100]}`")
+def _parse_card(line: str) -> CardLimit | None:
+    """We write whole MiB; what else may stand there is for the guard alone."""
+    match = _CARD.fullmatch(line)
+    if match is None or int(match[2]) % _MIB or int(match[3]) > 100 or int(match[4]) % _MIB:
+        return None
+    return CardLimit(match[1], int(match[2]) // _MIB, int(match[3]), int(match[4]) // _MIB)
+
+
+def _card_line(card: CardLimit) -> str:
+    bounds = f"limit_bytes {card.memory_mib * _MIB} core_percent {card.core_percent}"
+    return f"gpu {card.uuid} {bounds} context_bytes {card.context_mib * _MIB}"
