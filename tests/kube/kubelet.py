@@ -38,6 +38,11 @@ def running_kubelet(cluster: ControlPlane) -> Iterator[Component]:
         yield kubelet
 
 
+def kubelet_folder(cluster: ControlPlane) -> Path:
+    """What is /var/lib/kubelet to the kubelet, as it is seen from outside."""
+    return cluster.folder / "node" / "disk" / "kubelet"
+
+
 @contextmanager
 def _containerd(folder: Path, logs: Path) -> Iterator[Component]:
     """The first process of the node's namespaces: when it is killed, all of the node is."""

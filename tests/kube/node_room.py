@@ -70,6 +70,13 @@ def beside(room: Component, *argv: str | Path) -> list[str]:
     return ["nsenter", "--target", first, "--pid", "--mount", "--", *map(str, argv)]
 
 
+def end_one(component: Component) -> None:
+    """Ask what runs `beside` a room to end, and wait for it; it can be started again."""
+    for program in _children(component):
+        os.kill(int(program), signal.SIGTERM)
+    wait_until(f"{component.name} has ended", lambda: not component.is_running, _END_SECONDS)
+
+
 def end_all(room: Component) -> None:
     """Kill the first process; the room itself ends only after every process of its namespaces."""
     if room.is_running:
