@@ -20,20 +20,21 @@ ENDPOINT = "fairlead-gpu-mem.sock"
 
 
 class ScriptedKubelet:
-    """`refusal`: what every registration is refused with."""
+    """`refusal`: what every registration is refused with. `is_silent`: it takes a resource and asks for no devices."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.registrations: list[Message] = []
         self.lists: list[Message] = []
         self.refusal = ""
+        self.is_silent = False
         self._server: aio.Server | None = None
         self._channel: aio.Channel | None = None
         self._watching: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
+    async def start(self, *, sweeps: bool = True) -> None:
         """As a real one: every socket of the directory goes first."""
-        for path in self.folder.iterdir():
+        for path in self.folder.iterdir() if sweeps else ():
             path.unlink()
         handlers = {"Register": grpc.unary_unary_rpc_method_handler(self._register)}
         self._server = aio.server()
@@ -68,6 +69,8 @@ class ScriptedKubelet:
             await context.abort(grpc.StatusCode.UNKNOWN, self.refusal)
         told = unpacked(request)
         self.registrations.append(told)
+        if self.is_silent:
+            return b""
         endpoint = dict(told)[2]
         assert isinstance(endpoint, bytes)
         self._channel = aio.insecure_channel(f"unix:{self.folder / endpoint.decode()}", options=[("grpc.default_authority", "localhost")])

@@ -30,11 +30,16 @@ def container(name: str, *held: bytes) -> bytes:
 
 
 ANSWER = packed(
-    (1, packed((1, "a"), (2, "ml"), (3, container("app", devices(MEMORY, "G-2"), devices(WHOLE, "G"), devices(MEMORY, "G-1", "G-2"))))),
+    (
+        1,
+        packed(
+            (1, "a"), (2, "ml"), (3, container("app", devices(MEMORY, "G-2"), devices(WHOLE, "G"), devices(MEMORY, "G-1", "G-0", "G-2")))
+        ),
+    ),
     (1, packed((1, "b"), (2, "ml"), (3, container("idle")), (3, container("side", devices(MEMORY, "G-3"))))),
 )
 HELD = (
-    HeldDevices(MEMORY, ("G-1", "G-2"), "app", "ml", "a"),
+    HeldDevices(MEMORY, ("G-0", "G-1", "G-2"), "app", "ml", "a"),
     HeldDevices(WHOLE, ("G",), "app", "ml", "a"),
     HeldDevices(MEMORY, ("G-3",), "side", "ml", "b"),
 )

@@ -35,6 +35,7 @@ from fairlead.ports import DeviceAnswers
 KUBELET_SOCKET: Final = "kubelet.sock"
 LOOK_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 2.0
+REGISTER_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 10.0
 """A kubelet that has taken a resource asks for its devices within this time, or never."""
 
@@ -49,14 +50,27 @@ FileIdentity = tuple[int, int, int]
 
 
 class DevicePlugin:
-    """`endpoint`: the socket's name in `folder`. `needs_start`: ask us before each start of a container."""
+    """`endpoint`: the socket's name in `folder`. `needs_start`: ask us before each start of a container.
 
-    def __init__(self, folder: Path, endpoint: str, resource: str, answers: DeviceAnswers, *, needs_start: bool = False) -> None:
+    `silence_seconds`: a kubelet that has not asked for our devices for so long is told of them again.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        endpoint: str,
+        resource: str,
+        answers: DeviceAnswers,
+        *,
+        needs_start: bool = False,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
         self.resource = resource
         self._path = folder / endpoint
         self._kubelet_path = folder / KUBELET_SOCKET
         self._told = Registration(endpoint, resource, needs_start)
         self._answers = answers
+        self._silence_seconds = silence_seconds
         self._devices = render_devices(())
         self._changed = asyncio.Event()
         self._server: aio.Server | None = None
@@ -121,7 +135,7 @@ class DevicePlugin:
         async with aio.insecure_channel(f"unix:{self._kubelet_path}", options=[("grpc.default_authority", "localhost")]) as channel:
             register: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(_REGISTER)
             try:
-                await register(render_registration(self._told), timeout=SILENCE_SECONDS)
+                await register(render_registration(self._told), timeout=REGISTER_SECONDS)
             except aio.AioRpcError as error:
                 raise OutsideError("kubelet", f"the kubelet does not take `{self.resource}`: {error.details()}") from error
         self._spoken_at = asyncio.get_running_loop().time()
@@ -132,16 +146,14 @@ class DevicePlugin:
     async def _until_forgotten(self) -> None:
         now = asyncio.get_running_loop().time
         while _identity(self._path) == self._socket and _identity(self._kubelet_path) == self._kubelet:
-            if not self._streams and now() - self._spoken_at > SILENCE_SECONDS:
+            if not self._streams and now() - self._spoken_at > self._silence_seconds:
                 return
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _end(self) -> None:
         server, self._server = self._server, None
         if server is not None:
-            await server.stop(None)
-            if _identity(self._path) == self._socket:
-                self._path.unlink(missing_ok=True)
+            await server.stop(None)  # which removes its socket, too
 
     def _tell(self, failed: OutsideError) -> None:
         if self._trouble != failed.what:
