@@ -170,6 +170,10 @@ def test_whole_cards_are_their_ids() -> None:
         (t4(mode=CardMode.DRAINING), f"GPU {uuid(0)} is draining from shared use"),
         (t4(mode=CardMode.SHARED), f"GPU {uuid(0)} is shared"),
         (t4(mode=CardMode.EXCLUSIVE, health=Health.UNHEALTHY, reason="XID 48"), f"GPU {uuid(0)} is Unhealthy (XID 48)"),
+        (
+            t4(mode=CardMode.EXCLUSIVE, health=Health.UNHEALTHY, reason="taken out by an operator"),
+            f"GPU {uuid(0)} is Unhealthy (taken out by an operator)",
+        ),
         (t4(1, mode=CardMode.EXCLUSIVE), f"device {uuid(0)} is of no GPU of this node"),
     ],
 )

@@ -48,8 +48,8 @@ def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[
         if card.mode != _EXCLUSIVE:
             held = "draining from shared use" if card.mode == _DRAINING else "shared"
             return DeviceRefusal(_LATER, f"GPU {card.uuid} is {held}")
-        if refusal := _unhealthy(card):
-            return refusal
+        if card.health != _HEALTHY:
+            return _ill(card)
     return tuple(given)
 
 
@@ -210,13 +210,11 @@ def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> Device
         return DeviceRefusal(_WRONG, f"placement grants {grant.memory_mib} MiB, {grant.units} units of GPU {card.uuid} are {most} MiB")
     if card.mode == _EXCLUSIVE or card.uuid in whole:
         return DeviceRefusal(_LATER, f"GPU {card.uuid} is in exclusive use")
-    return _unhealthy(card)
+    # a card that an operator took out gets no new pods, and those that are placed on it may go on
+    return None if card.health == _HEALTHY or card.reason == WITHHELD else _ill(card)
 
 
-def _unhealthy(card: GpuSlot) -> DeviceRefusal | None:
-    """A card that an operator took out gets no new pods, and those that it has may go on."""
-    if card.health == _HEALTHY or card.reason == WITHHELD:
-        return None
+def _ill(card: GpuSlot) -> DeviceRefusal:
     return DeviceRefusal(_LATER, f"GPU {card.uuid} is Unhealthy ({card.reason})")
 
 
