@@ -178,8 +178,6 @@ def _placement(pod: Pod) -> GrantsByContainer:
 
     The reference scheduler names no UUID, and leaves out core percent and init containers, which follow.
     """
-    if any(grant.uuid for given in pod.grants.values() for grant in given):
-        return pod.grants
     return grants_in_full(pod) or pod.grants
 
 
