@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import Grant
+
 
 class OfferedDevice(Struct, frozen=True, gc=False):
     """One id of a resource, as it is told to the kubelet. What is not healthy is in capacity only."""
@@ -47,3 +49,30 @@ class ContainerEdits(Struct, frozen=True, gc=False):
     environment: Mapping[str, str] = {}
     device_nodes: tuple[str, ...] = ()
     mounts: tuple[MountedFile, ...] = ()
+
+
+class CardLimit(Struct, frozen=True, gc=False):
+    """What a container may use of one card. `context_mib`: what each context of a program costs there."""
+
+    uuid: str
+    memory_mib: int
+    core_percent: int = 0
+    context_mib: int = 0
+
+
+class ContainerLimits(Struct, frozen=True, gc=False):
+    """The limits of one container. `region`: the path, inside it, of the file that its processes share."""
+
+    cards: tuple[CardLimit, ...]
+    region: str
+
+
+class GivenShare(Struct, frozen=True, gc=False):
+    """What the node's agent gave to one container of one card, under the token of its device ids."""
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    container: str
+    grant: Grant
+    token: str

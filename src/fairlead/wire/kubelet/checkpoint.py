@@ -1,0 +1,58 @@
+"""The kubelet's own note of which container has which device ids (`kubelet_internal_checkpoint`).
+
+It names init containers, which the kubelet's list of pod resources leaves out. It knows pods by their uid
+only, and keeps those that are over until their ids are given away again. Its checksum is of the kubelet's own
+making and is not compared.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.model.devices.kubelet import HeldDevices
+from fairlead.model.refusal import Refusal
+
+
+class _Entry(Struct, gc=False, rename="pascal"):
+    pod_uid: str = msgspec.field(name="PodUID")
+    container_name: str
+    resource_name: str
+    device_ids: dict[str, list[str]] = msgspec.field(name="DeviceIDs")
+    """By NUMA node, "-1" for ids without one."""
+
+
+class _Data(Struct, gc=False, rename="pascal"):
+    pod_device_entries: list[_Entry] | None = None
+    """None: the kubelet writes an empty list as null."""
+
+
+class _Checkpoint(Struct, gc=False, rename="pascal"):
+    data: _Data
+
+
+_decoder: Final = msgspec.json.Decoder(_Checkpoint)
+
+
+def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
+    """Who holds which ids; a Refusal where the text is no checkpoint.
+
+    >>> entry = b'{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["b"],"-1":["a"]}}'
+    >>> parse_checkpoint(b'{"Data":{"PodDeviceEntries":[' + entry + b']},"Checksum":1}')
+    (HeldDevices(resource='r', ids=('a', 'b'), container='c', namespace='', pod='', pod_uid='u'),)
+    """
+    try:
+        entries = _decoder.decode(text).data.pod_device_entries or ()
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        return Refusal(f"the kubelet's checkpoint of devices cannot be read: {error}")
+    return tuple(
+        HeldDevices(
+            resource=entry.resource_name,
+            ids=tuple(sorted(device_id for ids in entry.device_ids.values() for device_id in ids)),
+            container=entry.container_name,
+            pod_uid=entry.pod_uid,
+        )
+        for entry in entries
+    )

@@ -1,0 +1,75 @@
+"""The grants file: which container of this node was given how much of which card (sharing contract 3.4).
+
+The node's agent writes it, and finds in it after a restart what annotations may have lost; the GPU exporter
+reads it to say whose memory is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.model.devices.gpu import Grant
+from fairlead.model.devices.kubelet import GivenShare
+from fairlead.model.refusal import Refusal
+
+
+class _Row(Struct, gc=False, rename="camel"):
+    pod_uid: str = msgspec.field(name="podUID")
+    namespace: str
+    pod: str
+    container: str
+    uuid: str
+    index: int
+    units: int
+    mib: int | None
+    core: int
+    token: str
+
+
+_decoder: Final = msgspec.json.Decoder(list[_Row])
+
+
+def render_given(shares: Iterable[GivenShare]) -> bytes:
+    """The text of the file, by namespace, pod, container and card."""
+    rows = [_row(each) for each in shares]
+    rows.sort(key=lambda row: (row.namespace, row.pod, row.container, row.index, row.pod_uid, row.uuid))
+    return msgspec.json.encode(rows)
+
+
+def parse_given(text: bytes) -> tuple[GivenShare, ...] | Refusal:
+    """What the file says, or why nobody can tell."""
+    try:
+        rows = _decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        return Refusal(f"the grants file cannot be read: {error}")
+    return tuple(
+        GivenShare(
+            namespace=row.namespace,
+            pod=row.pod,
+            pod_uid=row.pod_uid,
+            container=row.container,
+            grant=Grant(row.uuid, row.index, row.units, row.mib, row.core),
+            token=row.token,
+        )
+        for row in rows
+    )
+
+
+def _row(given: GivenShare) -> _Row:
+    grant = given.grant
+    return _Row(
+        pod_uid=given.pod_uid,
+        namespace=given.namespace,
+        pod=given.pod,
+        container=given.container,
+        uuid=grant.uuid,
+        index=grant.index,
+        units=grant.units,
+        mib=grant.memory_mib,
+        core=grant.core_percent,
+        token=given.token,
+    )

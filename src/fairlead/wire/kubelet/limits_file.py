@@ -1,0 +1,61 @@
+"""The limits file: all that tells the memory guard what its container may use (sharing contract 5.3).
+
+Text with a line for each card. Whoever cannot read a line of it must let nothing be allocated, so nothing is
+guessed here either.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from fairlead.model.devices.kubelet import CardLimit, ContainerLimits
+from fairlead.model.refusal import Refusal
+
+_MIB: Final = 1024 * 1024
+_CARD: Final = re.compile(r"gpu (GPU-\S+) limit_bytes (\d{1,18}) core_percent (\d{1,3}) context_bytes (\d{1,18})", re.ASCII)
+_VERSION: Final = "version 1"
+
+
+def render_limits(limits: ContainerLimits) -> bytes:
+    r"""The text of the file.
+
+    >>> render_limits(ContainerLimits((CardLimit("GPU-a", 4301),), "/r")).decode().split("\n")[1]
+    'gpu GPU-a limit_bytes 4509925376 core_percent 0 context_bytes 0'
+    """
+    lines = [_VERSION, *map(_card_line, limits.cards), f"region {limits.region}"]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def parse_limits(text: bytes) -> ContainerLimits | Refusal:
+    """What the file says; a Refusal that names the first line that it should not have."""
+    try:
+        lines = text.decode().removesuffix("\n").split("\n")
+    except UnicodeError:
+        return Refusal("the limits file is no text")
+    if lines[0] != _VERSION:
+        return Refusal(f"the limits file begins with `{lines[0]}`, not with `{_VERSION}`")
+    cards: list[CardLimit] = []
+    region = ""
+    for number, line in enumerate(lines[1:], 2):
+        card = _parse_card(line)
+        if card is not None and all(card.uuid != other.uuid for other in cards):
+            cards.append(card)
+        elif line.startswith("region /") and not region:
+            region = line.removeprefix("region ")
+        else:
+            return Refusal(f"line {number} of the limits file is not understood: `{line}`")
+    return ContainerLimits(tuple(cards), region) if region else Refusal("the limits file names no region")
+
+
+def _parse_card(line: str) -> CardLimit | None:
+    """We write whole MiB; what else may stand there is for the guard alone."""
+    match = _CARD.fullmatch(line)
+    if match is None or int(match[2]) % _MIB or int(match[4]) % _MIB:
+        return None
+    return CardLimit(match[1], int(match[2]) // _MIB, int(match[3]), int(match[4]) // _MIB)
+
+
+def _card_line(card: CardLimit) -> str:
+    bounds = f"limit_bytes {card.memory_mib * _MIB} core_percent {card.core_percent}"
+    return f"gpu {card.uuid} {bounds} context_bytes {card.context_mib * _MIB}"
