@@ -173,9 +173,14 @@ PLACES = {"policies": behind_policies, "webhook": behind_a_webhook}
 
 def until_in_force(place: Place) -> None:
     """The API server reads policies and webhooks a moment after they are stored."""
-    until("pods are gated", lambda: gates(place.bear(BIRTHS["a pod"])) == (GATE,))
+
+    def is_gated() -> bool:
+        born = place.bear(BIRTHS["a pod"])
+        return born.status == 201 and gates(born) == (GATE,)  # the guard may come first: it refuses a pod without its gate
+
+    until("pods are gated", is_gated)
     until("forged names are refused", lambda: place.refusing in place.bear(BIRTHS["with another leaf's name"]).message)
-    until("users are known", lambda: USER in place.bear(BIRTHS["by a user"]).body["metadata"]["labels"])
+    until("users are known", lambda: USER in place.bear(BIRTHS["by a user"]).body["metadata"].get("labels", {}))
 
 
 # --- the tests -------------------------------------------------------------------------------------------------------------------------
