@@ -14,7 +14,7 @@ from msgspec import structs
 
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
-from fairlead.model.devices.kubelet import HeldDevices
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.rules.devices.ids import token, uuid_of
@@ -145,9 +145,15 @@ def otherwise_answered(given: ContainerGrant, answered: ContainerGrant) -> Devic
     return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was told {told}, the pod's placement is {placed}; delete the pod", is_final=True)
 
 
-def as_remembered(pod: Pod, told: GrantsByContainer) -> Pod:
+def as_remembered(pod: Pod, given: Iterable[GivenShare]) -> Pod:
     """The pod with the grants that its containers were given before, if its annotation has none any more."""
-    return pod if pod.grants or not told else structs.replace(pod, grants=told)
+    if pod.grants:
+        return pod
+    told: dict[str, tuple[Grant, ...]] = {}
+    for share in given:
+        if share.pod_uid == kubelet_uid(pod):
+            told[share.container] = (*told.get(share.container, ()), share.grant)
+    return structs.replace(pod, grants=told) if told else pod
 
 
 def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collection[str] = ()) -> tuple[Grant, ...] | DeviceRefusal:
