@@ -15,6 +15,8 @@ from msgspec import Struct
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.granted import DeviceRefusal
+from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
@@ -359,3 +361,36 @@ class Streams(Protocol):
     def write(self, data: bytes) -> None: ...
 
     def write_error(self, data: bytes) -> None: ...
+
+
+# --- what a node's GPU agent answers its kubelet ------------------------------------------------------------
+
+
+class DeviceAnswers(Protocol):
+    """Who decides, for the server of one resource.
+
+    An OutsideError of either call is told to the kubelet as `UNAVAILABLE`, in its own words.
+    """
+
+    def registered(self) -> None:
+        """The kubelet has just taken the resource, for the first time or again."""
+        ...
+
+    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+        """The ids that a container had best be given."""
+        ...
+
+    async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
+        """What a container gets that has these ids. Whose it is the kubelet does not say yet.
+
+        A refusal is final: the pod fails.
+        """
+        ...
+
+    async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
+        """The container that has these ids is about to be made, for the first time or again.
+
+        A refused one is tried again. The call is cancelled, wherever it is, when the kubelet waits no longer
+        (30 s) or ends: the next one begins anew.
+        """
+        ...

@@ -29,6 +29,8 @@ HEAVY = (
     "starlette",
     "cryptography",
     "wsproto",
+    "grpc",
+    "google.protobuf",
     "tempfile",
     "inspect",
     "typing_extensions",

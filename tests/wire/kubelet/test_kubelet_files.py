@@ -58,7 +58,12 @@ def test_a_checkpoint_of_nobody(entries: object) -> None:
         b"null",
         b"{}",
         b'{"Data":{"PodDeviceEntries":[{}]}}',
+        b'{"Data":{}}',
+        b"[" * 100_000,
+        checkpoint([None]),
+        checkpoint([{**ENTRY, "PodUID": ""}]),
         checkpoint([{**ENTRY, "DeviceIDs": ["GPU-a-_-0"]}]),
+        checkpoint([{**ENTRY, "DeviceIDs": {"x": ["GPU-a-_-0"]}}]),
         checkpoint([ENTRY])[:-9],
         b"\xff\xfe",
     ],
@@ -117,7 +122,8 @@ def test_the_limits_file_is_the_contracts_text() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "begins with ``, not"),
+        ("", "is empty"),
+        (TWO_CARDS.replace("core_percent 30", "core_percent 101"), "line 3 "),
         (TWO_CARDS.replace("version 1", "version 2"), "begins with `version 2`, not with `version 1`"),
         (TWO_CARDS.replace("version 1", ""), "begins with ``, not with"),
         (TWO_CARDS.replace("core_percent 30", "core_percent -1"), "line 3 "),
@@ -135,6 +141,11 @@ def test_a_limits_file_that_says_something_else_is_refused(text: str, words: str
     read = parse_limits(text.encode())
     assert isinstance(read, Refusal)
     assert words in read.reason
+
+
+def test_half_a_limits_file_is_none() -> None:
+    """Of half a line of the region nobody can tell that it is half."""
+    assert all(isinstance(parse_limits(TWO_CARDS[:length].encode()), Refusal) for length in range(len(TWO_CARDS)))
 
 
 def test_a_limits_file_of_garbage_is_refused() -> None:
@@ -180,7 +191,19 @@ def test_the_grants_file_is_read_as_it_was_written(shares: list[GivenShare]) -> 
     assert render_given(reversed(shares)) == render_given(shares)
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b"[{}]", b'[{"podUID": 1}]', b"[", b"\xff"])
+GIVEN = GivenShare("ns", "p", "uid", "c", Grant("GPU-a", 2, 4, 4301, 30), TOKEN)
+ROW = json.loads(render_given([GIVEN]))[0]
+WRONG = [*({**ROW, key: -1} for key in ("index", "units", "mib", "core")), *({**ROW, key: ""} for key in ("podUID", "pod", "uuid"))]
+GAPS = [{name: value for name, value in ROW.items() if name != key} for key in ROW]
+
+
+@pytest.mark.parametrize("row", [*WRONG, *GAPS], ids=json.dumps)
+def test_a_row_that_cannot_be_spoils_the_grants_file(row: object) -> None:
+    assert isinstance(parse_given(json.dumps([ROW, row]).encode()), Refusal)
+    assert parse_given(json.dumps([ROW, {**ROW, "later": 1}]).encode()) == (GIVEN, GIVEN)
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[{}]", b'[{"podUID": 1}]', b"[", b"[" * 100_000, b"\xff"])
 def test_a_grants_file_of_garbage_is_told(text: bytes) -> None:
     read = parse_given(text)
     assert isinstance(read, Refusal)

@@ -76,3 +76,9 @@ class GivenShare(Struct, frozen=True, gc=False):
     container: str
     grant: Grant
     token: str
+
+
+class CdiDevices(Struct, frozen=True, gc=False):
+    """Names of devices by which the container runtime finds what a container gets, when it is created."""
+
+    names: tuple[str, ...]

@@ -7,25 +7,27 @@ making and is not compared.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.refusal import Refusal
 
+Name = Annotated[str, Meta(min_length=1)]
+
 
 class _Entry(Struct, gc=False, rename="pascal"):
-    pod_uid: str = msgspec.field(name="PodUID")
-    container_name: str
-    resource_name: str
-    device_ids: dict[str, list[str]] = msgspec.field(name="DeviceIDs")
+    pod_uid: Name = msgspec.field(name="PodUID")
+    container_name: Name
+    resource_name: Name
+    device_ids: dict[int, list[str] | None] = msgspec.field(name="DeviceIDs")
     """By NUMA node, "-1" for ids without one."""
 
 
 class _Data(Struct, gc=False, rename="pascal"):
-    pod_device_entries: list[_Entry] | None = None
+    pod_device_entries: list[_Entry] | None
     """None: the kubelet writes an empty list as null."""
 
 
@@ -45,12 +47,12 @@ def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
     """
     try:
         entries = _decoder.decode(text).data.pod_device_entries or ()
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return Refusal(f"the kubelet's checkpoint of devices cannot be read: {error}")
     return tuple(
         HeldDevices(
             resource=entry.resource_name,
-            ids=tuple(sorted(device_id for ids in entry.device_ids.values() for device_id in ids)),
+            ids=tuple(sorted(device_id for ids in entry.device_ids.values() for device_id in ids or ())),
             container=entry.container_name,
             pod_uid=entry.pod_uid,
         )

@@ -7,26 +7,29 @@ reads it to say whose memory is used.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.devices.kubelet import GivenShare
 from fairlead.model.refusal import Refusal
 
+Name = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=0)]
+
 
 class _Row(Struct, gc=False, rename="camel"):
-    pod_uid: str = msgspec.field(name="podUID")
-    namespace: str
-    pod: str
-    container: str
-    uuid: str
-    index: int
-    units: int
-    mib: int | None
-    core: int
+    pod_uid: Name = msgspec.field(name="podUID")
+    namespace: Name
+    pod: Name
+    container: Name
+    uuid: Name
+    index: Count
+    units: Count
+    mib: Count | None
+    core: Count
     token: str
 
 
@@ -44,7 +47,7 @@ def parse_given(text: bytes) -> tuple[GivenShare, ...] | Refusal:
     """What the file says, or why nobody can tell."""
     try:
         rows = _decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return Refusal(f"the grants file cannot be read: {error}")
     return tuple(
         GivenShare(

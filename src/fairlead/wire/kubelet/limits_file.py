@@ -30,9 +30,13 @@ def render_limits(limits: ContainerLimits) -> bytes:
 def parse_limits(text: bytes) -> ContainerLimits | Refusal:
     """What the file says; a Refusal that names the first line that it should not have."""
     try:
-        lines = text.decode().removesuffix("\n").split("\n")
+        lines = text.decode().split("\n")
     except UnicodeError:
         return Refusal("the limits file is no text")
+    if lines.pop():
+        return Refusal("the limits file ends within a line")
+    if not lines:
+        return Refusal("the limits file is empty")
     if lines[0] != _VERSION:
         return Refusal(f"the limits file begins with `{lines[0]}`, not with `{_VERSION}`")
     cards: list[CardLimit] = []
@@ -51,7 +55,7 @@ def parse_limits(text: bytes) -> ContainerLimits | Refusal:
 def _parse_card(line: str) -> CardLimit | None:
     """We write whole MiB; what else may stand there is for the guard alone."""
     match = _CARD.fullmatch(line)
-    if match is None or int(match[2]) % _MIB or int(match[4]) % _MIB:
+    if match is None or int(match[2]) % _MIB or int(match[3]) > 100 or int(match[4]) % _MIB:
         return None
     return CardLimit(match[1], int(match[2]) // _MIB, int(match[3]), int(match[4]) // _MIB)
 
