@@ -32,6 +32,8 @@ from fairlead.model.keys import (
     GANG_KOORDINATOR_SIZE,
     GANG_VOLCANO,
     GRANT_ANNOTATIONS,
+    LABEL_GPU_CARD_COUNT,
+    LABEL_GPU_CARD_MEMORY,
     LABEL_GPU_MODEL,
     LABEL_GPU_PLACEMENT,
     LABEL_GPU_PRODUCT,
@@ -49,6 +51,8 @@ from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY
 __all__ = ["ALIYUN_GPU", "GPU_CORE", "GPU_COUNT", "GPU_MEMORY", "MIG_PREFIX", "NVIDIA_GPU"]
 __all__ += [
     "ANNOTATION_GPU_UNIT",
+    "LABEL_GPU_CARD_COUNT",
+    "LABEL_GPU_CARD_MEMORY",
     "LABEL_GPU_MODEL",
     "LABEL_GPU_PRODUCT",
     "LABEL_GPU_SCHEDULE",
@@ -66,8 +70,6 @@ __all__ += ["ANNOTATION_TOPOLOGY_GROUP", "GRANT_ANNOTATIONS", "LABEL_ISOLATION",
 PREFIX: Final = "fairlead.io/"
 
 # Nodes (sharing contract 1.3)
-LABEL_GPU_CARD_MEMORY: Final = "aliyun.accelerator/nvidia_mem"
-LABEL_GPU_CARD_COUNT: Final = "aliyun.accelerator/nvidia_count"
 LABEL_GPU_PRODUCT_MEMORY: Final = "nvidia.com/gpu.memory"
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"

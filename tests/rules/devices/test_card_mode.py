@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.rules.devices.cards import t4, uuid
 
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
-from fairlead.model.devices.kubelet import HeldDevices
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_plan, is_foreign_plugin
 
@@ -131,42 +131,48 @@ def whole(name: str, index: int, **more: str) -> HeldDevices:
     return HeldDevices(WHOLE, (uuid(index),), "c", **({"namespace": "ns", "pod": name} | more))
 
 
+def given_before(name: str, card: int) -> GivenShare:
+    return GivenShare("ns", name, f"uid-{name}", "c", Grant(uuid(card), card, 4, 4308), "token")
+
+
 def test_whole_cards_are_held_by_whom_the_kubelet_names() -> None:
-    assert card_holders(CARDS, [whole("p", 1)], [pod("p")], {}) == CardHolders(whole=frozenset({uuid(1)}))
-    assert card_holders(CARDS, [whole("p", 1)], [], {}).whole == {uuid(1)}, "its object is gone, and its container is not"
+    assert card_holders(CARDS, [whole("p", 1)], [pod("p")], []) == CardHolders(whole=frozenset({uuid(1)}))
+    assert card_holders(CARDS, [whole("p", 1)], [], []).whole == {uuid(1)}, "its object is gone, and its container is not"
 
 
 def test_who_is_over_holds_nothing_however_long_the_kubelet_lists_it() -> None:
     over = pod("p", phase=PodPhase.SUCCEEDED, grants={"c": (Grant(uuid(0), 0, 4, 4308),)})
-    assert card_holders(CARDS, [whole("p", 1)], [over], {}) == CardHolders()
+    assert card_holders(CARDS, [whole("p", 1)], [over], []) == CardHolders()
     dead = HeldDevices(WHOLE, (uuid(1),), "c", pod_uid="uid-dead")
-    assert card_holders(CARDS, [dead], [], {}) == CardHolders(), "the checkpoint keeps dead pods"
+    assert card_holders(CARDS, [dead], [], []) == CardHolders(), "the checkpoint keeps dead pods"
 
 
 def test_an_init_container_with_a_whole_card_is_in_the_checkpoint_alone() -> None:
-    assert card_holders(CARDS, [HeldDevices(WHOLE, (uuid(1),), "i", pod_uid="uid-p")], [pod("p")], {}).whole == {uuid(1)}
+    assert card_holders(CARDS, [HeldDevices(WHOLE, (uuid(1),), "i", pod_uid="uid-p")], [pod("p")], []).whole == {uuid(1)}
 
 
 def test_the_ids_of_shared_memory_do_not_say_which_card_is_held() -> None:
     ids = tuple(f"{uuid(0)}-_-{number}" for number in range(4))
     granted = pod("p", {"c": (Grant(uuid(1), 1, 4, 4308),)}, deleted_at=5.0)
     held = [HeldDevices(MEMORY, ids, "c", "ns", "p")]
-    assert card_holders(CARDS, held, [granted], {}) == CardHolders(parts=frozenset({uuid(1)}))
-    assert card_holders(CARDS, held, [pod("p", {"c": (Grant("", 1, 4),)})], {}).parts == {uuid(1)}, "the reference names an index"
-    assert card_holders(CARDS, held, [pod("p")], {"ns/p": [uuid(1)]}) == CardHolders(parts=frozenset({uuid(1)})), "its annotation was lost"
-    assert card_holders(CARDS, held, [pod("p")], {}) == CardHolders(is_hidden=True)
+    assert card_holders(CARDS, held, [granted], []) == CardHolders(parts=frozenset({uuid(1)}))
+    assert card_holders(CARDS, held, [pod("p", {"c": (Grant("", 1, 4),)})], []).parts == {uuid(1)}, "the reference names an index"
+    assert card_holders(CARDS, held, [pod("p")], [given_before("p", 1)]) == CardHolders(parts=frozenset({uuid(1)})), (
+        "its annotation was lost"
+    )
+    assert card_holders(CARDS, held, [pod("p")], []) == CardHolders(is_hidden=True)
 
 
 def test_what_is_no_share_of_a_card_of_this_node_is_passed_over() -> None:
     topology = pod("p", {"": (Grant("", 0, 0),)})
-    assert card_holders(CARDS, [HeldDevices("example.com/fpga", ("f",), "c", "ns", "p")], [topology], {}) == CardHolders()
-    assert card_holders(CARDS, [], [pod("p", {"c": (Grant(uuid(1), 0, 4, 4308),)})], {}).parts == {uuid(1)}, "the UUID before the index"
+    assert card_holders(CARDS, [HeldDevices("example.com/fpga", ("f",), "c", "ns", "p")], [topology], []) == CardHolders()
+    assert card_holders(CARDS, [], [pod("p", {"c": (Grant(uuid(1), 0, 4, 4308),)})], []).parts == {uuid(1)}, "the UUID before the index"
 
 
 def test_a_pod_whose_object_is_gone_holds_what_the_agent_wrote_down() -> None:
     held = [HeldDevices(MEMORY, (f"{uuid(0)}-_-0",), "c", "ns", "gone")]
-    assert card_holders(CARDS, held, [], {"ns/gone": [uuid(1)]}) == CardHolders(parts=frozenset({uuid(1)}))
-    assert card_holders(CARDS, held, [], {}) == CardHolders(is_hidden=True)
+    assert card_holders(CARDS, held, [], [given_before("gone", 1)]) == CardHolders(parts=frozenset({uuid(1)}))
+    assert card_holders(CARDS, held, [], []) == CardHolders(is_hidden=True)
 
 
 UUIDS = st.frozensets(st.sampled_from([uuid(0), uuid(1)]))

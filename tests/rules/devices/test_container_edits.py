@@ -9,9 +9,11 @@ from tests.rules.devices.cards import t4, uuid
 
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
-from fairlead.model.devices.kubelet import ContainerEdits, MountedFile
-from fairlead.rules.devices.container_edits import NodeFiles, shared_edits, whole_edits
+from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, MountedFile
+from fairlead.rules.devices.container_edits import NodeFiles, container_limits, given_shares, shared_edits, whole_edits
 from fairlead.rules.devices.provider import Provider
+from fairlead.wire.kubelet.grants_file import parse_given, render_given
+from fairlead.wire.kubelet.limits_file import render_limits
 
 CARDS = [t4(0), t4(1)]
 FILES = NodeFiles("/s/limits", "/r/region", "/g/guard.so", "/g/preload", {uuid(0): "/m/0", uuid(1): "/m/1"}, "/m/shm")
@@ -113,6 +115,20 @@ def test_who_has_a_card_for_himself_gets_nothing_beside_it() -> None:
     )
     assert whole_edits([t4(minor=0)]).device_nodes[0] == "/dev/nvidia0"
     assert isinstance(whole_edits([t4(minor=-1)]), DeviceRefusal)
+
+
+def test_the_files_say_what_was_granted() -> None:
+    """4301 MiB of document 001 are 4509925376 bytes."""
+    both = grant(
+        Grant(uuid(0), 0, 4, 4301, 30), Grant(uuid(1), 1, 4, 4308, 30), namespace="ns", pod="p", pod_uid="u", containers=("app", "init")
+    )
+    limits = container_limits(both, {uuid(0): 500})
+    assert limits == ContainerLimits((CardLimit(uuid(0), 4301, 30, 500), CardLimit(uuid(1), 4308, 30, 0)), "/run/fairlead/gpu/region")
+    assert f"gpu {uuid(0)} limit_bytes 4509925376 core_percent 30 context_bytes 524288000".encode() in render_limits(limits)
+    rows = given_shares(both)
+    assert [(row.container, row.grant.index) for row in rows] == [("app", 0), ("app", 1), ("init", 0), ("init", 1)]
+    assert {(row.namespace, row.pod, row.pod_uid, row.token) for row in rows} == {("ns", "p", "u", "00112233")}
+    assert parse_given(render_given(rows)) == rows
 
 
 @pytest.mark.parametrize("provider", Provider)

@@ -15,6 +15,7 @@ from fairlead.model.devices.gpu import CardMode, Grant, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
+from fairlead.rules.devices.container_edits import given_shares
 from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, guarded_grant, otherwise_answered, whole_cards
 from fairlead.rules.devices.ids import token
 from fairlead.rules.devices.owner import IdsOwner
@@ -170,6 +171,10 @@ def test_whole_cards_are_their_ids() -> None:
         (t4(mode=CardMode.DRAINING), f"GPU {uuid(0)} is draining from shared use"),
         (t4(mode=CardMode.SHARED), f"GPU {uuid(0)} is shared"),
         (t4(mode=CardMode.EXCLUSIVE, health=Health.UNHEALTHY, reason="XID 48"), f"GPU {uuid(0)} is Unhealthy (XID 48)"),
+        (
+            t4(mode=CardMode.EXCLUSIVE, health=Health.UNHEALTHY, reason="taken out by an operator"),
+            f"GPU {uuid(0)} is Unhealthy (taken out by an operator)",
+        ),
         (t4(1, mode=CardMode.EXCLUSIVE), f"device {uuid(0)} is of no GPU of this node"),
     ],
 )
@@ -235,10 +240,13 @@ def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
 
 
 def test_a_container_keeps_its_card_when_its_annotation_is_lost() -> None:
-    before = {"c": (share(1),)}
-    assert given(as_remembered(pod(), before)).cards == before["c"]
+    before = given_shares(given(pod(share(1))))
+    assert given(as_remembered(pod(), before)).cards == (share(1),)
+    assert "no GPU placement" in refused(as_remembered(pod(uid="anew"), before)), "what its name had before is not its own"
+    halves = pod(share(0, 2, 2154), share(1, 2, 2154))
+    assert as_remembered(pod(), given_shares(given(halves))).grants == halves.grants
     assert given(as_remembered(pod(share(0)), before)).cards[0].index == 0, "what the annotation says is what holds"
-    assert "no GPU placement" in refused(as_remembered(pod(), {}))
+    assert "no GPU placement" in refused(as_remembered(pod(), []))
 
 
 @settings(deadline=None)

@@ -14,7 +14,7 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
 WHOLE = int(load_scenario("default").history.seconds)
-LIVES = pytest.mark.parametrize(("seeds", "seconds"), [(1, 3600), pytest.param(8, WHOLE, marks=pytest.mark.long)])
+LIVES = pytest.mark.parametrize(("seeds", "seconds"), [(1, 3600), pytest.param(4, WHOLE, marks=pytest.mark.long)])
 ROOT = Path(__file__).parents[3]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.sim.small_world import EPOCH, NAMESPACE, live, pod
@@ -69,8 +68,7 @@ def test_a_pod_whose_status_somebody_emptied_can_still_be_deleted() -> None:
     live(world, 900)
 
 
-@pytest.mark.long
-@examples(4, 16, st.integers(0, 1000), st.lists(actions, min_size=4, max_size=25))
+@examples(1, 16, st.integers(0, 1000), st.lists(actions, min_size=4, max_size=25))
 def test_the_world_goes_on(seed: int, steps: list[tuple[Any, ...]]) -> None:
     world = sharing_world(load_scenario("default"), seed, EPOCH)
     live(world, 900)

@@ -8,13 +8,13 @@ adds whole cards that it has just handed out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, structs
 
 from fairlead.model.devices.gpu import CardMode, GpuSlot
-from fairlead.model.devices.kubelet import HeldDevices, OfferedDevice
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices, OfferedDevice
 from fairlead.model.keys import LABEL_GPU_SCHEDULE
 from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
@@ -59,17 +59,16 @@ class CardPlan(Struct, frozen=True, gc=False):
     condition: Condition | None = None
 
 
-def card_holders(
-    cards: Iterable[GpuSlot], held: Sequence[HeldDevices], pods: Sequence[Pod], told: Mapping[str, Collection[str]]
-) -> CardHolders:
+def card_holders(cards: Iterable[GpuSlot], held: Sequence[HeldDevices], pods: Sequence[Pod], given: Iterable[GivenShare]) -> CardHolders:
     """Who holds which cards of this node.
 
-    `held`: what the list of pod resources and the checkpoint say. `pods`: those of this node. `told`: by pod
-    ("namespace/name"), UUIDs of cards that its containers were given, as the agent has written it down; an
-    annotation may be lost.
+    `held`: what the list of pod resources and the checkpoint say. `pods`: those of this node. `given`: what
+    the agent has written down of containers that are not over; an annotation may be lost.
     """
     uuids = {card.index: card.uuid for card in cards}
     named: dict[str, set[str]] = {pod.key: _granted(pod, uuids) for pod in pods if pod.is_holding}
+    for share in given:
+        named.setdefault(f"{share.namespace}/{share.pod}", set()).add(share.grant.uuid)
     whole: set[str] = set()
     is_hidden = False
     for each in held:
@@ -79,9 +78,9 @@ def card_holders(
         key = pod.key if pod else f"{each.namespace}/{each.pod}"
         if each.resource == NVIDIA_GPU:
             whole.update(each.ids)
-        elif each.resource == GPU_MEMORY and not (named.get(key) or told.get(key)):
+        elif each.resource == GPU_MEMORY and not named.get(key):
             is_hidden = True
-    return CardHolders(frozenset(whole), frozenset().union(*named.values(), *told.values()), is_hidden)
+    return CardHolders(frozenset(whole), frozenset().union(*named.values()), is_hidden)
 
 
 def card_plan(

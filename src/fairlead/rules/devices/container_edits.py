@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
-from fairlead.model.devices.kubelet import ContainerEdits, MountedFile
+from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare, MountedFile
 from fairlead.rules.devices.provider import Provider
 
 CONTROL_NODES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
@@ -90,6 +90,21 @@ def whole_edits(cards: Sequence[GpuSlot], *, has_device_nodes: bool = True) -> C
     """What a container gets that has these cards for itself: the image chooses its driver libraries."""
     nodes = _device_nodes(cards, has_device_nodes)
     return nodes if isinstance(nodes, DeviceRefusal) else ContainerEdits(_whole_environment(cards), nodes)
+
+
+def container_limits(given: ContainerGrant, context_mib: Mapping[str, int]) -> ContainerLimits:
+    """What the limits file of the container says. `context_mib`: by UUID, what a program's context costs."""
+    cards = (CardLimit(grant.uuid, grant.memory_mib or 0, grant.core_percent, context_mib.get(grant.uuid, 0)) for grant in given.cards)
+    return ContainerLimits(tuple(cards), REGION_PATH)
+
+
+def given_shares(given: ContainerGrant) -> tuple[GivenShare, ...]:
+    """The rows of the grants file: of each container that may have the ids, one for each card."""
+    return tuple(
+        GivenShare(given.namespace, given.pod, given.pod_uid, container, grant, given.token)
+        for container in given.containers
+        for grant in given.cards
+    )
 
 
 def _whole_environment(cards: Sequence[GpuSlot]) -> dict[str, str]:

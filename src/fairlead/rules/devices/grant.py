@@ -14,7 +14,7 @@ from msgspec import structs
 
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
-from fairlead.model.devices.kubelet import HeldDevices
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.rules.devices.ids import token, uuid_of
@@ -48,8 +48,8 @@ def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[
         if card.mode != _EXCLUSIVE:
             held = "draining from shared use" if card.mode == _DRAINING else "shared"
             return DeviceRefusal(_LATER, f"GPU {card.uuid} is {held}")
-        if refusal := _unhealthy(card):
-            return refusal
+        if card.health != _HEALTHY:
+            return _ill(card)
     return tuple(given)
 
 
@@ -145,9 +145,15 @@ def otherwise_answered(given: ContainerGrant, answered: ContainerGrant) -> Devic
     return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was told {told}, the pod's placement is {placed}; delete the pod", is_final=True)
 
 
-def as_remembered(pod: Pod, told: GrantsByContainer) -> Pod:
+def as_remembered(pod: Pod, given: Iterable[GivenShare]) -> Pod:
     """The pod with the grants that its containers were given before, if its annotation has none any more."""
-    return pod if pod.grants or not told else structs.replace(pod, grants=told)
+    if pod.grants:
+        return pod
+    told: dict[str, tuple[Grant, ...]] = {}
+    for share in given:
+        if share.pod_uid == kubelet_uid(pod):
+            told[share.container] = (*told.get(share.container, ()), share.grant)
+    return structs.replace(pod, grants=told) if told else pod
 
 
 def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collection[str] = ()) -> tuple[Grant, ...] | DeviceRefusal:
@@ -178,8 +184,6 @@ def _placement(pod: Pod) -> GrantsByContainer:
 
     The reference scheduler names no UUID, and leaves out core percent and init containers, which follow.
     """
-    if any(grant.uuid for given in pod.grants.values() for grant in given):
-        return pod.grants
     return grants_in_full(pod) or pod.grants
 
 
@@ -210,13 +214,11 @@ def _unfit(grant: Grant, card: GpuSlot | None, whole: Collection[str]) -> Device
         return DeviceRefusal(_WRONG, f"placement grants {grant.memory_mib} MiB, {grant.units} units of GPU {card.uuid} are {most} MiB")
     if card.mode == _EXCLUSIVE or card.uuid in whole:
         return DeviceRefusal(_LATER, f"GPU {card.uuid} is in exclusive use")
-    return _unhealthy(card)
+    # a card that an operator took out gets no new pods, and those that are placed on it may go on
+    return None if card.health == _HEALTHY or card.reason == WITHHELD else _ill(card)
 
 
-def _unhealthy(card: GpuSlot) -> DeviceRefusal | None:
-    """A card that an operator took out gets no new pods, and those that it has may go on."""
-    if card.health == _HEALTHY or card.reason == WITHHELD:
-        return None
+def _ill(card: GpuSlot) -> DeviceRefusal:
     return DeviceRefusal(_LATER, f"GPU {card.uuid} is Unhealthy ({card.reason})")
 
 

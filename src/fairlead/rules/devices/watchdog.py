@@ -1,8 +1,8 @@
 """The watchdog over shared memory: who uses more of a card than its grant (sharing contract 5.5).
 
 It looks from outside the pods at what the driver counts per process, so it sees whatever got around a
-provider, and a container that was granted nothing. What nobody could count in a period is neither over nor
-within.
+provider, and a container that was granted nothing. Periods count in a row: who could not be counted in one
+begins anew.
 """
 
 from __future__ import annotations
