@@ -7,6 +7,7 @@ component; `real_groups` need the programs and packages that they name.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +20,12 @@ TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
-OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "run", "sim")
+OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
+JOBS = "tests/cli/jobs"
+PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
+"""Tests that mostly wait, of folders that are a group each; these are one of their own."""
 _NOT_LONG = ("-m", "not long")
-_LONG_FOLDERS = ("tests/apps", "tests/cli", "tests/properties", "tests/rules", "tests/run", "tests/scenarios", "tests/sim")
+_LONG_FOLDERS = ("tests/apps", "tests/cli", "tests/edge", "tests/properties", "tests/rules", "tests/run", "tests/scenarios", "tests/sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -70,9 +74,12 @@ def check_groups() -> tuple[Group, ...]:
             (_pytest("unit", *_NOT_LONG, *(f"tests/{folder}" for folder in _unit_folders())),),
             limit_seconds=900,
         ),
-        Group("cli", "the command line", (_pytest("cli", *_NOT_LONG, "tests/cli"),), 900),
+        Group("cli", "the command line", (_pytest("cli", *_NOT_LONG, f"--ignore={JOBS}", "tests/cli"),), 900),
+        Group("jobs", "the command line about jobs", (_pytest("jobs", *_NOT_LONG, JOBS),), 900),
         Group("run", "the laptop, its processes, its kept world: from start to end", (_pytest("run", *_NOT_LONG, "tests/run"),), 900),
-        Group("apps", "servers of ours, one after the other", (_pytest("apps", *_NOT_LONG, "tests/apps"),), 900),
+        Group("apps", "servers of ours", (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),), 900),
+        Group("pages", "the console's server; strange and slow requests to all", (_pytest("pages", *_NOT_LONG, *_matching(*PAGES)),), 900),
+        Group("edge", "conversations with servers and kubelets", (_pytest("edge", *_NOT_LONG, "tests/edge"),), 900),
         Group("sim", "the simulated world: lives, properties, determinism", (_pytest("sim", *_NOT_LONG, "tests/sim"),), 900),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),
@@ -88,9 +95,7 @@ def real_groups() -> tuple[Group, ...]:
     """
     return (
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 900),
-        _cluster_group(
-            "kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", f"--ignore-glob={QUOTA}"
-        ),
+        _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", *_but((QUOTA,))),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),
@@ -125,8 +130,12 @@ def _cluster_group(name: str, what: str, limit_seconds: float, *arguments: str) 
     return Group(name, what, steps, limit_seconds, (PROMETHEUS,), needs_kube=True, needs_console=True)
 
 
-def _matching(pattern: str) -> list[str]:
-    return sorted(str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob(pattern))
+def _matching(*patterns: str) -> list[str]:
+    return sorted(str(path.relative_to(REPOSITORY)) for pattern in patterns for path in REPOSITORY.glob(pattern))
+
+
+def _but(patterns: Sequence[str]) -> list[str]:
+    return [f"--ignore-glob={pattern}" for pattern in patterns]
 
 
 def _unit_folders() -> list[str]:

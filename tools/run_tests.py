@@ -30,7 +30,7 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
-CHECK_FIRST = ("apps", "cli", "run", "unit")
+CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
 REAL_FIRST = ("kube",)
 """The longest groups, which begin first.
 
