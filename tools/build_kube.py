@@ -64,7 +64,7 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
     title = f"{family.folder} {family.version}"
     say("building {}: {} (Go {})".format(title, ", ".join(names), go.version))
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target_dir) as scratch:
-        flags = ["-mod=readonly", "-trimpath", "-ldflags", family.ldflags, *edited_module(family, Path(scratch))]
+        flags = ["-mod=readonly", "-trimpath", "-tags", family.tags, "-ldflags", family.ldflags, *edited_module(family, Path(scratch))]
         argv = [str(go.program), "build", "-v", *flags, "-o", scratch + os.sep, *packages]
         seconds = run_step(
             title,

@@ -17,7 +17,7 @@ from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
-REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
+REAL_FOLDERS = ("kube", "kubelet", "cdi", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
@@ -103,7 +103,7 @@ def real_groups() -> tuple[Group, ...]:
         Group(
             "kubelet",
             "containers that really run, on a real node",
-            (_pytest("kubelet", "tests/kubelet"),),
+            (_pytest("kubelet", "tests/kubelet"), _pytest("cdi", "tests/cdi")),
             limit_seconds=900,
             packages=NODE_PACKAGES,
             needs_kube=True,

@@ -34,6 +34,7 @@ class Family:
     module: str
     packages: dict[str, str]
     edits: tuple[Edit, ...] = ()
+    tags: str = ""
 
     @property
     def version(self) -> str:
@@ -88,6 +89,13 @@ TRAINING_OPERATOR = Family(
     "github.com/kubeflow/training-operator",
     {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
 )
+# Debian's knows no CDI. What is left out are kinds of disks, which would want cgo.
+CONTAINERD = Family(
+    "containerd",
+    "github.com/containerd/containerd/v2",
+    {name: "github.com/containerd/containerd/v2/cmd/" + name for name in ("containerd", "containerd-shim-runc-v2", "ctr")},
+    tags="no_btrfs,no_devmapper,no_zfs",
+)
 # The peer of `bench/quota_admissions.py`, which builds it when it is first run; no test needs it.
 KUEUE = Family(
     "kueue",
@@ -102,7 +110,7 @@ SPARK_OPERATOR = Family("definitions", "github.com/kubeflow/spark-operator/v2", 
 VOLCANO = Family("definitions", "volcano.sh/volcano", {})
 KUBEDL = Family("definitions", "github.com/alibaba/kubedl", {})
 KSERVE = Family("definitions", "github.com/kserve/kserve", {})
-BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
+BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD)
 
 # The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody
 # brought along.

@@ -7,9 +7,11 @@ of it is left, says `node_room.py`.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -22,18 +24,22 @@ from tests.kube.programs import program
 from tests.waiting import wait_until
 
 NODE = "real-node"
+CDI_FOLDER = "kubelet/cdi"
+"""In /var/lib. Beside what the kubelet has there, so that it is seen from outside."""
 POD_SUBNET = "10.98.0.0/24"
 _SOCKET = "/run/containerd/containerd.sock"
 _CRI = "io.containerd.grpc.v1.cri"
+_CRI_2 = "io.containerd.cri.v1.runtime"
 _READY_SECONDS = 120.0
 
 
 @contextmanager
-def running_kubelet(cluster: ControlPlane) -> Iterator[Component]:
-    """The kubelet of a Ready node for as long as the block lasts."""
+def running_kubelet(cluster: ControlPlane, *, with_cdi: bool = False) -> Iterator[Component]:
+    """The kubelet of a Ready node for as long as the block lasts. `with_cdi`: beside containerd 2; Debian's 1.6 knows no CDI."""
     folder = cluster.folder / "node"
     folder.mkdir()
-    with node_room(), _containerd(folder, cluster.logs) as containerd, _kubelet(cluster, folder, containerd) as kubelet:
+    runtime = _containerd_2(folder, cluster.logs) if with_cdi else _containerd(folder, cluster.logs)
+    with node_room(), runtime as containerd, _kubelet(cluster, folder, containerd) as kubelet:
         kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
         yield kubelet
 
@@ -44,18 +50,32 @@ def kubelet_folder(cluster: ControlPlane) -> Path:
 
 
 @contextmanager
-def _containerd(folder: Path, logs: Path) -> Iterator[Component]:
+def _containerd_2(folder: Path, logs: Path) -> Iterator[Component]:
+    """It finds its shim on PATH, by name."""
+    programs = folder / "programs"
+    programs.mkdir()
+    for name in ("containerd", "containerd-shim-runc-v2", "ctr"):
+        (programs / name).symlink_to(program(name))
+    (folder / "disk" / CDI_FOLDER).mkdir(parents=True)
+    with _containerd(folder, logs, _containerd_2_config(folder), programs) as containerd:
+        yield containerd
+
+
+@contextmanager
+def _containerd(folder: Path, logs: Path, config_text: str = "", programs: Path = Path("/usr/bin")) -> Iterator[Component]:
     """The first process of the node's namespaces: when it is killed, all of the node is."""
     config, images, disk = folder / "containerd.toml", folder / "images.tar", folder / "disk"
-    disk.mkdir()
-    config.write_text(_containerd_config(folder), encoding="utf-8")
+    disk.mkdir(exist_ok=True)
+    config.write_text(config_text or _containerd_config(folder), encoding="utf-8")
     (folder / "bridge.conflist").write_text(json.dumps(_network()), encoding="utf-8")
     write_images(images)
-    containerd = Component("containerd", first_process(disk, "containerd", "--config", config), logs / "containerd.log")
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    containerd = Component("containerd", first_process(disk, "containerd", "--config", config), logs / "containerd.log", environment)
+    ctr = partial(_ctr, containerd, programs / "ctr")
     try:
         containerd.start()
-        containerd.wait_until(lambda: has_begun(containerd) and _ctr(containerd, "version").returncode == 0, _READY_SECONDS)
-        _ctr(containerd, "--namespace", "k8s.io", "images", "import", str(images), check=True)
+        containerd.wait_until(lambda: has_begun(containerd) and ctr("version").returncode == 0, _READY_SECONDS)
+        ctr("--namespace", "k8s.io", "images", "import", str(images), check=True)
         yield containerd
     finally:
         end_all(containerd)
@@ -89,6 +109,25 @@ restrict_oom_score_adj = true
 bin_dir = "{CNI_PROGRAMS}"
 conf_dir = "{folder}"
 [plugins."{_CRI}".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+"""
+
+
+def _containerd_2_config(folder: Path) -> str:
+    return f"""
+version = 3
+[grpc]
+address = "{_SOCKET}"
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "{PAUSE}"
+[plugins."{_CRI_2}"]
+restrict_oom_score_adj = true
+enable_cdi = true
+cdi_spec_dirs = ["/var/lib/{CDI_FOLDER}"]
+[plugins."{_CRI_2}".cni]
+bin_dirs = ["{CNI_PROGRAMS}"]
+conf_dir = "{folder}"
+[plugins."{_CRI_2}".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
 """
 
@@ -130,8 +169,8 @@ def _kubelet_config(cluster: ControlPlane) -> dict[str, object]:
     }
 
 
-def _ctr(containerd: Component, *words: str, check: bool = False) -> subprocess.CompletedProcess[bytes]:
-    argv = beside(containerd, "ctr", "--address", _SOCKET, *words)
+def _ctr(containerd: Component, ctr: Path, *words: str, check: bool = False) -> subprocess.CompletedProcess[bytes]:
+    argv = beside(containerd, ctr, "--address", _SOCKET, *words)
     return subprocess.run(argv, capture_output=True, timeout=120, check=check)
 
 

@@ -19,7 +19,7 @@ from tests.kube.kubelet import kubelet_folder
 from fairlead.edge.kubelet.device_plugin import DevicePlugin
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
-from fairlead.model.devices.kubelet import ContainerEdits, HeldDevices, MountedFile, OfferedDevice
+from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, HeldDevices, MountedFile, OfferedDevice
 from fairlead.model.refusal import Refusal
 from fairlead.rules.devices.ids import preferred
 from fairlead.wire.kubelet.checkpoint import parse_checkpoint
@@ -54,7 +54,7 @@ class SimpleAnswers:
     def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
         return preferred(available, must_include, size)
 
-    async def allocate(self, ids: Sequence[str]) -> ContainerEdits | DeviceRefusal:
+    async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
         if len(ids) == REFUSED_UNITS:
             return REFUSAL
         return ContainerEdits({"PARTS": ",".join(sorted(ids))}, ("/dev/fuse",), (MountedFile("/var/lib/kubelet/parts", "/etc/parts"),))
@@ -76,12 +76,12 @@ class SimpleAnswers:
 
 
 @contextmanager
-def running_plugin(cluster: ControlPlane) -> Iterator[tuple[DevicePlugin, SimpleAnswers]]:
+def running_plugin(cluster: ControlPlane, answering: type[SimpleAnswers] = SimpleAnswers) -> Iterator[tuple[DevicePlugin, SimpleAnswers]]:
     """Served as long as the block lasts, by the event loop that our servers use."""
     with tempfile.TemporaryDirectory(prefix="kubelet-") as short:
         folder = Path(short, "k")
         folder.symlink_to(kubelet_folder(cluster).resolve())
-        answers = SimpleAnswers(folder)
+        answers = answering(folder)
         plugin = DevicePlugin(folder / "device-plugins", "fairlead-test.sock", RESOURCE, answers, needs_start=True)
         loop = uvloop.new_event_loop()
         plugin.offer([*(OfferedDevice(each) for each in IDS[:-1]), OfferedDevice(IDS[-1], is_healthy=False)])
