@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits
 from fairlead.model.node import Node
@@ -393,4 +394,32 @@ class DeviceAnswers(Protocol):
         A refused one is tried again. The call is cancelled, wherever it is, when the kubelet waits no longer
         (30 s) or ends: the next one begins anew.
         """
+        ...
+
+
+class CardDriver(Protocol):
+    """The GPUs of this node, as their driver shows them.
+
+    Every call may take long, so it is made in a thread, one at a time. It raises OutsideError while there is
+    no driver; the next call looks for one again.
+    """
+
+    def cards(self) -> Sequence[GpuSlot]:
+        """All by index: uuid, minor, model, the memory that containers can be given; no units, no health."""
+        ...
+
+    def xids(self) -> Sequence[SeenXid]:
+        """What was reported since the last call, in order. Does not wait."""
+        ...
+
+    def probe(self, uuid: str) -> str:
+        """Asks the card how it is: "" = it answers, else why not."""
+        ...
+
+    def processes(self) -> Sequence[ProcessMemory]:
+        """Who uses memory now."""
+        ...
+
+    def means(self) -> IsolationMeans:
+        """What the node can do to keep containers on one card apart."""
         ...

@@ -58,19 +58,19 @@ CARD_MODELS = {card.name: card for card in _CARDS}
 
 def known_memory_mib(name: str) -> int:
     """Memory for containers of the model called so; that of a middling card when it is not known."""
-    return (_known(name) or _MIDDLING).memory_mib
+    return (known_model(name) or _MIDDLING).memory_mib
 
 
 def card_model(name: str, memory_mib: int) -> CardModel:
     """The model called `name` with so much memory for containers; one that is not known has the numbers of
     a middling card."""
-    known = _known(name)
+    known = known_model(name)
     if known is not None and known.memory_mib == memory_mib:
         return known
     return replace(known or _MIDDLING, name=name, total_mib=memory_mib, reserved_mib=0)
 
 
-def _known(name: str) -> CardModel | None:
+def known_model(name: str) -> CardModel | None:
     """By its name, however it is spelled: labels have hyphens where drivers have blanks."""
     spelled = name.replace("-", " ").lower()
     return next((card for card in _CARDS if card.name.replace("-", " ").lower() == spelled), None)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pytest
 from msgspec import structs
 
+from fairlead.model.devices.driver import IsolationMeans
 from fairlead.model.node import Node
-from fairlead.rules.devices.provider import IsolationMeans, choose_provider
+from fairlead.rules.devices.provider import choose_provider
 from fairlead.rules.sharing.isolation import isolation_of
 
 ALL = IsolationMeans(driver=615, cuda=(13, 4), has_cgroup_v2=True, has_mps=True, has_guard=True)

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
-
+from fairlead.model.devices.driver import IsolationMeans
 from fairlead.model.keys import LABEL_GPU_SCHEDULE, LABEL_NO_ISOLATION
 
 _CGROUP_DRIVER: Final = 615
@@ -26,20 +25,6 @@ class Provider(StrEnum):
     MPS = "mps"
     GUARD = "guard"
     NONE = "none"
-
-
-class IsolationMeans(Struct, frozen=True, gc=False):
-    """What a node has that providers need. `driver`: major number, 0 = unknown; `cuda`: of the driver.
-
-    `has_mps`: an MPS daemon per GPU runs. `has_guard`: the guard's library lies on the node.
-    """
-
-    driver: int = 0
-    cuda: tuple[int, int] = (0, 0)
-    has_cgroup_v2: bool = False
-    has_mig: bool = False
-    has_mps: bool = False
-    has_guard: bool = False
 
 
 def choose_provider(labels: Mapping[str, str], means: IsolationMeans) -> Provider:

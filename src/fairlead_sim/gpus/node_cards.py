@@ -1,0 +1,73 @@
+"""Simulated GPUs of one node, for its agent and its exporter: the port `CardDriver` without a driver.
+
+A text such as `2xTesla-T4` names them. The same node and text give the same UUIDs in every process, so that
+what the agent grants is what the exporter measures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.errors import UserError
+from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.gpu import GpuSlot
+from fairlead_sim.gpus.cards import CARD_MODELS, CardModel, known_model
+from fairlead_sim.objects.chance import uuid_of
+
+MOST_CARDS: Final = 64
+_SOME: Final = re.compile(r"(\d{1,3})x(\S+)", re.ASCII)
+
+
+def parse_models(text: str) -> tuple[CardModel, ...]:
+    """The models that the text names, a card each. Raises UserError.
+
+    >>> [model.name for model in parse_models("2xTesla-T4,1xNVIDIA-H200")]
+    ['Tesla T4', 'Tesla T4', 'NVIDIA H200']
+    """
+    models: list[CardModel] = []
+    for part in text.split(","):
+        match = _SOME.fullmatch(part.strip())
+        if match is None:
+            raise UserError(f"`{part.strip()}` names no simulated GPUs", "write for example `2xTesla-T4,1xNVIDIA-H200`")
+        model = known_model(match[2])
+        if model is None:
+            known = ", ".join(name.replace(" ", "-") for name in CARD_MODELS)
+            raise UserError(f"no GPU model is called `{match[2]}`", f"known are {known}")
+        models += [model] * int(match[1])
+    if len(models) > MOST_CARDS:
+        raise UserError(f"`{text}` are {len(models)} GPUs", f"a node has at most {MOST_CARDS}")
+    return tuple(models)
+
+
+def simulated_uuid(node: str, index: int) -> str:
+    """
+    >>> simulated_uuid("n1", 0) == simulated_uuid("n1", 0) != simulated_uuid("n2", 0)
+    True
+    """
+    return f"GPU-{uuid_of(0, 'gpu', node, index)}"
+
+
+class SimulatedDriver:
+    """`ports.CardDriver` of a node that has no GPU: healthy cards that nobody uses."""
+
+    def __init__(self, node: str, models: Sequence[CardModel]) -> None:
+        self._cards = tuple(
+            GpuSlot(index, simulated_uuid(node, index), index, model.name, model.memory_mib) for index, model in enumerate(models)
+        )
+
+    def cards(self) -> Sequence[GpuSlot]:
+        return self._cards
+
+    def xids(self) -> Sequence[SeenXid]:
+        return ()
+
+    def probe(self, uuid: str) -> str:
+        return "" if any(card.uuid == uuid for card in self._cards) else "there is no such GPU"
+
+    def processes(self) -> Sequence[ProcessMemory]:
+        return ()
+
+    def means(self) -> IsolationMeans:
+        return IsolationMeans()
