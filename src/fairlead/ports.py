@@ -6,7 +6,7 @@ only delivers what is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
@@ -14,14 +14,15 @@ from msgspec import Struct
 
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
-from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits
+from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, ContainerLimits, GivenShare, HeldDevices, OfferedDevice
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.tree import QuotaTree
+from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
@@ -422,4 +423,108 @@ class CardDriver(Protocol):
 
     def means(self) -> IsolationMeans:
         """What the node can do to keep containers on one card apart."""
+        ...
+
+
+class ServedResource(Protocol):
+    """One resource of this node, served to its kubelet."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a kubelet knows our devices now, and is told when they change."""
+        ...
+
+    @property
+    def trouble(self) -> str:
+        """Why no kubelet has taken the resource; "" since one has."""
+        ...
+
+    def offer(self, devices: Iterable[OfferedDevice]) -> None:
+        """All devices that there are from now on."""
+        ...
+
+    async def run(self) -> None:
+        """Serve, and stay registered, until cancelled."""
+        ...
+
+
+class KubeletHolders(Protocol):
+    """What the kubelet says of who holds devices."""
+
+    async def list_held(self) -> tuple[HeldDevices, ...]:
+        """Its list of pod resources and its checkpoint together.
+
+        Raises OutsideError when neither can be read.
+        """
+        ...
+
+
+class AgentFiles(Protocol):
+    """What a node's agent keeps on its node. A token names a container's device ids.
+
+    Every call may raise OutsideError: a disk that is full or may not be written.
+    """
+
+    def lock(self) -> bool:
+        """Whether these files are ours alone from now on; another agent of this node may have them."""
+        ...
+
+    def read_given(self) -> tuple[GivenShare, ...] | Refusal: ...
+
+    def write_given(self, shares: Iterable[GivenShare]) -> None: ...
+
+    def read_faults(self) -> tuple[CardFault, ...] | Refusal:
+        """Of this boot; the machine's next boot resets every card."""
+        ...
+
+    def write_faults(self, faults: Iterable[CardFault]) -> None: ...
+
+    def read_runtime(self, versions: str) -> bool | None:
+        """Whether these versions of the container runtime do CDI; None = nobody found out."""
+        ...
+
+    def write_runtime(self, versions: str, does_cdi: bool) -> None: ...
+
+    def limits_path(self, token: str) -> str: ...
+
+    def region_path(self, token: str) -> str: ...
+
+    def read_answer(self, token: str) -> ContainerLimits | None:
+        """What the kubelet was told before anybody knew who asks; None = nothing."""
+        ...
+
+    def write_answer(self, token: str, limits: ContainerLimits | None) -> None:
+        """Keep what the kubelet is told, with limits that allow nothing; None = it is told nothing."""
+        ...
+
+    def write_container(self, token: str, limits: ContainerLimits, edits: ContainerEdits | None) -> None:
+        """The limits, a fresh region, and what the runtime adds by CDI, unless that is None."""
+        ...
+
+    def write_cdi(self, token: str, edits: ContainerEdits) -> None: ...
+
+    def tokens(self) -> frozenset[str]:
+        """Those of which there are files."""
+        ...
+
+    def remove(self, token: str) -> None: ...
+
+    def plugin_sockets(self) -> tuple[str, ...]:
+        """Names of all sockets in the kubelet's plugin directory."""
+        ...
+
+
+class NodeApi(Protocol):
+    """The API server, for the agent of one node."""
+
+    async def follow(self, node: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+        """Follow this node, its pods, and what an operator took out, until cancelled."""
+        ...
+
+    async def apply(self, action: Action) -> Outcome:
+        """See `Cluster.apply`."""
+        ...
+
+    async def get_pod(self, namespace: str, name: str) -> Pod | None:
+        """Raises OutsideError when the API server cannot be asked."""
         ...

@@ -67,12 +67,14 @@ class CreateObject(Struct, frozen=True):
 class PatchObject(Struct, frozen=True):
     """Change it by a merge patch (RFC 7386).
 
-    `subresource`: change that alone, such as `status`; "" = the object.
+    `subresource`: change that alone, such as `status`; "" = the object. `is_strategic`: by a strategic merge
+    patch, which changes single conditions of a built-in kind.
     """
 
     target: ObjectRef
     patch: Mapping[str, Any]
     subresource: str = ""
+    is_strategic: bool = False
 
 
 class DeleteObject(Struct, frozen=True):

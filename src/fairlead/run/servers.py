@@ -29,7 +29,6 @@ from fairlead.apps.service import Probes, ServedApp, run
 from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.cli.frame.context import GlobalOptions
 from fairlead.cli.frame.messages import Messages
-from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.edge.kube.kube_api import KubeApi
@@ -44,7 +43,7 @@ from fairlead.ports import Ports
 from fairlead.rules.sharing.placement import SharePolicies
 from fairlead.run.invocation import Invocation, Process, needing_simulation, url_of
 from fairlead.run.replay import replayed_world
-from fairlead.run.wiring import followed_world, log_to_stderr
+from fairlead.run.wiring import followed_world, log_to_stderr, required_connection
 
 
 def run_process(name: str, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> int:
@@ -103,7 +102,7 @@ async def _run_admission_webhook(asked: Invocation) -> None:
     own = _serving_certificate(args)
     connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
     if own is None:
-        connection = _required_connection(asked)
+        connection = required_connection(asked)
     sock = bind_socket(*address)
     said = f"admission webhook on {url_of(sock, 'https')}/"
     if connection is None:
@@ -134,7 +133,7 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
     args = asked.args
     address = parse_address(args.listen or asked.env.get("PORT") or str(settings.SCHEDULER_EXTENDER_PORT))
     certificate = _serving_certificate(args)
-    connection = _required_connection(asked)
+    connection = required_connection(asked)
     sock = bind_socket(*address)
     async with KubeApi(connection) as api:
         sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
@@ -155,13 +154,19 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
 async def _run_quota_controller(asked: Invocation) -> None:
     args = asked.args
     address = parse_address(args.listen)
-    connection = _required_connection(asked)
+    connection = required_connection(asked)
     sock = bind_socket(*address)
     async with KubeApi(connection) as api:
         quota = KubeQuotaApi(api, (args.lease_namespace, settings.QUOTA_LEASE), args.kube_api_qps, args.kube_api_burst)
         service = QuotaController(quota, _identity(args)).service(sock)
         said = f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
         await run(service, on_ready=lambda: asked.messages.info(said))
+
+
+async def _run_device_plugin(asked: Invocation) -> None:
+    from fairlead.run.node_server import run_device_plugin  # gRPC: no other server needs it
+
+    await run_device_plugin(asked)
 
 
 def _identity(args: argparse.Namespace) -> str:
@@ -209,7 +214,7 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
     if asked.options.snapshot:
         yield replayed_world(load_snapshot(asked.options.snapshot), asked.options.snapshot)
         return
-    async with followed_world(_required_connection(asked), asked.args, asked.env, with_events=with_events) as world:
+    async with followed_world(required_connection(asked), asked.args, asked.env, with_events=with_events) as world:
         yield world
 
 
@@ -220,19 +225,11 @@ def _say_without_gpu_values(asked: Invocation, world: Ports) -> None:
         asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))
 
 
-def _required_connection(asked: Invocation) -> Connection:
-    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
-    if connection is None:
-        raise UserError(
-            "there is no cluster to follow: no kubeconfig and no service account", "pass --kubeconfig FILE, or try `fairlead up`"
-        )
-    return connection
-
-
 _PROCESSES: Final[Mapping[str, Process]] = {
     "console": _run_console,
     "cluster-exporter": _run_cluster_exporter,
     "scheduler-extender": _run_scheduler_extender,
     "admission-webhook": _run_admission_webhook,
     "quota-controller": _run_quota_controller,
+    "device-plugin": _run_device_plugin,
 }

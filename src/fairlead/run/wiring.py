@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
@@ -25,6 +26,7 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock, GpuReadings, Ports
+from fairlead.run.invocation import Invocation
 from fairlead.wire.text.terminal_text import escape_terminal
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
@@ -96,3 +98,13 @@ def log_to_stderr(level: str) -> None:
     handler.setFormatter(LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
     logging.basicConfig(handlers=[handler], level=_LEVELS[level])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port
+
+
+def required_connection(asked: Invocation) -> Connection:
+    """The cluster to follow. Raises UserError where none is named."""
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    if connection is None:
+        raise UserError(
+            "there is no cluster to follow: no kubeconfig and no service account", "pass --kubeconfig FILE, or try `fairlead up`"
+        )
+    return connection

@@ -229,8 +229,9 @@ def test_guarded_a_container_without_placement_may_be_the_one_that_asks() -> Non
 
 
 def test_guarded_a_container_starts_only_with_what_was_answered() -> None:
-    answered = guarded(pod(share(1)))
-    assert isinstance(answered, ContainerGrant)
+    found_now = guarded(pod(share(1)))
+    assert isinstance(found_now, ContainerGrant)
+    answered = container_limits(found_now, {}).cards
     assert otherwise_answered(given(pod(share(1, core=0))), answered) is None
     for other, told in ((share(0), f"4308 MiB of GPU {uuid(0)}"), (share(1, mib=3500), f"3500 MiB of GPU {uuid(1)}")):
         found = otherwise_answered(given(pod(other)), answered)

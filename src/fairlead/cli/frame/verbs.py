@@ -61,6 +61,7 @@ VERBS: Final = (
     Verb(("cluster-exporter",), "servers.cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
     Verb(("gpu-exporter",), "servers.gpu_exporter", "serve Prometheus metrics of GPU devices"),
     Verb(("scheduler-extender",), "servers.scheduler_extender", "answer kube-scheduler about pods that share GPUs"),
+    Verb(("device-plugin",), "servers.device_plugin", "serve the GPUs of this node to its kubelet, whole or shared"),
     Verb(("quota-controller",), "servers.quota_controller", "hold the cluster to its quota tree: admit, and take back"),
     Verb(("api-server",), "servers.api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import NOT_JSON, ApiFailure
-from fairlead.edge.kube.api_request import ApiRequest, create_request, delete_request, encode_body, patch_request
+from fairlead.edge.kube.api_request import ApiRequest, PatchKind, create_request, delete_request, encode_body, patch_request
 from fairlead.edge.kube.resource import PODS, QUOTA_TREES, WELL_KNOWN, Resource
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import (
@@ -73,7 +73,8 @@ def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
             patch = action.patch
             if target.uid:  # a condition: another object's uid is immutable, and the API server refuses (422)
                 patch = {**patch, "metadata": {**patch.get("metadata", {}), "uid": target.uid}}
-            return patch_request(resource, target.name, patch, target.namespace, subresource=action.subresource or None)
+            way: PatchKind = "strategic" if action.is_strategic else "merge"
+            return patch_request(resource, target.name, patch, target.namespace, kind=way, subresource=action.subresource or None)
         case DeleteObject():
             return delete_request(resource, target.name, target.namespace, uid=target.uid)
 

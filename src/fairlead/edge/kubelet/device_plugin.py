@@ -1,12 +1,15 @@
 """One resource of a node, served to its kubelet on a socket in the kubelet's directory.
 
 A kubelet that starts empties that directory and has forgotten us, and its new socket may have the inode
-number of the old one: so what is compared is when it was made, and our own socket is looked for, too.
+number of the old one: so what is compared is when it was made, and our own socket is looked for, too. A
+kubelet that ends closes its stream; from then on it is looked for often, because one that starts anew ends
+pods whose init containers had devices of a resource that is not registered yet.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
@@ -34,7 +37,11 @@ from fairlead.ports import DeviceAnswers
 
 KUBELET_SOCKET: Final = "kubelet.sock"
 LOOK_SECONDS: Final = 1.0
-RETRY_SECONDS: Final = 2.0
+"""While a kubelet listens."""
+OFTEN_SECONDS: Final = 0.02
+"""While none does, until `LONG_AWAY_SECONDS`; then `SELDOM_SECONDS`."""
+SELDOM_SECONDS: Final = 0.2
+LONG_AWAY_SECONDS: Final = 60.0
 REGISTER_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 10.0
 """A kubelet that has taken a resource asks for its devices within this time, or never."""
@@ -73,6 +80,8 @@ class DevicePlugin:
         self._silence_seconds = silence_seconds
         self._devices = render_devices(())
         self._changed = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._away_since = 0.0
         self._server: aio.Server | None = None
         self._socket: FileIdentity | None = None
         self._kubelet: FileIdentity | None = None
@@ -101,6 +110,7 @@ class DevicePlugin:
 
     async def run(self) -> None:
         """Serve and stay registered until cancelled, and leave no socket behind."""
+        self._away_since = asyncio.get_running_loop().time()
         try:
             while True:
                 try:
@@ -109,7 +119,7 @@ class DevicePlugin:
                     await self._until_forgotten()
                 except OutsideError as failed:
                     self._tell(failed)
-                    await asyncio.sleep(RETRY_SECONDS)
+                    await self._pause()
         finally:
             await self._end()
 
@@ -148,7 +158,17 @@ class DevicePlugin:
         while _identity(self._path) == self._socket and _identity(self._kubelet_path) == self._kubelet:
             if not self._streams and now() - self._spoken_at > self._silence_seconds:
                 return
-            await asyncio.sleep(LOOK_SECONDS)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        if not self._streams:
+            is_long = asyncio.get_running_loop().time() - self._away_since > LONG_AWAY_SECONDS
+            await asyncio.sleep(SELDOM_SECONDS if is_long else OFTEN_SECONDS)
+            return
+        self._closed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._closed.wait()
 
     async def _end(self) -> None:
         server, self._server = self._server, None
@@ -182,7 +202,8 @@ class DevicePlugin:
                 await changed.wait()
         finally:
             self._streams -= 1
-            self._spoken_at = asyncio.get_running_loop().time()
+            self._spoken_at = self._away_since = asyncio.get_running_loop().time()
+            self._closed.set()
 
     async def _prefer(self, request: bytes, stream: Stream) -> bytes:
         asked = await _parsed(parse_preference, request, stream)

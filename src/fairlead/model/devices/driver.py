@@ -32,3 +32,26 @@ class IsolationMeans(Struct, frozen=True, gc=False):
     has_mig: bool = False
     has_mps: bool = False
     has_guard: bool = False
+
+
+class CardFault(Struct, frozen=True, gc=False):
+    """What is wrong with one card; nothing of it = healthy.
+
+    `xid`: the fatal one that is told, None = none. `quiet_seconds`: since the last fatal one, over good
+    probes, as of `at`. `probe`: why the last probe failed.
+    """
+
+    uuid: str
+    xid: int | None = None
+    is_sticky: bool = False
+    quiet_seconds: float = 0.0
+    at: float = 0.0
+    probe: str = ""
+    is_lost: bool = False
+
+    @property
+    def reason(self) -> str:
+        """In the inventory: `XID 48`; "" = healthy."""
+        if self.xid is not None:
+            return f"XID {self.xid}"
+        return "the driver does not show this GPU" if self.is_lost else self.probe

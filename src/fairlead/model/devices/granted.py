@@ -13,6 +13,17 @@ from msgspec import Struct
 from fairlead.model.devices.gpu import Grant
 
 
+class GpuIdentity(StrEnum):
+    """How a node's agent learns whose device ids it is asked about (sharing contract 3.3).
+
+    `DEFERRED`: when the container starts. `GUARDED`: it must answer before, so all who may be asking are to
+    get the same.
+    """
+
+    DEFERRED = "deferred"
+    GUARDED = "guarded"
+
+
 class RefusalCode(StrEnum):
     """Status codes of gRPC by which a kubelet is refused."""
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from fairlead.model.devices.driver import CardFault
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.xid import APPLICATION
 from fairlead.rules.holding.cards import WITHHELD
@@ -22,29 +23,6 @@ RECOVERY_SECONDS: Final = 600.0
 STICKY: Final = frozenset({48, 64, 79, 95, 119, 120})
 _HEALTHY: Final = Health.HEALTHY
 _UNHEALTHY: Final = Health.UNHEALTHY
-
-
-class CardFault(Struct, frozen=True, gc=False):
-    """What is wrong with one card; nothing of it = healthy.
-
-    `xid`: the fatal one that is told, None = none. `quiet_seconds`: since the last fatal one, over good
-    probes, as of `at`. `probe`: why the last probe failed.
-    """
-
-    uuid: str
-    xid: int | None = None
-    is_sticky: bool = False
-    quiet_seconds: float = 0.0
-    at: float = 0.0
-    probe: str = ""
-    is_lost: bool = False
-
-    @property
-    def reason(self) -> str:
-        """In the inventory: `XID 48`; "" = healthy."""
-        if self.xid is not None:
-            return f"XID {self.xid}"
-        return "the driver does not show this GPU" if self.is_lost else self.probe
 
 
 class CardHealths:

@@ -104,7 +104,7 @@ def card_plan(
     ['draining', 'shared']
     """
     is_shared = share_mode(labels).is_shared
-    planned = tuple(structs.replace(card, mode=_mode(card, is_shared, holders, is_foreign)) for card in cards)
+    planned = card_modes(labels, cards, holders, is_foreign=is_foreign)
     if is_foreign:
         lists: dict[str, tuple[OfferedDevice, ...]] = {GPU_MEMORY: (), GPU_CORE: ()}
         return CardPlan(is_shared, planned, lists, _foreign_condition() if is_shared or holders.parts else None)
@@ -122,6 +122,14 @@ def card_plan(
     }
     ready = Condition(SHARE_READY, "True", SERVING, "the GPUs of this node are shared by Fairlead's device plugin")
     return CardPlan(is_shared, planned, lists, ready if is_shared else None)
+
+
+def card_modes(
+    labels: Mapping[str, str], cards: Iterable[GpuSlot], holders: CardHolders, *, is_foreign: bool = False
+) -> tuple[GpuSlot, ...]:
+    """The cards with the mode of each, without the lists that follow."""
+    is_shared = share_mode(labels).is_shared
+    return tuple(structs.replace(card, mode=_mode(card, is_shared, holders, is_foreign)) for card in cards)
 
 
 def is_foreign_plugin(sockets: Iterable[str], allocatable: int, served: int, served_seconds: float) -> bool:

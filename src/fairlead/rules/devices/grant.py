@@ -14,7 +14,7 @@ from msgspec import structs
 
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal, RefusalCode
-from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import CardLimit, GivenShare, HeldDevices
 from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.rules.devices.ids import token, uuid_of
@@ -133,12 +133,12 @@ def guarded_grant(
     )
 
 
-def otherwise_answered(given: ContainerGrant, answered: ContainerGrant) -> DeviceRefusal | None:
+def otherwise_answered(given: ContainerGrant, answered: Sequence[CardLimit]) -> DeviceRefusal | None:
     """Why a container may not start that was answered for before anybody knew who it is (guarded mode).
 
     Its environment cannot be changed any more, so it will never start.
     """
-    was, is_now = (tuple((grant.uuid, grant.memory_mib) for grant in each.cards) for each in (answered, given))
+    was, is_now = [(each.uuid, each.memory_mib) for each in answered], [(grant.uuid, grant.memory_mib) for grant in given.cards]
     if was == is_now:
         return None
     told, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) for each in (was, is_now))

@@ -1,0 +1,242 @@
+"""The driver of a node's machine: what the API server, the driver and the kubelet tell goes in; lists, files
+and API calls come out.
+
+Looking never waits for the API server: what is to be written there is handed to a loop of its own, which
+writes the newest. Nothing is offered to the kubelet before all is known once; from then on what is known
+stands, whoever is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from socket import socket
+from typing import Final
+
+from prometheus_client import generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fairlead.apps.metrics_page import process_metrics
+from fairlead.apps.node_agent.answers import CoreAnswers, SharedAnswers, WholeAnswers
+from fairlead.apps.node_agent.desk import Desk, NodeAgentSettings
+from fairlead.apps.node_agent.node_patches import metadata_patch, status_patch
+from fairlead.apps.node_agent.runtime_test import RuntimeTest
+from fairlead.apps.node_agent.sinks import NodeSink, PodSink, WithheldSink
+from fairlead.apps.service import Probes, ServedApp, pages_app, together
+from fairlead.errors import OutsideError
+from fairlead.model.actions import PatchObject, Result
+from fairlead.model.refusal import Refusal
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
+from fairlead.ports import AgentFiles, CardDriver, DeviceAnswers, KubeletHolders, NodeApi, ServedResource
+from fairlead.rules.devices.card_health import PROBE_SECONDS
+from fairlead.rules.devices.machine import Seen
+from fairlead.wire.metrics.prom_text import CONTENT_TYPE
+
+ENDPOINTS: Final = {GPU_MEMORY: "fairlead-gpu-mem.sock", GPU_CORE: "fairlead-gpu-core.sock", NVIDIA_GPU: "fairlead-gpu.sock"}
+"""Names of our sockets in the kubelet's directory (sharing contract 3)."""
+LOOK_SECONDS: Final = 5.0
+"""So long at most between two looks; sooner when something is heard."""
+COALESCE_SECONDS: Final = 0.05
+XID_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 10.0
+"""After so long what the API server refused is tried again."""
+LOCK_SECONDS: Final = 1.0
+_log: Final = logging.getLogger(__name__)
+
+Serve = Callable[[str, str, DeviceAnswers, bool], ServedResource]
+"""Endpoint, resource, who answers, whether we are asked before each start."""
+
+
+class NodeAgent:
+    """`unready`: why nobody should count on it yet. `now` gives epoch seconds."""
+
+    def __init__(
+        self,
+        api: NodeApi,
+        driver: CardDriver,
+        files: AgentFiles,
+        kubelet: KubeletHolders,
+        serve: Serve,
+        chosen: NodeAgentSettings,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        desk = self.desk = Desk(api, files, kubelet, chosen, now)
+        self.seen: Seen | None = None
+        self.unready = "another agent of this node has its files"
+        self._api = api
+        self._driver = driver
+        self._chosen = chosen
+        self._kept_faults: object = None
+        self._kubelet_trouble = ""
+        self._shared = SharedAnswers(desk)
+        answers = {GPU_MEMORY: self._shared, GPU_CORE: CoreAnswers(desk), NVIDIA_GPU: WholeAnswers(desk)}
+        self._served = {name: serve(ENDPOINTS[name], name, answers[name], name == GPU_MEMORY) for name in ENDPOINTS}
+        self._wanted = {name: asyncio.Event() for name in ENDPOINTS}
+        self._unwanted = {name: asyncio.Event() for name in ENDPOINTS}
+        self._test = RuntimeTest(api, files, serve, chosen.node, chosen.namespace, chosen.test_image)
+
+    def service(self, sock: socket) -> ServedApp:
+        """This agent as a server on a bound socket: probes and metrics."""
+        probes = Probes(unready=lambda: self.unready)
+        return ServedApp(app=pages_app("node agent", probes, self._page), sock=sock, loops=(self.run,), probes=probes)
+
+    async def run(self) -> None:
+        """Until cancelled. Containers that run are left alone, and keep their files."""
+        while not self.desk.files.lock():  # noqa: ASYNC110 - the other agent ends without a word
+            await asyncio.sleep(LOCK_SECONDS)
+        self.unready = self.desk.machine.missing
+        self._remember()
+        machine, hear = self.desk.machine, self.desk.hear
+        sinks = NodeSink(machine, hear), PodSink(machine, hear), WithheldSink(machine, hear)
+        serving = (self._serve_while_wanted(name) for name in self._served)
+        await together(
+            self._api.follow(*sinks),
+            self._ask_driver_for_ever(),
+            self._look_for_ever(),
+            self._write_for_ever(),
+            self._find_runtime(),
+            *serving,
+        )
+
+    # --- loops ----------------------------------------------------------------------------------------------
+
+    def _remember(self) -> None:
+        faults, given = self.desk.files.read_faults(), self.desk.files.read_given()
+        for told in (faults, given):
+            if isinstance(told, Refusal):
+                _log.warning("%s; it begins anew", told.reason)
+        self.desk.machine.remember(() if isinstance(faults, Refusal) else faults, () if isinstance(given, Refusal) else given)
+
+    async def _ask_driver_for_ever(self) -> None:
+        probed_at = float("-inf")
+        while True:
+            try:
+                if time.monotonic() - probed_at >= PROBE_SECONDS:
+                    await self._probe()
+                    probed_at = time.monotonic()
+                for seen in await asyncio.to_thread(self._driver.xids):
+                    _log.warning("XID %s of GPU %s", seen.xid, seen.uuid or "(all)")
+                    self.desk.machine.healths.xid(seen.xid, seen.uuid, self.desk.now())
+                    self.desk.hear()
+            except OutsideError as failed:
+                self._driver_fails(failed)
+            await asyncio.sleep(XID_SECONDS)
+
+    async def _probe(self) -> None:
+        cards = await asyncio.to_thread(self._driver.cards)
+        self.desk.machine.driver_shows(cards, await asyncio.to_thread(self._driver.means))
+        for card in cards:
+            self.desk.machine.healths.probed(card.uuid, await asyncio.to_thread(self._driver.probe, card.uuid), self.desk.now())
+        self.desk.hear()
+
+    def _driver_fails(self, failed: OutsideError) -> None:
+        if not self.desk.machine.fault:
+            _log.warning("%s", failed.log_line)
+            self.desk.hear()
+        self.desk.machine.driver_fails(failed.what)
+
+    async def _look_for_ever(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self.desk.changed.wait()
+            await asyncio.sleep(COALESCE_SECONDS)
+            self.desk.changed.clear()
+            await self._look()
+            await self.desk.looked()
+
+    async def _look(self) -> None:
+        trouble = ""
+        try:
+            await self.desk.ask_kubelet()
+        except OutsideError as failed:
+            trouble = failed.what
+            if trouble != self._kubelet_trouble:
+                _log.warning("%s", failed.log_line)
+        self._kubelet_trouble = trouble
+        machine = self.desk.machine
+        self.unready = machine.missing
+        if self.unready:
+            return
+        seen = self.seen = machine.look(self.desk.now(), self.desk.files.plugin_sockets())
+        for name, served in self._served.items():
+            devices = seen.plan.lists.get(name)
+            is_wanted = devices is not None and (name == NVIDIA_GPU or self.desk.identity is not None)
+            served.offer(devices or ())
+            (self._wanted if is_wanted else self._unwanted)[name].set()
+            (self._unwanted if is_wanted else self._wanted)[name].clear()
+        self.desk.tell(seen.events)
+        self.desk.has_writes.set()
+        try:
+            self._keep_house()
+        except OutsideError as failed:
+            _log.warning("%s", failed.log_line)
+
+    def _keep_house(self) -> None:
+        """Faults and rows as they are now; files of containers that are over go."""
+        faults = self.desk.machine.healths.kept()
+        told = [(each.uuid, each.reason, each.is_sticky, each.quiet_seconds // PROBE_SECONDS) for each in faults]
+        if told != self._kept_faults:
+            self.desk.files.write_faults(faults)
+            self._kept_faults = told
+        if self.desk.machine.forget():
+            self.desk.files.write_given(share for shares in self.desk.machine.given.values() for share in shares)
+        if self.desk.identity is None:
+            return  # the test of the runtime has a file of its own
+        for token in self.desk.files.tokens() - self.desk.machine.tokens() - self._shared.busy.keys():
+            self.desk.files.remove(token)
+
+    async def _write_for_ever(self) -> None:
+        """What the API server does not show yet, and the words that were kept for it."""
+        while True:
+            await self.desk.has_writes.wait()
+            self.desk.has_writes.clear()
+            is_done = True
+            while self.desk.events:
+                outcome = await self._api.apply(event := self.desk.events.popleft())
+                if outcome.result is not Result.DONE:
+                    _log.info("Event %s of %s was not written: %s", event.reason, event.target.name, outcome.reason)
+            for patch in self._patches():
+                outcome = await self._api.apply(patch)
+                if outcome.result in (Result.REFUSED, Result.UNKNOWN):
+                    is_done = False
+                    _log.warning("%s %s could not be changed: %s", patch.target.kind, patch.target.name, outcome.reason)
+            if not is_done:
+                await asyncio.sleep(RETRY_SECONDS)
+                self.desk.has_writes.set()
+
+    def _patches(self) -> Sequence[PatchObject]:
+        seen, node = self.seen, self.desk.machine.node
+        if seen is None or node is None:
+            return ()
+        found = (metadata_patch(node, seen, self.desk.identity, self._chosen.unit), status_patch(node, seen.plan, self.desk.now()))
+        return [*(each for each in found if each is not None), *seen.assigned]
+
+    async def _find_runtime(self) -> None:
+        """Find out once how containers can be told apart; nothing is shared before."""
+        while self.desk.identity is None:
+            node = self.desk.machine.node
+            if node is not None and not self.desk.machine.missing:
+                self.desk.identity = await self._test.found(node)
+                self.desk.hear()
+            await asyncio.sleep(COALESCE_SECONDS)
+
+    async def _serve_while_wanted(self, name: str) -> None:
+        while True:
+            await self._wanted[name].wait()
+            tasks = asyncio.ensure_future(self._served[name].run()), asyncio.ensure_future(self._unwanted[name].wait())
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _page(self, request: Request) -> Response:
+        return Response(generate_latest(self.desk.registry) + process_metrics(), headers={"content-type": CONTENT_TYPE})

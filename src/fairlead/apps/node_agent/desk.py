@@ -1,0 +1,124 @@
+"""What the parts of a node's agent share: its machine, its files, whom it asks, what it has to tell."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter
+
+from fairlead.model.actions import PatchObject, Result, TellObjectEvent
+from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
+from fairlead.model.devices.kubelet import ContainerEdits
+from fairlead.model.metric import MetricName
+from fairlead.model.pod import Pod
+from fairlead.model.resources import MemoryUnit
+from fairlead.ports import AgentFiles, KubeletHolders, NodeApi
+from fairlead.rules.devices.container_edits import NodeFiles
+from fairlead.rules.devices.machine import NodeMachine, Prepared, refusal_event
+
+ALLOCATIONS: Final = MetricName(
+    "fairlead_gpushare_allocate_total", "counter", ("result",), "Containers that were given devices, by result: ok, refused, failed."
+)
+NAMES: Final = (ALLOCATIONS,)
+SAME_WORDS_SECONDS: Final = 300.0
+"""A pod is told the same refusal once in so long: the kubelet asks again every few seconds."""
+_WAITING_EVENTS: Final = 500
+_log: Final = logging.getLogger(__name__)
+
+
+class NodeAgentSettings(Struct, frozen=True):
+    """`node`: its name. `has_device_nodes` False: the cards are simulated.
+
+    `test_image`: of the container that finds out whether the runtime does CDI, in `namespace`; "" = nobody
+    finds out, and nothing is put off.
+    """
+
+    node: str
+    unit: MemoryUnit
+    namespace: str
+    test_image: str = ""
+    ignored_xids: frozenset[int] = frozenset()
+    has_device_nodes: bool = True
+
+
+class Desk:
+    """`identity` None: it is not known yet how containers can be told apart. `now` gives epoch seconds."""
+
+    def __init__(
+        self, api: NodeApi, files: AgentFiles, kubelet: KubeletHolders, chosen: NodeAgentSettings, now: Callable[[], float]
+    ) -> None:
+        self.machine = NodeMachine(chosen.unit, chosen.ignored_xids)
+        self.files = files
+        self.now = now
+        self.identity: GpuIdentity | None = None if chosen.test_image else GpuIdentity.GUARDED
+        self.changed = asyncio.Event()
+        self.has_writes = asyncio.Event()
+        self.events: deque[TellObjectEvent] = deque(maxlen=_WAITING_EVENTS)
+        self.registry = CollectorRegistry()
+        self.allocations = Counter("fairlead_gpushare_allocate", ALLOCATIONS.help, ALLOCATIONS.labels, registry=self.registry)
+        for result in ("ok", "refused", "failed"):
+            self.allocations.labels(result)
+        self._api = api
+        self._kubelet = kubelet
+        self._chosen = chosen
+        self._news = asyncio.Condition()
+        self._told: dict[tuple[str, str], float] = {}
+
+    def hear(self) -> None:
+        """Something is different now: look soon."""
+        self.changed.set()
+
+    async def wait_for_news(self, seconds: float) -> None:
+        """Until something was looked at again, or the time is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._news:
+                await self._news.wait()
+
+    async def ask_kubelet(self) -> None:
+        """What it says of holders now. Raises OutsideError when it says nothing."""
+        self.machine.kubelet_tells(await self._kubelet.list_held())
+
+    def node_files(self, token: str) -> NodeFiles:
+        return NodeFiles(self.files.limits_path(token), self.files.region_path(token), has_device_nodes=self._chosen.has_device_nodes)
+
+    def whole(self, ids: Collection[str]) -> ContainerEdits | DeviceRefusal:
+        return self.machine.whole(ids, self.now(), has_device_nodes=self._chosen.has_device_nodes)
+
+    def keep(self, prepared: Prepared) -> None:
+        """The container's files are written: the grants file says so, too."""
+        self.machine.started(prepared)
+        self.files.write_given(share for shares in self.machine.given.values() for share in shares)
+
+    async def mark(self, patch: PatchObject) -> None:
+        outcome = await self._api.apply(patch)
+        if outcome.result in (Result.REFUSED, Result.UNKNOWN):
+            _log.warning("pod %s/%s is not marked yet: %s", patch.target.namespace, patch.target.name, outcome.reason)
+
+    def tell_refused(self, pod: Pod | None, refusal: DeviceRefusal) -> None:
+        """In the log, and to the pod's owner where one is known."""
+        _log.warning("%s: %s", pod.key if pod else "a container", refusal.reason)
+        if pod is None:
+            return
+        key, now = (pod.uid, refusal.reason), self.now()
+        self._told = {each: at for each, at in self._told.items() if 0 <= now - at < SAME_WORDS_SECONDS}
+        if key not in self._told:
+            self._told[key] = now
+            self.tell((refusal_event(pod, refusal),))
+
+    def tell(self, events: Iterable[TellObjectEvent]) -> None:
+        """To be written as Events, as soon as the API server can be asked."""
+        before = len(self.events)
+        self.events.extend(events)
+        if len(self.events) > before:
+            self.has_writes.set()
+
+    async def looked(self) -> None:
+        """What was heard is looked at: who waits for it may ask again."""
+        async with self._news:
+            self._news.notify_all()

@@ -1,0 +1,55 @@
+"""What a node's agent writes on its node: labels, inventory, the count of cards and a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.model.actions import PatchObject
+from fairlead.model.devices.granted import GpuIdentity
+from fairlead.model.keys import ANNOTATION_GPU_IDENTITY, ANNOTATION_GPU_UNIT
+from fairlead.model.node import Condition, Node
+from fairlead.model.resources import GPU_COUNT, MemoryUnit
+from fairlead.rules.devices.card_mode import SHARE_READY, CardPlan
+from fairlead.rules.devices.machine import Seen, node_changes, node_ref
+from fairlead.rules.devices.node_told import gpu_counts, missing_labels
+from fairlead.wire.kube.time import render_time
+from fairlead.wire.kubelet.inventory import render_inventory
+from fairlead.wire.names import ANNOTATION_GPUS
+
+_SAID: Final = ("status", "reason", "message")
+
+
+def metadata_patch(node: Node, seen: Seen, identity: GpuIdentity | None, unit: MemoryUnit) -> PatchObject | None:
+    """None where the node says it all already, or has no GPU and never had one."""
+    cards = seen.plan.cards
+    if not cards and not node.gpus:
+        return None
+    annotations = {ANNOTATION_GPU_UNIT: unit.value}
+    if cards != node.gpus:
+        annotations[ANNOTATION_GPUS] = render_inventory(cards)
+    if identity is not None:
+        annotations[ANNOTATION_GPU_IDENTITY] = identity.value
+    return node_changes(node, missing_labels(cards, seen.provider, node.labels), annotations)
+
+
+def status_patch(node: Node, plan: CardPlan, now: float) -> PatchObject | None:
+    """`aliyun.com/gpu-count` and the condition `GPUShareReady`, where they are not as they should be."""
+    status: dict[str, Any] = {}
+    for place, said, count in zip(("capacity", "allocatable"), (node.capacity, node.allocatable), gpu_counts(plan), strict=True):
+        if said.get(GPU_COUNT, 0) != count:
+            status[place] = {GPU_COUNT: str(count)}
+    before = next((each for each in node.conditions if each.type == SHARE_READY), None)
+    if condition := _condition(before, plan.condition, now):
+        status["conditions"] = [condition]
+    return PatchObject(node_ref(node), {"status": status}, "status", is_strategic=True) if status else None
+
+
+def _condition(before: Condition | None, wanted: Condition | None, now: float) -> Mapping[str, Any] | None:
+    if wanted is None:
+        return {"$patch": "delete", "type": SHARE_READY} if before else None
+    if before is not None and all(getattr(before, name) == getattr(wanted, name) for name in _SAID):
+        return None
+    said = {"type": wanted.type, "status": wanted.status, "reason": wanted.reason, "message": wanted.message}
+    since = before.at if before is not None and before.status == wanted.status and before.at is not None else now
+    return {**said, "lastTransitionTime": render_time(since), "lastHeartbeatTime": render_time(now)}

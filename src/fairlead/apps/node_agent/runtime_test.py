@@ -1,0 +1,144 @@
+"""Finds out whether the container runtime of a node does CDI: by a container, never by its name or version.
+
+A runtime that does not know CDI starts a container without what was promised, and says nothing. So a pod
+gets a device of which nothing but a CDI file says what it brings, and ends well only if that was there. What
+was found out is kept for these versions of kubelet and runtime. While nobody knows, nothing may be put off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+from fairlead.errors import OutsideError
+from fairlead.model.actions import CreateObject, DeleteObject, ObjectRef, Result
+from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
+from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, OfferedDevice
+from fairlead.model.node import Node
+from fairlead.model.pod import PodPhase
+from fairlead.ports import AgentFiles, DeviceAnswers, NodeApi, ServedResource
+from fairlead.rules.devices.ids import token
+from fairlead.wire.kubelet.cdi import device_name
+
+RESOURCE: Final = "fairlead.io/cdi-test"
+ENDPOINT: Final = "fairlead-cdi-test.sock"
+IDS: Final = ("cdi-test",)
+POD_SECONDS: Final = 60.0
+"""So long the pod may take; then this time nobody knows."""
+LOOK_SECONDS: Final = 0.3
+_VARIABLE: Final = "FAIRLEAD_CDI_TEST"
+_TOKEN: Final = token(RESOURCE, IDS)
+_log: Final = logging.getLogger(__name__)
+
+
+class RuntimeTest:
+    """`image`: any that has `/bin/sh`."""
+
+    def __init__(
+        self,
+        api: NodeApi,
+        files: AgentFiles,
+        serve: Callable[[str, str, DeviceAnswers, bool], ServedResource],
+        node: str,
+        namespace: str,
+        image: str,
+    ) -> None:
+        self._api = api
+        self._files = files
+        self._serve = serve
+        self._namespace = namespace
+        self._image = image
+        self._node = node
+        self._pod = f"fairlead-cdi-test-{node}"[:253].rstrip("-.")
+
+    def registered(self) -> None:
+        return
+
+    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+        return available[:size]
+
+    async def allocate(self, ids: Sequence[str]) -> CdiDevices | ContainerEdits | DeviceRefusal:
+        return CdiDevices((device_name(_TOKEN),))
+
+    async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
+        return None
+
+    async def found(self, node: Node) -> GpuIdentity:
+        """How its containers can be told apart. Takes as long as a pod takes, where it is not known."""
+        versions = f"kubelet {node.kubelet_version} {node.runtime_version}"
+        does_cdi = self._files.read_runtime(versions)
+        if does_cdi is None:
+            try:
+                does_cdi = await self._try()
+                if does_cdi is not None:
+                    self._files.write_runtime(versions, does_cdi)
+            except OutsideError as failed:
+                _log.warning("whether %s does CDI cannot be found out: %s", node.runtime_version, failed.log_line)
+        _log.info("%s %s", node.runtime_version, {True: "does CDI", False: "does not do CDI", None: "was not found to do CDI"}[does_cdi])
+        return GpuIdentity.DEFERRED if does_cdi else GpuIdentity.GUARDED
+
+    async def _try(self) -> bool | None:
+        self._files.write_cdi(_TOKEN, ContainerEdits({_VARIABLE: "yes"}))
+        served = self._serve(ENDPOINT, RESOURCE, self, False)
+        served.offer([OfferedDevice(each) for each in IDS])
+        serving = asyncio.ensure_future(served.run())
+        until = time.monotonic() + POD_SECONDS
+        try:
+            while not served.is_watched and time.monotonic() < until:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(LOOK_SECONDS)
+            await self._remove(until)
+            made = await self._api.apply(CreateObject(self._manifest(), self._namespace, "pods"))
+            if made.result is not Result.DONE:
+                raise OutsideError("kubernetes", f"pod `{self._pod}` cannot be made: {made.reason}", "look at the rights of the node agent")
+            return await self._ending(until)
+        finally:
+            served.offer(())
+            await self._api.apply(DeleteObject(self._ref()))
+            await asyncio.sleep(LOOK_SECONDS)  # the kubelet hears of the empty list
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+            self._files.remove(_TOKEN)
+
+    async def _ending(self, until: float) -> bool | None:
+        """How its one container ended; None when it did not."""
+        while time.monotonic() < until:
+            pod = await self._api.get_pod(self._namespace, self._pod)
+            if pod is not None and pod.phase is PodPhase.SUCCEEDED:
+                return True
+            if pod is not None and pod.phase is PodPhase.FAILED:
+                if any(status.exit_code is not None for status in pod.statuses):
+                    return False
+                raise OutsideError("kubelet", f"pod `{self._pod}` did not run: {pod.reason} {pod.message}")
+            await asyncio.sleep(LOOK_SECONDS)
+        return None
+
+    async def _remove(self, until: float) -> None:
+        """One that an agent before us has left."""
+        while await self._api.get_pod(self._namespace, self._pod) is not None and time.monotonic() < until:
+            await self._api.apply(DeleteObject(self._ref()))
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _ref(self) -> ObjectRef:
+        return ObjectRef("v1", "Pod", self._pod, self._namespace, plural="pods")
+
+    def _manifest(self) -> dict[str, Any]:
+        container = {
+            "name": "test",
+            "image": self._image,
+            "imagePullPolicy": "IfNotPresent",
+            "command": ["/bin/sh", "-c", f'test "${_VARIABLE}" = yes'],
+            "resources": {"limits": {RESOURCE: "1"}},
+        }
+        spec = {
+            "nodeName": self._node,
+            "containers": [container],
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 0,
+            "tolerations": [{"operator": "Exists"}],
+        }
+        meta = {"name": self._pod, "namespace": self._namespace, "labels": {"app.kubernetes.io/name": "fairlead-cdi-test"}}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

@@ -1,0 +1,1 @@
+"""The agent's own node: its files there, and the API server as far as that node goes."""

@@ -1,0 +1,235 @@
+"""What a node's agent keeps on its node (`ports.AgentFiles`), and the kubelet's own files that it reads.
+
+Every file is written beside its place and moved there, so that whoever opens it, or mounts it, sees the old
+one or the new one. Nothing is flushed to the disk: after a power failure every container starts anew, and its
+files are written anew before. A container's files lie under the token of its device ids:
+`<state>/containers/<token>/` has its limits, `<run>/<token>/` its region, which is to lie in memory.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from fairlead.edge.kubelet.pod_resources import PodResources
+from fairlead.errors import OutsideError
+from fairlead.model.devices.driver import CardFault
+from fairlead.model.devices.kubelet import ContainerEdits, ContainerLimits, GivenShare, HeldDevices
+from fairlead.model.refusal import Refusal
+from fairlead.wire.kubelet.cdi import cdi_file_name, render_cdi, token_of_file
+from fairlead.wire.kubelet.checkpoint import parse_checkpoint
+from fairlead.wire.kubelet.faults_file import parse_faults, render_faults
+from fairlead.wire.kubelet.grants_file import parse_given, render_given
+from fairlead.wire.kubelet.limits_file import parse_limits, render_limits
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+CHECKPOINT: Final = "kubelet_internal_checkpoint"
+_PUBLIC: Final = 0o644
+_READ_ONLY: Final = 0o444
+_SHARED: Final = 0o666
+"""Of a region: the container's user, whoever that is, writes it."""
+_log: Final = logging.getLogger(__name__)
+
+Parsed = TypeVar("Parsed")
+
+
+class NodeFolders(msgspec.Struct, frozen=True):
+    """`plugins`: the kubelet's directory of device plugins. `cdi`: where the runtime looks for CDI files."""
+
+    plugins: Path
+    cdi: Path
+    state: Path
+    run: Path
+
+
+class NodeAgentFiles:
+    def __init__(self, folders: NodeFolders) -> None:
+        self._folders = folders
+        self._lock: int | None = None
+
+    def lock(self) -> bool:
+        if self._lock is not None:
+            return True
+        path = self._folders.state / "lock"
+        with _on_disk("be locked", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+        self._lock = descriptor
+        return True
+
+    def read_given(self) -> tuple[GivenShare, ...] | Refusal:
+        return _parsed(self._folders.state / "grants.json", parse_given, ())
+
+    def write_given(self, shares: Iterable[GivenShare]) -> None:
+        _write(self._folders.state / "grants.json", render_given(shares), _PUBLIC)
+
+    def read_faults(self) -> tuple[CardFault, ...] | Refusal:
+        return _parsed(self._folders.state / "faults.json", lambda text: parse_faults(text, _boot()), ())
+
+    def write_faults(self, faults: Iterable[CardFault]) -> None:
+        _write(self._folders.state / "faults.json", render_faults(_boot(), faults), _PUBLIC)
+
+    def read_runtime(self, versions: str) -> bool | None:
+        nothing: dict[str, bool] = {}
+        found = _parsed(self._folders.state / "runtime.json", _runtime, nothing)
+        return None if isinstance(found, Refusal) else found.get(versions)
+
+    def write_runtime(self, versions: str, does_cdi: bool) -> None:
+        _write(self._folders.state / "runtime.json", msgspec.json.encode({versions: does_cdi}), _PUBLIC)
+
+    def limits_path(self, token: str) -> str:
+        return str(self._folders.state / "containers" / token / "limits")
+
+    def region_path(self, token: str) -> str:
+        return str(self._folders.run / token / "region")
+
+    def read_answer(self, token: str) -> ContainerLimits | None:
+        """An answer that nobody can read any more is one that nobody may rely on: it allows nothing."""
+        found = _parsed(self._answer(token), parse_limits, None)
+        return ContainerLimits((), "/") if isinstance(found, Refusal) else found
+
+    def write_answer(self, token: str, limits: ContainerLimits | None) -> None:
+        if limits is None:
+            with _on_disk("be removed", self._answer(token)):
+                self._answer(token).unlink(missing_ok=True)
+            return
+        nothing = structs.replace(limits, cards=tuple(structs.replace(card, memory_mib=0) for card in limits.cards))
+        self.write_container(token, nothing, None)
+        _write(self._answer(token), render_limits(limits), _PUBLIC)
+
+    def write_container(self, token: str, limits: ContainerLimits, edits: ContainerEdits | None) -> None:
+        _write(Path(self.region_path(token)), b"", _SHARED)
+        _write(Path(self.limits_path(token)), render_limits(limits), _READ_ONLY)
+        if edits is not None:
+            self.write_cdi(token, edits)
+
+    def write_cdi(self, token: str, edits: ContainerEdits) -> None:
+        _write(self._folders.cdi / cdi_file_name(token), render_cdi(token, edits), _PUBLIC)
+
+    def tokens(self) -> frozenset[str]:
+        found: set[str] = set()
+        for folder in (self._folders.state / "containers", self._folders.run):
+            found.update(each for each in _names(folder) if _is_token(each))
+        found.update(token for name in _names(self._folders.cdi) if (token := token_of_file(name)))
+        return frozenset(found)
+
+    def remove(self, token: str) -> None:
+        cdi = self._folders.cdi / cdi_file_name(token)
+        with _on_disk("be removed", cdi):
+            cdi.unlink(missing_ok=True)
+        for folder in (Path(self.limits_path(token)).parent, Path(self.region_path(token)).parent):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def plugin_sockets(self) -> tuple[str, ...]:
+        folder = self._folders.plugins
+        return tuple(name for name in _names(folder) if _is_socket(folder / name))
+
+    def _answer(self, token: str) -> Path:
+        return Path(self.limits_path(token)).with_name("answered")
+
+
+class KubeletLists:
+    """`ports.KubeletHolders`: the list of pod resources, and the checkpoint for what that leaves out."""
+
+    def __init__(self, resources: PodResources, plugins: Path) -> None:
+        self._resources = resources
+        self._checkpoint = plugins / CHECKPOINT
+        self._trouble = ""
+
+    async def list_held(self) -> tuple[HeldDevices, ...]:
+        listed: tuple[HeldDevices, ...] | None = None
+        try:
+            listed = await self._resources.list_held()
+        except OutsideError as failed:
+            told = failed
+        nobody: tuple[HeldDevices, ...] = ()
+        noted = _parsed(self._checkpoint, parse_checkpoint, nobody)
+        if isinstance(noted, Refusal):
+            self._tell(noted.reason)
+            noted = ()
+            if listed is None:
+                raise told
+        else:
+            self._tell("")
+        return (*(listed or ()), *noted)
+
+    def _tell(self, trouble: str) -> None:
+        if trouble and trouble != self._trouble:
+            _log.warning("%s", trouble)
+        self._trouble = trouble
+
+
+def _runtime(text: bytes) -> dict[str, bool] | Refusal:
+    try:
+        return msgspec.json.decode(text, type=dict[str, bool])
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        return Refusal(f"what was found out of the container runtime cannot be read: {error}")
+
+
+def _parsed(path: Path, parse: Callable[[bytes], Parsed | Refusal], absent: Parsed) -> Parsed | Refusal:
+    try:
+        return parse(path.read_bytes())
+    except FileNotFoundError:
+        return absent
+    except OSError as error:
+        return Refusal(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}")
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    with _on_disk("be written", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_name(f".{path.name}.new")
+        scratch.unlink(missing_ok=True)
+        scratch.write_bytes(data)
+        scratch.chmod(mode)
+        scratch.replace(path)
+
+
+@contextmanager
+def _on_disk(what: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise OutsideError("disk", f"`{path}` cannot {what}: {why}", "look whether the node's disk is full or mounted read-only") from error
+
+
+def _names(folder: Path) -> list[str]:
+    """None where the folder is not there yet, or may not be read."""
+    try:
+        return sorted(each.name for each in folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_token(name: str) -> bool:
+    return len(name) == 16 and set(name) <= set("0123456789abcdef")
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _boot() -> str:
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

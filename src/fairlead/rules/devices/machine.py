@@ -1,0 +1,329 @@
+"""What a node's agent knows, and what follows: lists of its resources, grants of containers, words.
+
+Facts are put in as they are heard; `look` says what is to be done, `start` and `answer_now` what a container
+gets. Nothing is carried out here: files, sockets and API calls are the driver's. Nothing is decided before
+node, pods, cards and the kubelet's holders have been heard of once (`missing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, structs
+
+from fairlead.model.actions import ObjectRef, PatchObject, TellObjectEvent
+from fairlead.model.devices.driver import CardFault, IsolationMeans
+from fairlead.model.devices.gpu import GpuSlot, Health
+from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
+from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare, HeldDevices
+from fairlead.model.keys import (
+    ANNOTATION_GPU_ASSIGN_TIME,
+    ANNOTATION_GPU_ASSIGNED,
+    ANNOTATION_REFERENCE_ASSIGN_TIME,
+    ANNOTATION_REFERENCE_ASSIGNED,
+)
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU, MemoryUnit
+from fairlead.rules.devices.card_health import STICKY, CardHealths
+from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_modes, card_plan, is_foreign_plugin
+from fairlead.rules.devices.container_edits import NodeFiles, container_limits, given_shares, shared_edits, whole_edits
+from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, guarded_grant, otherwise_answered, whole_cards
+from fairlead.rules.devices.ids import token, unlistable
+from fairlead.rules.devices.owner import IdsOwner, find_owner, holding_pod, kubelet_uid
+from fairlead.rules.devices.provider import Provider, choose_provider
+from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
+from fairlead.rules.nodes.status import CONFLICT, share_mode
+
+UNHEALTHY: Final = "GPUUnhealthy"
+REFUSED: Final = "GPUShareAllocateFailed"
+JUST_GIVEN_SECONDS: Final = 5.0
+"""So long a card that was just given away counts as held though the kubelet's lists do not show it yet."""
+_ILL: Final = Health.UNHEALTHY
+
+
+class Prepared(Struct, frozen=True, gc=False):
+    """What a container gets, and what is to be written before it starts.
+
+    `assigned`: on its pod; None = it stands there already. `shares`: rows of the grants file, none where
+    nobody knows yet who asks.
+    """
+
+    given: ContainerGrant
+    edits: ContainerEdits
+    limits: ContainerLimits
+    shares: tuple[GivenShare, ...] = ()
+    assigned: PatchObject | None = None
+
+
+class Seen(Struct, frozen=True):
+    """What follows from all that is known: cards and lists, and the provider in force.
+
+    `events` are new ones; `assigned`: marks that pods do not carry though their containers were given their
+    cards.
+    """
+
+    plan: CardPlan
+    provider: Provider
+    events: tuple[TellObjectEvent, ...] = ()
+    assigned: tuple[PatchObject, ...] = ()
+
+
+class NodeMachine:
+    """Of one node. `unit`: in which memory is shared out. `ignored`, `sticky`: see `CardHealths`."""
+
+    def __init__(self, unit: MemoryUnit = GIB, ignored: Collection[int] = (), sticky: Collection[int] = STICKY) -> None:
+        self._unit = unit
+        self._ignored, self._sticky = ignored, sticky
+        self.healths = CardHealths((), ignored, sticky)
+        self.node: Node | None = None
+        self.pods: dict[str, Pod] | None = None
+        self.withheld: frozenset[int] = frozenset()
+        self.held: tuple[HeldDevices, ...] | None = None
+        self.given: dict[tuple[str, str], tuple[GivenShare, ...]] = {}
+        self._cards: tuple[GpuSlot, ...] | None = None
+        self._means = IsolationMeans()
+        self.fault = ""
+        self._whole: dict[str, float] = {}
+        self._told: set[tuple[str, ...]] = set()
+        self._served = (0, 0.0)
+
+    # --- facts ----------------------------------------------------------------------------------------------
+
+    def remember(self, faults: Iterable[CardFault], given: Iterable[GivenShare]) -> None:
+        """What the process before has left."""
+        self.healths = CardHealths(faults, self._ignored, self._sticky)
+        for share in given:
+            seat = (share.pod_uid, share.container)
+            self.given[seat] = (*self.given.get(seat, ()), share)
+
+    def driver_shows(self, cards: Iterable[GpuSlot], means: IsolationMeans) -> None:
+        """All cards that there are now, each with its memory."""
+        shown = {card.uuid: self._in_units(card) for card in cards}
+        lost = [card for card in self._cards or () if card.uuid not in shown and all(card.index != now.index for now in shown.values())]
+        self._cards = tuple(sorted((*shown.values(), *lost), key=lambda card: card.index))
+        self.fault, self._means = "", means
+        self.healths.shown(shown)
+
+    def driver_fails(self, why: str) -> None:
+        """There is no driver now. Cards that it showed before, or that the node still lists, are lost."""
+        self.fault = why
+        if self._cards is None and self.node is not None:
+            self._cards = self.node.gpus
+            self.healths.shown([card.uuid for card in self._cards])
+        self.healths.shown(())
+
+    @property
+    def missing(self) -> str:
+        """What was not heard of yet; "" = nothing."""
+        if self.node is None:
+            return "the node is not known yet"
+        if self.pods is None:
+            return "the pods of the node are not known yet"
+        if self._cards is None:
+            return self.fault or "the driver was not asked yet"
+        return "" if self.held is not None else "the kubelet has not told yet who holds devices"
+
+    def kubelet_tells(self, held: Iterable[HeldDevices]) -> None:
+        """What both lists of the kubelet say now."""
+        self.held = tuple(held)
+        for each in self.held:
+            for device_id in each.ids if each.resource == NVIDIA_GPU else ():
+                self._whole.pop(device_id, None)
+
+    # --- what follows ---------------------------------------------------------------------------------------
+
+    def look(self, now: float, sockets: Collection[str] = ()) -> Seen:
+        """Everything that is to be offered, written and told. `sockets`: names in the plugin directory."""
+        node = self._known_node()
+        holders = self._holders(now)
+        judged = self.healths.judged(self._cards or (), self.withheld)
+        served, since = self._served
+        allocatable = node.allocatable.get(NVIDIA_GPU, 0)
+        is_foreign = is_foreign_plugin(sockets, allocatable, served, now - since)
+        bad = unlistable(judged, self._unit)
+        fault = bad.reason if bad else self.fault if not judged else ""
+        has_cores = any(each.resource == GPU_CORE and self._is_living(each) for each in self.held or ())
+        plan = card_plan(node.labels, judged, holders, fault=fault, is_foreign=is_foreign, is_core_held=has_cores)
+        count = sum(device.is_healthy for device in plan.lists.get(NVIDIA_GPU, ()))
+        if count != served:
+            self._served = (count, now)
+        return Seen(plan, choose_provider(node.labels, self._means), self._events(plan), self._marks(now))
+
+    def whole(self, ids: Collection[str], now: float, *, has_device_nodes: bool) -> ContainerEdits | DeviceRefusal:
+        """What a container gets that has these cards for itself."""
+        cards = whole_cards(ids, self._cards_now(now))
+        if isinstance(cards, DeviceRefusal):
+            return cards
+        edits = whole_edits(cards, has_device_nodes=has_device_nodes)
+        if not isinstance(edits, DeviceRefusal):
+            self._whole.update((card.uuid, now + JUST_GIVEN_SECONDS) for card in cards)
+        return edits
+
+    def foreign(self, ids: Collection[str]) -> DeviceRefusal | None:
+        """Why these ids of shared memory cannot be anybody's here."""
+        return foreign_ids(ids, self._cards or ())
+
+    def start(
+        self, ids: Collection[str], now: float, files: NodeFiles, answered: Sequence[CardLimit] | None = None
+    ) -> Prepared | DeviceRefusal:
+        """What the container gets that starts with these ids of shared memory.
+
+        `answered`: what the kubelet was told of it before (guarded mode); None = nothing. What is not known
+        yet may be known in a moment: a refusal that is not final may be asked for again.
+        """
+        owner = find_owner(GPU_MEMORY, ids, self.held or (), list((self.pods or {}).values()))
+        if isinstance(owner, DeviceRefusal):
+            return owner
+        pod = as_remembered(owner.pod, [share for shares in self.given.values() for share in shares])
+        cards = self._cards_now(now)
+        given = granted(ids, IdsOwner(pod, owner.containers), cards, self._whole_now(now))
+        if isinstance(given, DeviceRefusal):
+            return given
+        if answered is not None and (refusal := otherwise_answered(given, answered)):
+            return refusal
+        return self._prepared(given, cards, files, given_shares(given), _mark(owner.pod, now))
+
+    def answer_now(self, ids: Collection[str], now: float, files: NodeFiles) -> Prepared | DeviceRefusal:
+        """What everyone gets who may be asking with these ids, before anybody is named (guarded mode)."""
+        cards = self._cards_now(now)
+        given = guarded_grant(ids, list((self.pods or {}).values()), self.held or (), cards, self._whole_now(now))
+        return given if isinstance(given, DeviceRefusal) else self._prepared(given, cards, files, (), None)
+
+    def started(self, prepared: Prepared) -> None:
+        """Its files are written: the rows of these containers are those."""
+        by_seat: dict[tuple[str, str], tuple[GivenShare, ...]] = {}
+        for share in prepared.shares:
+            seat = (share.pod_uid, share.container)
+            by_seat[seat] = (*by_seat.get(seat, ()), share)
+        self.given.update(by_seat)
+
+    def owner_of(self, ids: Collection[str]) -> Pod | None:
+        """Whose start was refused, where that is known."""
+        owner = find_owner(GPU_MEMORY, ids, self.held or (), list((self.pods or {}).values()))
+        return None if isinstance(owner, DeviceRefusal) else owner.pod
+
+    # --- cleaning -------------------------------------------------------------------------------------------
+
+    def forget(self) -> bool:
+        """Drop what containers were given whose pods are over. Whether anything was dropped."""
+        over = [seat for seat in self.given if not self._lives(seat[0], self.given[seat][0])]
+        for seat in over:
+            del self.given[seat]
+        return bool(over)
+
+    def tokens(self) -> frozenset[str]:
+        """Those whose files somebody may still need."""
+        rows = {share.token for shares in self.given.values() for share in shares}
+        held = {token(each.resource, each.ids) for each in self.held or () if each.resource == GPU_MEMORY and self._is_living(each)}
+        return frozenset(rows | held)
+
+    def _lives(self, uid: str, share: GivenShare) -> bool:
+        """A pod is there as long as the API server or the kubelet says so."""
+        pods = (self.pods or {}).values()
+        named = [pod for pod in pods if kubelet_uid(pod) == uid]
+        if named:
+            return not named[0].is_finished
+        anew = any((pod.namespace, pod.name) == (share.namespace, share.pod) for pod in pods)
+        return not anew and any((each.namespace, each.pod) == (share.namespace, share.pod) for each in self.held or ())
+
+    def _is_living(self, held: HeldDevices) -> bool:
+        pod = holding_pod(held, (self.pods or {}).values())
+        return not pod.is_finished if pod else bool(held.pod)
+
+    # --- pieces ---------------------------------------------------------------------------------------------
+
+    def _known_node(self) -> Node:
+        assert self.node is not None, "ask `missing` first"
+        return self.node
+
+    def _in_units(self, card: GpuSlot) -> GpuSlot:
+        return structs.replace(card, units=(card.memory_mib or 0) // MIB_PER_UNIT[self._unit])
+
+    def _whole_now(self, now: float) -> frozenset[str]:
+        return self._holders(now).whole
+
+    def _holders(self, now: float) -> CardHolders:
+        self._whole = {uuid: until for uuid, until in self._whole.items() if until > now}
+        pods = list((self.pods or {}).values())
+        rows = [share for shares in self.given.values() for share in shares]
+        found = card_holders(self._cards or (), self.held or (), pods, rows)
+        return structs.replace(found, whole=found.whole | frozenset(self._whole))
+
+    def _cards_now(self, now: float) -> tuple[GpuSlot, ...]:
+        labels = self._known_node().labels
+        return card_modes(labels, self.healths.judged(self._cards or (), self.withheld), self._holders(now))
+
+    def _prepared(
+        self, given: ContainerGrant, cards: Collection[GpuSlot], files: NodeFiles, shares: tuple[GivenShare, ...], mark: PatchObject | None
+    ) -> Prepared | DeviceRefusal:
+        edits = shared_edits(given, cards, choose_provider(self._known_node().labels, self._means), files)
+        if isinstance(edits, DeviceRefusal):
+            return edits
+        return Prepared(given, edits, container_limits(given, {}), shares, mark)
+
+    def _marks(self, now: float) -> tuple[PatchObject, ...]:
+        """A mark that could not be written when its container started is written later."""
+        uids = {uid for uid, _ in self.given}
+        marks = (_mark(pod, now) for pod in (self.pods or {}).values() if pod.is_holding and kubelet_uid(pod) in uids)
+        return tuple(mark for mark in marks if mark is not None)
+
+    def _events(self, plan: CardPlan) -> tuple[TellObjectEvent, ...]:
+        """Of what is wrong now and was not told before."""
+        node = self._known_node()
+        wrong: dict[tuple[str, ...], list[TellObjectEvent]] = {}
+        if conflict := share_mode(node.labels).conflict:
+            wrong[CONFLICT, conflict] = [_warning(node_ref(node), CONFLICT, conflict)]
+        for card in plan.cards:
+            if card.health == _ILL:
+                told = f"GPU {card.index} ({card.uuid}) is Unhealthy: {card.reason}"
+                users = [_warning(_pod_ref(pod), UNHEALTHY, told) for pod in self._users(card)]
+                wrong[UNHEALTHY, card.uuid, card.reason] = [_warning(node_ref(node), UNHEALTHY, told), *users]
+        new = tuple(event for key, events in wrong.items() if key not in self._told for event in events)
+        self._told = set(wrong)
+        return new
+
+    def _users(self, card: GpuSlot) -> list[Pod]:
+        pods = [pod for pod in (self.pods or {}).values() if pod.is_holding]
+        shared = {uid for (uid, _), shares in self.given.items() if any(share.grant.uuid == card.uuid for share in shares)}
+        whole = [each for each in self.held or () if each.resource == NVIDIA_GPU and card.uuid in each.ids]
+        holding = {found.uid for each in whole if (found := holding_pod(each, pods)) is not None}
+        return [pod for pod in pods if kubelet_uid(pod) in shared or pod.uid in holding]
+
+
+def node_changes(node: Node, labels: Mapping[str, str], annotations: Mapping[str, str]) -> PatchObject | None:
+    """What the node does not say yet."""
+    new_labels = {key: text for key, text in labels.items() if node.labels.get(key) != text}
+    new_annotations = {key: text for key, text in annotations.items() if node.annotations.get(key) != text}
+    meta = {**({"labels": new_labels} if new_labels else {}), **({"annotations": new_annotations} if new_annotations else {})}
+    return PatchObject(node_ref(node), {"metadata": meta}) if meta else None
+
+
+def node_ref(node: Node) -> ObjectRef:
+    """The node as it is written to."""
+    return ObjectRef("v1", "Node", node.name, "", node.uid, "nodes")
+
+
+def refusal_event(pod: Pod, refusal: DeviceRefusal) -> TellObjectEvent:
+    """What the pod's owner reads of a start that was refused."""
+    return _warning(_pod_ref(pod), REFUSED, refusal.reason)
+
+
+def _mark(pod: Pod, now: float) -> PatchObject | None:
+    """That the pod has its cards. When it was first given them is written once."""
+    said = pod.annotations
+    wanted = {key: "true" for key in (ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED) if said.get(key) != "true"}
+    if not wanted:
+        return None
+    at = said.get(ANNOTATION_GPU_ASSIGN_TIME) or said.get(ANNOTATION_REFERENCE_ASSIGN_TIME) or str(round(now * 1e9))
+    times = {key: at for key in (ANNOTATION_GPU_ASSIGN_TIME, ANNOTATION_REFERENCE_ASSIGN_TIME) if key not in said}
+    return PatchObject(_pod_ref(pod), {"metadata": {"annotations": {**wanted, **times}}})
+
+
+def _pod_ref(pod: Pod) -> ObjectRef:
+    return ObjectRef("v1", "Pod", pod.name, pod.namespace, pod.uid, "pods")
+
+
+def _warning(target: ObjectRef, reason: str, message: str) -> TellObjectEvent:
+    return TellObjectEvent(target, reason, message, "Warning")

@@ -1,0 +1,79 @@
+"""The agent of one node, with the pieces that it needs: kubelet, files, driver, API server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from fairlead.apps.node_agent.agent import NodeAgent
+from fairlead.apps.node_agent.desk import NodeAgentSettings
+from fairlead.apps.server import bind_socket, parse_address
+from fairlead.apps.service import run
+from fairlead.edge.files.own_files import absolute
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.node.node_api import KubeNodeApi
+from fairlead.errors import UserError
+from fairlead.model.resources import MemoryUnit
+from fairlead.ports import CardDriver, DeviceAnswers, ServedResource
+from fairlead.run.invocation import Invocation, needing_simulation, url_of
+from fairlead.run.wiring import required_connection
+
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read when it is imported; else it writes to stderr as it likes
+
+from fairlead.edge.kubelet.device_plugin import DevicePlugin
+from fairlead.edge.kubelet.pod_resources import PodResources
+from fairlead.edge.node.agent_files import KubeletLists, NodeAgentFiles, NodeFolders
+
+LONGEST_SOCKET: Final = 107
+"""Bytes of a path that a socket may have."""
+
+
+async def run_device_plugin(asked: Invocation) -> None:
+    """Until SIGTERM."""
+    args = asked.args
+    address = parse_address(args.listen)
+    kubelet = absolute(args.kubelet_dir)
+    folders = NodeFolders(kubelet / "device-plugins", absolute(args.cdi_dir), absolute(args.state_dir), absolute(args.run_dir))
+    _check(folders.plugins)
+    driver = _driver(args.backend, args.node, args.sim_gpus)
+    connection = required_connection(asked)
+    sock = bind_socket(*address)
+    chosen = NodeAgentSettings(
+        node=args.node,
+        unit=MemoryUnit(args.memory_unit),
+        namespace=args.namespace,
+        test_image=args.test_image,
+        ignored_xids=args.ignored_xids,
+        has_device_nodes=args.backend != "sim",
+    )
+
+    def serve(endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool) -> ServedResource:
+        return DevicePlugin(folders.plugins, endpoint, resource, answers, needs_start=needs_start)
+
+    resources = PodResources(kubelet / "pod-resources" / "kubelet.sock")
+    try:
+        async with KubeApi(connection) as api:
+            lists = KubeletLists(resources, folders.plugins)
+            agent = NodeAgent(KubeNodeApi(api, args.node), driver, NodeAgentFiles(folders), lists, serve, chosen)
+            said = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
+            await run(agent.service(sock), on_ready=lambda: asked.messages.info(said))
+    finally:
+        await resources.close()
+
+
+def _check(plugins: Path) -> None:
+    """Raises UserError for a place where no kubelet can be spoken to."""
+    longest = plugins / "fairlead-gpu-mem.sock"
+    if len(os.fsencode(longest)) > LONGEST_SOCKET:
+        raise UserError(f"`{longest}` is longer than the path of a socket may be ({LONGEST_SOCKET})", "name it by a short link")
+    if not plugins.is_dir():
+        raise UserError(f"there is no `{plugins}`", "pass --kubelet-dir: the kubelet's directory, or where it is mounted")
+
+
+def _driver(backend: str, node: str, sim_gpus: str) -> CardDriver:
+    if backend == "nvml":
+        raise UserError("the backend `nvml` is not there yet", "use --backend sim --sim-gpus 2xTesla-T4")
+    with needing_simulation("`fairlead device-plugin --backend sim`"):
+        from fairlead_sim.gpus.node_cards import SimulatedDriver, parse_models
+    return SimulatedDriver(node, parse_models(sim_gpus))
