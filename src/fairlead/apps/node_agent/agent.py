@@ -162,6 +162,7 @@ class NodeAgent:
         self.unready = machine.missing
         if self.unready:
             return
+        self.unready = "" if self.desk.identity else "what the container runtime can do is being found out"
         seen = self.seen = machine.look(self.desk.now(), self.desk.files.plugin_sockets())
         for name, served in self._served.items():
             devices = seen.plan.lists.get(name)

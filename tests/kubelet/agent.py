@@ -1,0 +1,176 @@
+"""How does the node's agent run beside a real kubelet? As a process of its own in the node's namespaces, with simulated cards.
+
+What a newcomer gets wrong: it sees the node's /var/lib and process ids, and a test sees them elsewhere: what it writes under
+/var/lib/fairlead/gpu lies under `Agent.state`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.kube.addresses import free_port
+from tests.kube.component import Component
+from tests.kube.control_plane import ControlPlane
+from tests.kube.extender import extended_scheduler
+from tests.kube.kubelet import CDI_FOLDER, NODE, kubelet_folder
+from tests.kube.node_images import BUSYBOX
+from tests.kube.node_room import beside
+from tests.kube.servers import FAIRLEAD, Page, Server, environment
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"
+SECONDS = 90.0
+
+
+class Agent:
+    """`kubelet`: whose namespaces it enters; any program that runs there will do."""
+
+    def __init__(self, cluster: ControlPlane, kubelet: Component, gpus: str, flags: Sequence[str] = (), name: str = "agent") -> None:
+        self.cluster = cluster
+        self.kubelet = kubelet
+        self.port = free_port()
+        self.state = cluster.folder / "node" / "disk" / "fairlead" / "gpu"
+        self.cdi = cluster.folder / "node" / "disk" / CDI_FOLDER
+        self._argv: list[str | Path] = [
+            *FAIRLEAD,
+            "device-plugin",
+            f"--node={NODE}",
+            f"--kubeconfig={cluster.kubeconfig}",
+            f"--cdi-dir=/var/lib/{CDI_FOLDER}",
+            f"--listen=127.0.0.1:{self.port}",
+            "--backend=sim",
+            f"--sim-gpus={gpus}",
+            *flags,
+        ]
+        self._name = name
+        self.component = self._component()
+
+    def start(self) -> None:
+        """Ready when the kubelet has been told of all that there is."""
+        self.component = self._component()
+        self.component.start()
+        self.component.wait_until(Server(self.component, f"http://127.0.0.1:{self.port}").is_ready, SECONDS)
+
+    def stop(self, by: int = signal.SIGTERM) -> None:
+        """The program itself; what entered the namespaces for it ends with it."""
+        for each in self.pids():
+            os.kill(each, by)
+        wait_until("the agent has ended", lambda: not self.component.is_running, SECONDS)
+
+    def kill(self) -> None:
+        self.stop(signal.SIGKILL)
+
+    def pids(self) -> list[int]:
+        if not self.component.is_running:
+            return []
+        return [
+            int(each) for each in Path("/proc", str(self.component.pid), "task", str(self.component.pid), "children").read_text().split()
+        ]
+
+    def metrics(self) -> Page:
+        return Server(self.component, f"http://127.0.0.1:{self.port}").metrics()
+
+    def grants(self) -> list[Object]:
+        path = self.state / "grants.json"
+        return list(json.loads(path.read_bytes())) if path.exists() else []
+
+    def limits(self, container: str, pod: str) -> str:
+        """The limits file of a container, found by its row of the grants file."""
+        (token,) = {row["token"] for row in self.grants() if (row["pod"], row["container"]) == (pod, container)}
+        return (self.state / "containers" / token / "limits").read_text()
+
+    def checkpoint(self) -> list[Object]:
+        told = json.loads((kubelet_folder(self.cluster) / "device-plugins" / "kubelet_internal_checkpoint").read_bytes())
+        return list(told["Data"]["PodDeviceEntries"] or ())
+
+    def _component(self) -> Component:
+        return Component(self._name, beside(self.kubelet, *self._argv), self.cluster.logs / f"{self._name}.log", environment())
+
+
+class Line:
+    """A real node with its agent, the extender and a scheduler that asks it."""
+
+    def __init__(self, cluster: ControlPlane, kubelet: Component, agent: Agent) -> None:
+        self.cluster = cluster
+        self.kubelet = kubelet
+        self.agent = agent
+
+    def label(self, **labels: str | None) -> None:
+        words = [f"{key}-" if text is None else f"{key}={text}" for key, text in labels.items()]
+        self.cluster.admin.run("label", "node", NODE, "--overwrite", *words)
+
+    def node(self) -> Object:
+        (found,) = [each for each in self.cluster.admin.get("nodes") if each["metadata"]["name"] == NODE]
+        return found
+
+    def shown(self, resource: str) -> tuple[str | None, str | None]:
+        """Capacity and allocatable."""
+        status = self.node()["status"]
+        return status["capacity"].get(resource), status["allocatable"].get(resource)
+
+    def create(self, *pods: Object) -> None:
+        self.cluster.admin.create(pods)
+
+    def pod(self, name: str) -> Object:
+        (found,) = self.cluster.admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
+        return found
+
+    def phase(self, name: str) -> str:
+        return str(self.pod(name)["status"].get("phase"))
+
+    def runs(self, *names: str) -> None:
+        for name in names:
+            wait_until(lambda name=name: f"{name} runs\n{self.told(name)}", lambda name=name: self.phase(name) == "Running", SECONDS)
+
+    def told(self, *names: str) -> str:
+        """For the message of a failure."""
+        pods = [f"{name}: {self.pod(name)['status']}" for name in names]
+        return "\n".join((*pods, *self.events(), self.agent.component.log_tail(40)))
+
+    def events(self, name: str = "") -> list[str]:
+        found = self.cluster.admin.get("events", "-n", "default", *([f"--field-selector=involvedObject.name={name}"] if name else []))
+        return [f"{each['reason']}: {each['message']}" for each in found]
+
+    def log(self, name: str, container: str = "app") -> str:
+        return self.cluster.admin.run("-n", "default", "logs", name, "-c", container)
+
+    def remove_all(self) -> None:
+        self.cluster.admin.run("delete", "pods", "--all", "-n", "default", "--grace-period=0", "--force", "--wait=false")
+        wait_until("no pod is left", lambda: not self.cluster.admin.get("pods", "-n", "default"), SECONDS)
+
+
+@contextmanager
+def running_line(cluster: ControlPlane, kubelet: Component, gpus: str, *flags: str) -> Iterator[Line]:
+    """`flags`: of the agent."""
+    with extended_scheduler(cluster):
+        agent = Agent(cluster, kubelet, gpus, flags)
+        try:
+            agent.start()
+            yield Line(cluster, kubelet, agent)
+        finally:
+            agent.stop()
+
+
+def shared(name: str, *containers: Object, init: Sequence[Object] = (), restart: str = "Always", **metadata: Any) -> Object:
+    """A pod for our scheduler."""
+    spec = {
+        "schedulerName": "fairlead-scheduler",
+        "containers": [*containers],
+        "initContainers": [*init],
+        "restartPolicy": restart,
+        "terminationGracePeriodSeconds": 0,
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", **metadata}, "spec": spec}
+
+
+def container(name: str, units: int, program: str, *, core: int = 0, whole: int = 0, **more: Any) -> Object:
+    limits = {key: str(count) for key, count in ((MEMORY, units), (CORE, core), (WHOLE, whole)) if count}
+    command = ["sh", "-c", program]
+    return {"name": name, "image": BUSYBOX, "imagePullPolicy": "Never", "command": command, "resources": {"limits": limits}, **more}
