@@ -426,7 +426,7 @@ class CardDriver(Protocol):
         ...
 
 
-class ServedResource(Protocol):
+class ResourceServer(Protocol):
     """One resource of this node, served to its kubelet."""
 
     @property

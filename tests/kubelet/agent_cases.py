@@ -10,7 +10,8 @@ import json
 from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line, container, shared
 from tests.waiting import wait_until
 
-SHOWS = "env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits; test -w /run/fairlead/gpu/region && echo region; sleep 1000000"
+SHOWS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
+test -w /run/fairlead/gpu/region && echo region; sleep 1000000"""
 
 
 def document_003(line: Line) -> None:

@@ -15,7 +15,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.node.node_api import KubeNodeApi
 from fairlead.errors import UserError
 from fairlead.model.resources import MemoryUnit
-from fairlead.ports import CardDriver, DeviceAnswers, ServedResource
+from fairlead.ports import CardDriver, DeviceAnswers, ResourceServer
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
 from fairlead.run.wiring import required_connection
 
@@ -48,7 +48,7 @@ async def run_device_plugin(asked: Invocation) -> None:
         has_device_nodes=args.backend != "sim",
     )
 
-    def serve(endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool) -> ServedResource:
+    def serve(endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool) -> ResourceServer:
         return DevicePlugin(folders.plugins, endpoint, resource, answers, needs_start=needs_start)
 
     resources = PodResources(kubelet / "pod-resources" / "kubelet.sock")

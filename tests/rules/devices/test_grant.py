@@ -15,7 +15,7 @@ from fairlead.model.devices.gpu import CardMode, Grant, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
-from fairlead.rules.devices.container_edits import given_shares
+from fairlead.rules.devices.container_edits import container_limits, given_shares
 from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, guarded_grant, otherwise_answered, whole_cards
 from fairlead.rules.devices.ids import token
 from fairlead.rules.devices.owner import IdsOwner

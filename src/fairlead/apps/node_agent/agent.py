@@ -25,13 +25,13 @@ from fairlead.apps.node_agent.answers import CoreAnswers, SharedAnswers, WholeAn
 from fairlead.apps.node_agent.desk import Desk, NodeAgentSettings
 from fairlead.apps.node_agent.node_patches import metadata_patch, status_patch
 from fairlead.apps.node_agent.runtime_test import RuntimeTest
-from fairlead.apps.node_agent.sinks import NodeSink, PodSink, WithheldSink
+from fairlead.apps.node_agent.sinks import OwnNodeSink, OwnPodsSink, TakenOutSink
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
-from fairlead.ports import AgentFiles, CardDriver, DeviceAnswers, KubeletHolders, NodeApi, ServedResource
+from fairlead.ports import AgentFiles, CardDriver, DeviceAnswers, KubeletHolders, NodeApi, ResourceServer
 from fairlead.rules.devices.card_health import PROBE_SECONDS
 from fairlead.rules.devices.machine import Seen
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
@@ -47,7 +47,7 @@ RETRY_SECONDS: Final = 10.0
 LOCK_SECONDS: Final = 1.0
 _log: Final = logging.getLogger(__name__)
 
-Serve = Callable[[str, str, DeviceAnswers, bool], ServedResource]
+Serve = Callable[[str, str, DeviceAnswers, bool], ResourceServer]
 """Endpoint, resource, who answers, whether we are asked before each start."""
 
 
@@ -91,7 +91,7 @@ class NodeAgent:
         self.unready = self.desk.machine.missing
         self._remember()
         machine, hear = self.desk.machine, self.desk.hear
-        sinks = NodeSink(machine, hear), PodSink(machine, hear), WithheldSink(machine, hear)
+        sinks = OwnNodeSink(machine, hear), OwnPodsSink(machine, hear), TakenOutSink(machine, hear)
         serving = (self._serve_while_wanted(name) for name in self._served)
         await together(
             self._api.follow(*sinks),

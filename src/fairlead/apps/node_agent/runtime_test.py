@@ -19,7 +19,7 @@ from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, OfferedDevice
 from fairlead.model.node import Node
 from fairlead.model.pod import PodPhase
-from fairlead.ports import AgentFiles, DeviceAnswers, NodeApi, ServedResource
+from fairlead.ports import AgentFiles, DeviceAnswers, NodeApi, ResourceServer
 from fairlead.rules.devices.ids import token
 from fairlead.wire.kubelet.cdi import device_name
 
@@ -41,7 +41,7 @@ class RuntimeTest:
         self,
         api: NodeApi,
         files: AgentFiles,
-        serve: Callable[[str, str, DeviceAnswers, bool], ServedResource],
+        serve: Callable[[str, str, DeviceAnswers, bool], ResourceServer],
         node: str,
         namespace: str,
         image: str,

@@ -10,7 +10,7 @@ from fairlead.model.sharing import Withheld
 from fairlead.rules.devices.machine import NodeMachine
 
 
-class NodeSink:
+class OwnNodeSink:
     """The node itself. `hear` is called whenever something may be different."""
 
     def __init__(self, machine: NodeMachine, hear: Callable[[], None]) -> None:
@@ -30,7 +30,7 @@ class NodeSink:
         """A node that registers anew is heard of again; until then what is known of it stands."""
 
 
-class PodSink:
+class OwnPodsSink:
     """The pods of the node, by uid."""
 
     def __init__(self, machine: NodeMachine, hear: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class PodSink:
         self._hear()
 
 
-class WithheldSink:
+class TakenOutSink:
     """The cards that an operator took out."""
 
     def __init__(self, machine: NodeMachine, hear: Callable[[], None]) -> None:
