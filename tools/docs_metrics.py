@@ -10,6 +10,9 @@ from pathlib import Path
 
 from fairlead.apps import quota_controller
 from fairlead.apps.counters_file import built_in_counters
+from fairlead.apps.node_agent import agent as node_agent
+from fairlead.apps.node_agent import desk as node_desk
+from fairlead.apps.node_agent import overuse
 from fairlead.model.metric import MetricName
 from fairlead.rules.metrics import arena as arena_metrics
 from fairlead.rules.metrics import cluster as cluster_metrics
@@ -71,6 +74,7 @@ QUOTA: Sequence[Section] = (
         quota_controller.NAMES,
     ),
 )
+AGENT: Sequence[Section] = (("Shared GPUs on their node", "", (*node_desk.NAMES, *overuse.NAMES, *node_agent.NAMES)),)
 
 
 def metrics_text() -> str:
@@ -81,13 +85,14 @@ def metrics_text() -> str:
             *("## Cluster exporter (`:9401`)\n\n", *_sections(CLUSTER)),
             *("## Scheduler extender (`:12345`)\n\n", EXTENDER_PORT, *_sections(EXTENDER)),
             *("## Quota controller (`:9402`)\n\n", *_sections(QUOTA)),
+            *("## Node agent (`:9403`)\n\n", *_sections(AGENT)),
         ]
     )
 
 
 def all_names() -> list[MetricName]:
     """Every metric of the reference but DCGM's, whose names are those of the counters file."""
-    return [metric for _, _, metrics in (*GPU, *CLUSTER, *EXTENDER, *QUOTA) for metric in metrics]
+    return [metric for _, _, metrics in (*GPU, *CLUSTER, *EXTENDER, *QUOTA, *AGENT) for metric in metrics]
 
 
 def _sections(sections: Iterable[Section]) -> Iterable[str]:

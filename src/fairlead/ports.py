@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, ContainerLimits, GivenShare, HeldDevices, OfferedDevice
@@ -511,6 +511,14 @@ class AgentFiles(Protocol):
 
     def plugin_sockets(self) -> tuple[str, ...]:
         """Names of all sockets in the kubelet's plugin directory."""
+        ...
+
+
+class ProcessHomes(Protocol):
+    """Where the processes of this node run."""
+
+    def homes(self, pids: Collection[int]) -> Mapping[int, ProcessHome]:
+        """By pid; a process that has ended meanwhile is left out."""
         ...
 
 

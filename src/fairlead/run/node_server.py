@@ -13,9 +13,11 @@ from fairlead.apps.service import run
 from fairlead.edge.files.own_files import absolute
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.node.node_api import KubeNodeApi
+from fairlead.edge.node.process_homes import NodeProcesses
 from fairlead.errors import UserError
 from fairlead.model.resources import MemoryUnit
 from fairlead.ports import CardDriver, DeviceAnswers, ResourceServer
+from fairlead.rules.devices.watchdog import OverGrantPolicy
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
 from fairlead.run.wiring import required_connection
 
@@ -45,6 +47,7 @@ async def run_device_plugin(asked: Invocation) -> None:
         namespace=args.namespace,
         test_image=args.test_image,
         ignored_xids=args.ignored_xids,
+        over_grant=OverGrantPolicy(args.over_grant),
         has_device_nodes=args.backend != "sim",
     )
 
@@ -55,7 +58,7 @@ async def run_device_plugin(asked: Invocation) -> None:
     try:
         async with KubeApi(connection) as api:
             lists = KubeletLists(resources, folders.plugins)
-            agent = NodeAgent(KubeNodeApi(api, args.node), driver, NodeAgentFiles(folders), lists, serve, chosen)
+            agent = NodeAgent(KubeNodeApi(api, args.node), driver, NodeAgentFiles(folders), lists, NodeProcesses(), serve, chosen)
             said = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
             await run(agent.service(sock), on_ready=lambda: asked.messages.info(said))
     finally:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from socket import socket
 from typing import Final
 
-from prometheus_client import generate_latest
+from prometheus_client import Gauge, generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,16 +24,19 @@ from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.node_agent.answers import CoreAnswers, SharedAnswers, WholeAnswers
 from fairlead.apps.node_agent.desk import Desk, NodeAgentSettings
 from fairlead.apps.node_agent.node_patches import metadata_patch, status_patch
+from fairlead.apps.node_agent.overuse import Overuse
 from fairlead.apps.node_agent.runtime_test import RuntimeTest
 from fairlead.apps.node_agent.sinks import OwnNodeSink, OwnPodsSink, TakenOutSink
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result
+from fairlead.model.metric import MetricName
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
-from fairlead.ports import AgentFiles, CardDriver, DeviceAnswers, KubeletHolders, NodeApi, ResourceServer
+from fairlead.ports import AgentFiles, CardDriver, DeviceAnswers, KubeletHolders, NodeApi, ProcessHomes, ResourceServer
 from fairlead.rules.devices.card_health import PROBE_SECONDS
 from fairlead.rules.devices.machine import Seen
+from fairlead.rules.sharing.isolation import isolation_by
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
 ENDPOINTS: Final = {GPU_MEMORY: "fairlead-gpu-mem.sock", GPU_CORE: "fairlead-gpu-core.sock", NVIDIA_GPU: "fairlead-gpu.sock"}
@@ -45,6 +48,13 @@ XID_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10.0
 """After so long what the API server refused is tried again."""
 LOCK_SECONDS: Final = 1.0
+ISOLATION: Final = MetricName(
+    "fairlead_gpushare_isolation_info",
+    "gauge",
+    ("node", "provider", "memory", "compute"),
+    "1 for what keeps containers on one card apart, with what it enforces.",
+)
+NAMES: Final = (ISOLATION,)
 _log: Final = logging.getLogger(__name__)
 
 Serve = Callable[[str, str, DeviceAnswers, bool], ResourceServer]
@@ -60,6 +70,7 @@ class NodeAgent:
         driver: CardDriver,
         files: AgentFiles,
         kubelet: KubeletHolders,
+        homes: ProcessHomes,
         serve: Serve,
         chosen: NodeAgentSettings,
         now: Callable[[], float] = time.time,
@@ -77,6 +88,8 @@ class NodeAgent:
         self._served = {name: serve(ENDPOINTS[name], name, answers[name], name == GPU_MEMORY) for name in ENDPOINTS}
         self._wanted = {name: asyncio.Event() for name in ENDPOINTS}
         self._unwanted = {name: asyncio.Event() for name in ENDPOINTS}
+        self._isolation = Gauge(ISOLATION.name, ISOLATION.help, ISOLATION.labels, registry=desk.registry)
+        self._overuse = Overuse(desk, api, driver, homes, chosen.over_grant)
         self._test = RuntimeTest(api, files, serve, chosen.node, chosen.namespace, chosen.test_image)
 
     def service(self, sock: socket) -> ServedApp:
@@ -99,6 +112,7 @@ class NodeAgent:
             self._look_for_ever(),
             self._write_for_ever(),
             self._find_runtime(),
+            self._overuse.run(),
             *serving,
         )
 
@@ -118,7 +132,7 @@ class NodeAgent:
                 if time.monotonic() - probed_at >= PROBE_SECONDS:
                     await self._probe()
                     probed_at = time.monotonic()
-                for seen in await asyncio.to_thread(self._driver.xids):
+                for seen in await self.desk.ask_driver(self._driver.xids):
                     _log.warning("XID %s of GPU %s", seen.xid, seen.uuid or "(all)")
                     self.desk.machine.healths.xid(seen.xid, seen.uuid, self.desk.now())
                     self.desk.hear()
@@ -127,10 +141,10 @@ class NodeAgent:
             await asyncio.sleep(XID_SECONDS)
 
     async def _probe(self) -> None:
-        cards = await asyncio.to_thread(self._driver.cards)
-        self.desk.machine.driver_shows(cards, await asyncio.to_thread(self._driver.means))
+        cards = await self.desk.ask_driver(self._driver.cards)
+        self.desk.machine.driver_shows(cards, await self.desk.ask_driver(self._driver.means))
         for card in cards:
-            self.desk.machine.healths.probed(card.uuid, await asyncio.to_thread(self._driver.probe, card.uuid), self.desk.now())
+            self.desk.machine.healths.probed(card.uuid, await self.desk.ask_driver(self._driver.probe, card.uuid), self.desk.now())
         self.desk.hear()
 
     def _driver_fails(self, failed: OutsideError) -> None:
@@ -170,6 +184,9 @@ class NodeAgent:
             served.offer(devices or ())
             (self._wanted if is_wanted else self._unwanted)[name].set()
             (self._unwanted if is_wanted else self._wanted)[name].clear()
+        self._isolation.clear()
+        kept_apart = isolation_by(seen.provider)
+        self._isolation.labels(self._chosen.node, kept_apart.provider, kept_apart.memory, kept_apart.compute).set(1)
         self.desk.tell(seen.events)
         self.desk.has_writes.set()
         try:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter
@@ -21,6 +21,7 @@ from fairlead.model.resources import MemoryUnit
 from fairlead.ports import AgentFiles, KubeletHolders, NodeApi
 from fairlead.rules.devices.container_edits import NodeFiles
 from fairlead.rules.devices.machine import NodeMachine, Prepared, refusal_event
+from fairlead.rules.devices.watchdog import OverGrantPolicy
 
 ALLOCATIONS: Final = MetricName(
     "fairlead_gpushare_allocate_total", "counter", ("result",), "Containers that were given devices, by result: ok, refused, failed."
@@ -29,6 +30,7 @@ NAMES: Final = (ALLOCATIONS,)
 SAME_WORDS_SECONDS: Final = 300.0
 """A pod is told the same refusal once in so long: the kubelet asks again every few seconds."""
 _WAITING_EVENTS: Final = 500
+Answer = TypeVar("Answer")
 _log: Final = logging.getLogger(__name__)
 
 
@@ -36,7 +38,7 @@ class NodeAgentSettings(Struct, frozen=True):
     """`node`: its name. `has_device_nodes` False: the cards are simulated.
 
     `test_image`: of the container that finds out whether the runtime does CDI, in `namespace`; "" = nobody
-    finds out, and nothing is put off.
+    finds out, and nothing is put off. `over_grant`: what is done about who uses more than its grant.
     """
 
     node: str
@@ -44,6 +46,7 @@ class NodeAgentSettings(Struct, frozen=True):
     namespace: str
     test_image: str = ""
     ignored_xids: frozenset[int] = frozenset()
+    over_grant: OverGrantPolicy = OverGrantPolicy.REPORT
     has_device_nodes: bool = True
 
 
@@ -68,6 +71,7 @@ class Desk:
         self._kubelet = kubelet
         self._chosen = chosen
         self._news = asyncio.Condition()
+        self._driver_turn = asyncio.Lock()
         self._told: dict[tuple[str, str], float] = {}
 
     def hear(self) -> None:
@@ -83,6 +87,11 @@ class Desk:
     async def ask_kubelet(self) -> None:
         """What it says of holders now. Raises OutsideError when it says nothing."""
         self.machine.kubelet_tells(await self._kubelet.list_held())
+
+    async def ask_driver(self, call: Callable[..., Answer], *words: object) -> Answer:
+        """One call of the driver, which may take long; one at a time."""
+        async with self._driver_turn:
+            return await asyncio.to_thread(call, *words)
 
     def node_files(self, token: str) -> NodeFiles:
         return NodeFiles(self.files.limits_path(token), self.files.region_path(token), has_device_nodes=self._chosen.has_device_nodes)

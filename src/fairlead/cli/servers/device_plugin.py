@@ -41,6 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--memory-unit", choices=("GiB", "MiB"), default="GiB", metavar="UNIT", help="one unit of aliyun.com/gpu-mem (default GiB)")
     add("--ignore-xids", metavar="XIDS", default="", help="XIDs that are no fault of the GPU, beside those of programs, such as 63,94")
     add(
+        "--over-grant",
+        choices=("report", "evict", "off"),
+        default="report",
+        metavar="POLICY",
+        help="what is done about a container that uses more memory than its grant: report, evict or off (default report)",
+    )
+    add(
         "--test-image",
         metavar="IMAGE",
         default="",

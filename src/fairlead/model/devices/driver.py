@@ -55,3 +55,13 @@ class CardFault(Struct, frozen=True, gc=False):
         if self.xid is not None:
             return f"XID {self.xid}"
         return "the driver does not show this GPU" if self.is_lost else self.probe
+
+
+class ProcessHome(Struct, frozen=True, gc=False):
+    """Where a process of the node runs. `pod_uid`: the kubelet's, "" = in no pod.
+
+    `token`: of the shared memory that its container was given, "" = none.
+    """
+
+    pod_uid: str = ""
+    token: str = ""

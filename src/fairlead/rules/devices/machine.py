@@ -204,6 +204,21 @@ class NodeMachine:
         owner = find_owner(GPU_MEMORY, ids, self.held or (), list((self.pods or {}).values()))
         return None if isinstance(owner, DeviceRefusal) else owner.pod
 
+    def whole_holders(self) -> Mapping[str, Collection[str]]:
+        """Uids of pods by the card that they have for themselves."""
+        pods = list((self.pods or {}).values())
+        found: dict[str, set[str]] = {}
+        for each in self.held or ():
+            pod = holding_pod(each, pods) if each.resource == NVIDIA_GPU else None
+            for uuid in each.ids if pod is not None else ():
+                assert pod is not None
+                found.setdefault(uuid, set()).add(pod.uid)
+        return found
+
+    def api_uid(self, uid: str) -> str:
+        """The uid by which the API server knows the pod that the kubelet calls so."""
+        return next((pod.uid for pod in (self.pods or {}).values() if kubelet_uid(pod) == uid), uid)
+
     # --- cleaning -------------------------------------------------------------------------------------------
 
     def forget(self) -> bool:

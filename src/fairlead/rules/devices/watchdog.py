@@ -7,15 +7,28 @@ begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.devices.driver import ProcessHome, ProcessMemory
+from fairlead.model.devices.kubelet import GivenShare
+from fairlead.model.pod import Pod
+from fairlead.rules.devices.owner import kubelet_uid
+
 OVER_GRANT: Final = "GPUMemoryOverGrant"
 """Reason of the Event on the pod."""
 EVICT_AFTER: Final = 3
+ALLOWANCE_MIB: Final = 512.0
+"""What the contexts of a container's programs may take beside its grant.
+
+One takes about 500 MiB on an H200 (sharing contract 5.3, not measured by us).
+"""
+Holders = Mapping[str, Collection[str]]
+"""Uids of pods by the card (UUID) that they have for themselves."""
+_NOWHERE: Final = ProcessHome()
 
 
 class OverGrantPolicy(StrEnum):
@@ -56,7 +69,44 @@ class OverGrant(Struct, frozen=True, gc=False):
     @property
     def sentence(self) -> str:
         use = self.use
-        return f"container {use.container} uses {use.used_mib:.0f} MiB of GPU {use.uuid}, its grant is {use.granted_mib:.0f} MiB"
+        who = f"container {use.container}" if use.container else "a container that was granted nothing of it"
+        return f"{who} uses {use.used_mib:.0f} MiB of GPU {use.uuid}, its grant is {use.granted_mib:.0f} MiB"
+
+
+def memory_uses(
+    processes: Iterable[ProcessMemory], homes: Mapping[int, ProcessHome], given: Iterable[GivenShare], pods: Iterable[Pod], whole: Holders
+) -> list[MemoryUse]:
+    """What each container uses of each card, beside its grant.
+
+    `homes`: by pid; a process that runs in no pod, or ended meanwhile, is nobody's. `whole`: pods by the card
+    that they have for themselves, who cannot use too much of it. A process of a pod that was granted nothing
+    of the card counts with a grant of 0.
+    """
+    rows: dict[str, list[GivenShare]] = {}
+    for share in given:
+        rows.setdefault(share.token, []).append(share)
+    known = {kubelet_uid(pod): pod for pod in pods}
+    used: dict[tuple[str, str, str, str, str], float] = {}
+    granted: dict[tuple[str, str, str, str, str], float] = {}
+    for process in processes:
+        home = homes.get(process.pid, _NOWHERE)
+        shares = rows.get(home.token, ())
+        pod = known.get(home.pod_uid)
+        if shares:
+            first = shares[0]
+            seat = (first.namespace, first.pod, first.pod_uid, first.container, process.uuid)
+            granted[seat] = sum(each.grant.memory_mib or 0 for each in shares if _is_of(each, first, process.uuid))
+        elif pod is not None and pod.uid not in whole.get(process.uuid, ()):
+            seat = (pod.namespace, pod.name, home.pod_uid, "", process.uuid)
+            granted[seat] = 0.0
+        else:
+            continue
+        used[seat] = used.get(seat, 0.0) + process.used_mib
+    return [MemoryUse(*seat, used[seat], granted[seat]) for seat in sorted(used)]
+
+
+def _is_of(share: GivenShare, first: GivenShare, uuid: str) -> bool:
+    return share.grant.uuid == uuid and (share.pod_uid, share.container) == (first.pod_uid, first.container)
 
 
 Seat = tuple[str, str, str]

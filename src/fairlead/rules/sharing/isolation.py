@@ -31,10 +31,14 @@ def isolation_of(node: Node) -> Isolation:
     >>> isolation_of(Node("n")).provider
     'unknown'
     """
-    provider = "none" if node.labels.get(LABEL_NO_ISOLATION) == "true" else node.labels.get(LABEL_ISOLATION, "")
+    return isolation_by("none" if node.labels.get(LABEL_NO_ISOLATION) == "true" else node.labels.get(LABEL_ISOLATION, ""))
+
+
+def isolation_by(provider: str) -> Isolation:
+    """What this provider enforces."""
     if provider not in _LEVELS:
         provider = UNKNOWN
-    return Isolation(provider, *_LEVELS.get(provider, (UNKNOWN, UNKNOWN, UNKNOWN)))
+    return Isolation(str(provider), *_LEVELS.get(provider, (UNKNOWN, UNKNOWN, UNKNOWN)))
 
 
 def isolation_text(isolation: Isolation) -> str:

@@ -1,0 +1,86 @@
+"""The watchdog of a node's agent: who uses more memory of a card than its grant (sharing contract 5.5).
+
+It counts what the driver says of each process, whatever keeps the containers apart. The labels of its metric
+are those of the exporter's container family: Prometheus overwrites `pod` and its like with the scraped pod's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from prometheus_client import Gauge
+
+from fairlead.apps.node_agent.desk import Desk
+from fairlead.errors import OutsideError
+from fairlead.model.actions import EvictPod, ObjectRef, Result, TellObjectEvent
+from fairlead.model.metric import MetricName
+from fairlead.ports import CardDriver, NodeApi, ProcessHomes
+from fairlead.rules.devices.watchdog import ALLOWANCE_MIB, OVER_GRANT, MemoryWatchdog, OverGrant, OverGrantPolicy, memory_uses
+
+PERIOD_SECONDS: Final = 2.0
+OVER_BYTES: Final = MetricName(
+    "fairlead_gpushare_over_grant_bytes",
+    "gauge",
+    ("namespace_name", "pod_name", "container_name", "uuid"),
+    "GPU memory that a container uses above its grant, where that is more than the contexts of its programs may take.",
+)
+NAMES: Final = (OVER_BYTES,)
+_log: Final = logging.getLogger(__name__)
+
+
+class Overuse:
+    def __init__(self, desk: Desk, api: NodeApi, driver: CardDriver, homes: ProcessHomes, policy: OverGrantPolicy) -> None:
+        self._desk = desk
+        self._api = api
+        self._driver = driver
+        self._homes = homes
+        self._policy = policy
+        self._watchdog = MemoryWatchdog()
+        self._gauge = Gauge(OVER_BYTES.name, OVER_BYTES.help, OVER_BYTES.labels, registry=desk.registry)
+        self._trouble = ""
+
+    async def run(self) -> None:
+        """Look at all processes now and then."""
+        if self._policy is OverGrantPolicy.OFF:
+            return
+        while True:
+            if not self._desk.machine.missing:
+                await self._look()
+            await asyncio.sleep(PERIOD_SECONDS)
+
+    async def _look(self) -> None:
+        try:
+            processes = await self._desk.ask_driver(self._driver.processes)
+        except OutsideError as failed:
+            if failed.what != self._trouble:
+                _log.warning("nobody watches what containers use: %s", failed.log_line)
+            self._trouble = failed.what
+            return
+        self._trouble = ""
+        homes = await asyncio.to_thread(self._homes.homes, {process.pid for process in processes}) if processes else {}
+        machine = self._desk.machine
+        given = [share for shares in machine.given.values() for share in shares]
+        uses = memory_uses(processes, homes, given, (machine.pods or {}).values(), machine.whole_holders())
+        over = self._watchdog.look(uses, ALLOWANCE_MIB, self._policy)
+        self._gauge.clear()
+        for each in over:
+            use = each.use
+            self._gauge.labels(use.namespace, use.pod, use.container, use.uuid).set(each.over_bytes)
+            if each.is_new:
+                _log.warning("pod %s/%s: %s", use.namespace, use.pod, each.sentence)
+                self._desk.tell((TellObjectEvent(self._pod(each), OVER_GRANT, each.sentence, "Warning"),))
+            if each.is_to_evict:
+                await self._evict(each)
+
+    async def _evict(self, over: OverGrant) -> None:
+        outcome = await self._api.apply(EvictPod(self._pod(over)))
+        if outcome.result in (Result.REFUSED, Result.UNKNOWN):
+            _log.warning("pod %s/%s is not evicted: %s", over.use.namespace, over.use.pod, outcome.reason)
+
+    def _pod(self, over: OverGrant) -> ObjectRef:
+        """As the API server knows it: a static pod's mirror has a uid of its own."""
+        use = over.use
+        uid = self._desk.machine.api_uid(use.pod_uid)
+        return ObjectRef("v1", "Pod", use.pod, use.namespace, uid, "pods")

@@ -1,0 +1,31 @@
+"""Where the processes of this node run (`ports.ProcessHomes`), as /proc tells.
+
+Pids are those of the node: in a pid namespace of its own an agent finds nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from fairlead.model.devices.driver import ProcessHome
+from fairlead.wire.kubelet.process_home import token_of_mounts
+
+PROC = Path("/proc")
+
+
+class NodeProcesses:
+    """`proc`: where the node's /proc is."""
+
+    def __init__(self, proc: Path = PROC) -> None:
+        self._proc = proc
+
+    def homes(self, pids: Collection[int]) -> Mapping[int, ProcessHome]:
+        found: dict[int, ProcessHome] = {}
+        for pid in pids:
+            try:
+                mounts = (self._proc / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue  # it has ended
+            found[pid] = ProcessHome(token=token_of_mounts(mounts))
+        return found
