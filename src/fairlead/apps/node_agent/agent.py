@@ -177,11 +177,13 @@ class NodeAgent:
         if self.unready:
             return
         self.unready = "" if self.desk.identity else "what the container runtime can do is being found out"
+        offered = self.seen.plan if self.seen else None
         seen = self.seen = machine.look(self.desk.now(), self.desk.files.plugin_sockets())
         for name, served in self._served.items():
             devices = seen.plan.lists.get(name)
             is_wanted = devices is not None and (name == NVIDIA_GPU or self.desk.identity is not None)
-            served.offer(devices or ())
+            if seen.plan is not offered:
+                served.offer(devices or ())
             (self._wanted if is_wanted else self._unwanted)[name].set()
             (self._unwanted if is_wanted else self._wanted)[name].clear()
         self._isolation.clear()
