@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.nvml.stub import StubState, build_stub
 
 from fairlead.edge.nvml.driver import NvmlDriver
-from tests.nvml.stub import StubState, build_stub
 
 
 @pytest.fixture(scope="session")

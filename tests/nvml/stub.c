@@ -231,6 +231,7 @@ static int heard(Events *set, Event *event) {
         found = card < 0 || set->is_registered[card];
     }
     fclose(events);
+    if (found) note("heard");
     return found;
 }
 
@@ -239,7 +240,7 @@ static int waited(Events *set, Event *event, unsigned milliseconds) {
         int code = error("nvmlEventSetWait_v2", -1);
         if (code) return code;
         if (heard(set, event)) return OK;
-        if (spent >= milliseconds) return TIMEOUT;
+        if (spent >= milliseconds || spent >= number(text("longest-wait", "10"))) return TIMEOUT;
         usleep(5000);
     }
 }

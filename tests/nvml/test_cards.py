@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.nvml.stub import MIB, StubState, uuid
 
 from fairlead.edge.nvml.driver import NvmlDriver
 from fairlead.model.devices.driver import IsolationMeans, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot
-from tests.nvml.stub import MIB, StubState, uuid
 
 ALL_ONES = 2**64 - 1
 NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNKNOWN = 3, 13, 999
@@ -102,9 +102,7 @@ def test_a_kind_of_program_that_a_card_does_not_have(driver: NvmlDriver, state: 
     assert [process.pid for process in driver.processes()] == [pid for pid in (1, 2, 3) if pid != without]
 
 
-def test_a_driver_before_510_lists_processes_too(
-    driver_on: Callable[[Path], NvmlDriver], old_library: Path, state: StubState
-) -> None:
+def test_a_driver_before_510_lists_processes_too(driver_on: Callable[[Path], NvmlDriver], old_library: Path, state: StubState) -> None:
     state.say({"0.compute": f"1:{MIB}", "0.graphics": f"2:{MIB}"})
     assert [process.pid for process in driver_on(old_library).processes()] == [1, 2]
 

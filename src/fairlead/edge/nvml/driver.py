@@ -2,8 +2,8 @@
 
 One that goes away is looked for at every call, and nothing of the former one is kept. A card without a handle
 is left out; one that has a handle, but cannot be read, stays as it was read last. While a card is ill NVML is
-begun anew now and then: it does not see by itself that a card was reset, nor, ever, that one was added. It holds
-the cards' devices open: stop the agent before `nvidia-smi --gpu-reset`.
+begun anew now and then: it does not see by itself that a card was reset. A card that is added is seen by the
+next process. NVML holds the cards' devices open: stop the agent before `nvidia-smi --gpu-reset`.
 """
 
 from __future__ import annotations

@@ -61,8 +61,9 @@ def open_library(name: str) -> None:
     try:
         pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS)
     except NVMLError as error:
+        told = failure(error)  # in the library's words, so before it goes
         _unload()
-        raise failure(error) from error
+        raise told from error
 
 
 def close_library() -> None:
