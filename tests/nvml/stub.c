@@ -241,7 +241,7 @@ static int waited(Events *set, Event *event, unsigned milliseconds) {
         if (code) return code;
         if (heard(set, event)) return OK;
         if (spent >= milliseconds || spent >= number(text("longest-wait", "10"))) return TIMEOUT;
-        usleep(5000);
+        do usleep(5000); while (number(text("hang", "0")));
     }
 }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.nvml.stub import StubState, uuid
 from tests.waiting import wait_until
 
+from fairlead.edge.nvml import xid_events
 from fairlead.edge.nvml.driver import NvmlDriver
 from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import SeenXid
@@ -107,19 +109,27 @@ def test_what_was_heard_is_told_before_the_driver_is_gone(driver: NvmlDriver, st
     wait_until("the thread ends", lambda: "xid-events" not in _threads(), 10.0, 0.02)
     assert driver.xids() == [SeenXid(79, uuid(0))]
 
-    def is_gone() -> bool:
-        try:
-            driver.xids()
-        except OutsideError:
-            return True
-        return False
-
-    wait_until("the driver is gone", is_gone, 10.0, 0.05)
+    wait_until("the driver is gone", lambda: _is_refused(driver.xids), 10.0, 0.05)
     state.fail("nvmlEventSetWait_v2", None)
     state.fail("nvmlInitWithFlags", None)
     assert driver.xids() == []
     state.report_xid(48, 1)
     assert _heard(driver, 1) == [SeenXid(48, uuid(1))]
+
+
+def test_a_call_that_does_not_come_back_is_told_until_it_does(
+    driver: NvmlDriver, state: StubState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xid_events, "END_SECONDS", 0.05)
+    driver.cards()
+    state.say({"hang": 1, "longest-wait": 1000})
+    wait_until("it hangs", lambda: _is_refused(driver.close), 10.0, 0.02)
+    assert _is_refused(driver.cards)
+    state.say({"hang": None, "longest-wait": None})
+    wait_until("it is back", lambda: not _is_refused(driver.cards), 10.0, 0.02)
+    state.report_xid(79, 0)
+    assert _heard(driver, 1) == [SeenXid(79, uuid(0))]
+    assert not any("waits" in call for call in state.calls())
 
 
 def test_closing_ends_thread_set_and_library(driver: NvmlDriver, state: StubState) -> None:
@@ -141,6 +151,14 @@ def test_a_hundred_lives_leave_no_thread_and_no_file(driver: NvmlDriver, state: 
         driver.close()
     assert (_files(), _maps()) == before
     assert state.calls().count("init") == state.calls().count("shutdown") == 101
+
+
+def _is_refused(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except OutsideError:
+        return True
+    return False
 
 
 def _maps() -> int:

@@ -22,7 +22,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import SeenXid
 
 WAIT_MILLISECONDS: Final = 200
-END_SECONDS: Final = 10.0
+END_SECONDS: Final = 3.0
 _log: Final = logging.getLogger(__name__)
 
 
@@ -71,6 +71,7 @@ class XidEvents:
     def end(self) -> None:
         """The thread is over and nothing is waited for; what was seen can still be drained."""
         self._ending.set()
+        self._is_complete = False
         if self._thread is not None:
             self._thread.join(END_SECONDS)
             if self._thread.is_alive():
