@@ -30,6 +30,7 @@ from fairlead.apps.node_agent.sinks import OwnNodeSink, OwnPodsSink, TakenOutSin
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result
+from fairlead.model.devices.gpu import CardMode
 from fairlead.model.metric import MetricName
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
@@ -41,8 +42,10 @@ from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
 ENDPOINTS: Final = {GPU_MEMORY: "fairlead-gpu-mem.sock", GPU_CORE: "fairlead-gpu-core.sock", NVIDIA_GPU: "fairlead-gpu.sock"}
 """Names of our sockets in the kubelet's directory (sharing contract 3)."""
-LOOK_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 10.0
 """So long at most between two looks; sooner when something is heard."""
+DRAINING_SECONDS: Final = 2.0
+"""While a card is held in a mode that its node has left: nobody tells when the kubelet lets go of it."""
 COALESCE_SECONDS: Final = 0.05
 XID_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10.0
@@ -55,6 +58,7 @@ ISOLATION: Final = MetricName(
     "1 for what keeps containers on one card apart, with what it enforces.",
 )
 NAMES: Final = (ISOLATION,)
+DRAINING: Final = CardMode.DRAINING
 _log: Final = logging.getLogger(__name__)
 
 Serve = Callable[[str, str, DeviceAnswers, bool], ResourceServer]
@@ -156,12 +160,16 @@ class NodeAgent:
     async def _look_for_ever(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with asyncio.timeout(DRAINING_SECONDS if self._is_draining else LOOK_SECONDS):
                     await self.desk.changed.wait()
             await asyncio.sleep(COALESCE_SECONDS)
             self.desk.changed.clear()
             await self._look()
             await self.desk.looked()
+
+    @property
+    def _is_draining(self) -> bool:
+        return self.seen is not None and any(card.mode == DRAINING for card in self.seen.plan.cards)
 
     async def _look(self) -> None:
         trouble = ""
@@ -177,11 +185,13 @@ class NodeAgent:
         if self.unready:
             return
         self.unready = "" if self.desk.identity else "what the container runtime can do is being found out"
+        offered = self.seen.plan if self.seen else None
         seen = self.seen = machine.look(self.desk.now(), self.desk.files.plugin_sockets())
         for name, served in self._served.items():
             devices = seen.plan.lists.get(name)
             is_wanted = devices is not None and (name == NVIDIA_GPU or self.desk.identity is not None)
-            served.offer(devices or ())
+            if seen.plan is not offered:
+                served.offer(devices or ())
             (self._wanted if is_wanted else self._unwanted)[name].set()
             (self._unwanted if is_wanted else self._wanted)[name].clear()
         self._isolation.clear()

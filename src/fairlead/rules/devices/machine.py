@@ -70,6 +70,17 @@ class Seen(Struct, frozen=True):
     assigned: tuple[PatchObject, ...] = ()
 
 
+class _PlanFrom(Struct, frozen=True, gc=False):
+    """All that lists and modes follow from."""
+
+    labels: Mapping[str, str]
+    cards: tuple[GpuSlot, ...]
+    holders: CardHolders
+    fault: str
+    is_foreign: bool
+    is_core_held: bool
+
+
 class NodeMachine:
     """Of one node. `unit`: in which memory is shared out. `ignored`, `sticky`: see `CardHealths`."""
 
@@ -88,6 +99,7 @@ class NodeMachine:
         self._whole: dict[str, float] = {}
         self._told: set[tuple[str, ...]] = set()
         self._served = (0, 0.0)
+        self._plan: tuple[_PlanFrom, CardPlan] | None = None
 
     # --- facts ----------------------------------------------------------------------------------------------
 
@@ -145,7 +157,7 @@ class NodeMachine:
         bad = unlistable(judged, self._unit)
         fault = bad.reason if bad else self.fault if not judged else ""
         has_cores = any(each.resource == GPU_CORE and self._is_living(each) for each in self.held or ())
-        plan = card_plan(node.labels, judged, holders, fault=fault, is_foreign=is_foreign, is_core_held=has_cores)
+        plan = self._planned(_PlanFrom(node.labels, judged, holders, fault, is_foreign, has_cores))
         count = sum(device.is_healthy for device in plan.lists.get(NVIDIA_GPU, ()))
         if count != served:
             self._served = (count, now)
@@ -153,7 +165,7 @@ class NodeMachine:
 
     def whole(self, ids: Collection[str], now: float, *, has_device_nodes: bool) -> ContainerEdits | DeviceRefusal:
         """What a container gets that has these cards for itself."""
-        cards = whole_cards(ids, self._cards_now(now))
+        cards = whole_cards(ids, self._cards_now(now)[0])
         if isinstance(cards, DeviceRefusal):
             return cards
         edits = whole_edits(cards, has_device_nodes=has_device_nodes)
@@ -177,8 +189,8 @@ class NodeMachine:
         if isinstance(owner, DeviceRefusal):
             return owner
         pod = as_remembered(owner.pod, [share for shares in self.given.values() for share in shares])
-        cards = self._cards_now(now)
-        given = granted(ids, IdsOwner(pod, owner.containers), cards, self._whole_now(now))
+        cards, whole = self._cards_now(now)
+        given = granted(ids, IdsOwner(pod, owner.containers), cards, whole)
         if isinstance(given, DeviceRefusal):
             return given
         if answered is not None and (refusal := otherwise_answered(given, answered)):
@@ -187,8 +199,8 @@ class NodeMachine:
 
     def answer_now(self, ids: Collection[str], now: float, files: NodeFiles) -> Prepared | DeviceRefusal:
         """What everyone gets who may be asking with these ids, before anybody is named (guarded mode)."""
-        cards = self._cards_now(now)
-        given = guarded_grant(ids, list((self.pods or {}).values()), self.held or (), cards, self._whole_now(now))
+        cards, whole = self._cards_now(now)
+        given = guarded_grant(ids, list((self.pods or {}).values()), self.held or (), cards, whole)
         return given if isinstance(given, DeviceRefusal) else self._prepared(given, cards, files, (), None)
 
     def started(self, prepared: Prepared) -> None:
@@ -223,7 +235,10 @@ class NodeMachine:
 
     def forget(self) -> bool:
         """Drop what containers were given whose pods are over. Whether anything was dropped."""
-        over = [seat for seat in self.given if not self._lives(seat[0], self.given[seat][0])]
+        pods = {kubelet_uid(pod): pod for pod in (self.pods or {}).values()}
+        names = {pod.key for pod in pods.values()}
+        listed = {f"{each.namespace}/{each.pod}" for each in self.held or () if each.pod}
+        over = [seat for seat, shares in self.given.items() if _is_over(shares[0], pods.get(seat[0]), names, listed)]
         for seat in over:
             del self.given[seat]
         return bool(over)
@@ -233,15 +248,6 @@ class NodeMachine:
         rows = {share.token for shares in self.given.values() for share in shares}
         held = {token(each.resource, each.ids) for each in self.held or () if each.resource == GPU_MEMORY and self._is_living(each)}
         return frozenset(rows | held)
-
-    def _lives(self, uid: str, share: GivenShare) -> bool:
-        """A pod is there as long as the API server or the kubelet says so."""
-        pods = (self.pods or {}).values()
-        named = [pod for pod in pods if kubelet_uid(pod) == uid]
-        if named:
-            return not named[0].is_finished
-        anew = any((pod.namespace, pod.name) == (share.namespace, share.pod) for pod in pods)
-        return not anew and any((each.namespace, each.pod) == (share.namespace, share.pod) for each in self.held or ())
 
     def _is_living(self, held: HeldDevices) -> bool:
         pod = holding_pod(held, (self.pods or {}).values())
@@ -256,9 +262,6 @@ class NodeMachine:
     def _in_units(self, card: GpuSlot) -> GpuSlot:
         return structs.replace(card, units=(card.memory_mib or 0) // MIB_PER_UNIT[self._unit])
 
-    def _whole_now(self, now: float) -> frozenset[str]:
-        return self._holders(now).whole
-
     def _holders(self, now: float) -> CardHolders:
         self._whole = {uuid: until for uuid, until in self._whole.items() if until > now}
         pods = list((self.pods or {}).values())
@@ -266,9 +269,20 @@ class NodeMachine:
         found = card_holders(self._cards or (), self.held or (), pods, rows)
         return structs.replace(found, whole=found.whole | frozenset(self._whole))
 
-    def _cards_now(self, now: float) -> tuple[GpuSlot, ...]:
-        labels = self._known_node().labels
-        return card_modes(labels, self.healths.judged(self._cards or (), self.withheld), self._holders(now))
+    def _cards_now(self, now: float) -> tuple[tuple[GpuSlot, ...], frozenset[str]]:
+        """The cards as they are given away now, and those of them that somebody holds as a whole."""
+        holders = self._holders(now)
+        judged = self.healths.judged(self._cards or (), self.withheld)
+        return card_modes(self._known_node().labels, judged, holders), holders.whole
+
+    def _planned(self, told: _PlanFrom) -> CardPlan:
+        """The same value as long as nothing is different: lists are long, and most looks find nothing new."""
+        if self._plan is None or told != self._plan[0]:
+            plan = card_plan(
+                told.labels, told.cards, told.holders, fault=told.fault, is_foreign=told.is_foreign, is_core_held=told.is_core_held
+            )
+            self._plan = told, plan
+        return self._plan[1]
 
     def _prepared(
         self, given: ContainerGrant, cards: Collection[GpuSlot], files: NodeFiles, shares: tuple[GivenShare, ...], mark: PatchObject | None
@@ -305,6 +319,17 @@ class NodeMachine:
         whole = [each for each in self.held or () if each.resource == NVIDIA_GPU and card.uuid in each.ids]
         holding = {found.uid for each in whole if (found := holding_pod(each, pods)) is not None}
         return [pod for pod in pods if kubelet_uid(pod) in shared or pod.uid in holding]
+
+
+def _is_over(share: GivenShare, pod: Pod | None, names: Collection[str], listed: Collection[str]) -> bool:
+    """A pod is there as long as the API server or the kubelet says so.
+
+    `names`: of all pods that the one knows; `listed`: of those that the other does.
+    """
+    if pod is not None:
+        return pod.is_finished
+    key = f"{share.namespace}/{share.pod}"
+    return key in names or key not in listed
 
 
 def node_changes(node: Node, labels: Mapping[str, str], annotations: Mapping[str, str]) -> PatchObject | None:
