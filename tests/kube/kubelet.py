@@ -157,6 +157,8 @@ def _kubelet_config(cluster: ControlPlane) -> dict[str, object]:
         "failSwapOn": False,
         # By default a status may be a minute old: a container that crashes again and again is then mostly told as `Error`.
         "syncFrequency": "2s",
+        # By default every ten seconds: so long a change of a node's devices may take to be seen.
+        "nodeStatusUpdateFrequency": "1s",
         "localStorageCapacityIsolation": False,
         "makeIPTablesUtilChains": False,
         "resolvConf": "",

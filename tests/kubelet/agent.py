@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +38,7 @@ class Agent:
         self.cluster = cluster
         self.kubelet = kubelet
         self.port = free_port()
+        self.flags = flags
         self.state = cluster.folder / "node" / "disk" / "fairlead" / "gpu"
         self.cdi = cluster.folder / "node" / "disk" / CDI_FOLDER
         self._argv: list[str | Path] = [
@@ -74,6 +77,24 @@ class Agent:
             int(each) for each in Path("/proc", str(self.component.pid), "task", str(self.component.pid), "children").read_text().split()
         ]
 
+    def readiness(self) -> str:
+        """What its probe is told."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+        except OSError:
+            return ""
+
+    def times_registered(self) -> int:
+        return self.component.log.read_text(encoding="utf-8").count(f"the kubelet has taken {MEMORY}")
+
+    def tokens(self) -> list[str]:
+        """Those of which it has files."""
+        folder = self.state / "containers"
+        return sorted(each.name for each in folder.iterdir()) if folder.exists() else []
+
     def metrics(self) -> Page:
         return Server(self.component, f"http://127.0.0.1:{self.port}").metrics()
 
@@ -110,6 +131,12 @@ class Line:
         (found,) = [each for each in self.cluster.admin.get("nodes") if each["metadata"]["name"] == NODE]
         return found
 
+    def use(self, gpus: str) -> None:
+        """Another agent, with other cards."""
+        self.agent.stop()
+        self.agent = Agent(self.cluster, self.kubelet, gpus, self.agent.flags)
+        self.agent.start()
+
     def shown(self, resource: str) -> tuple[str | None, str | None]:
         """Capacity and allocatable."""
         status = self.node()["status"]
@@ -138,6 +165,52 @@ class Line:
         found = self.cluster.admin.get("events", "-n", "default", *([f"--field-selector=involvedObject.name={name}"] if name else []))
         return [f"{each['reason']}: {each['message']}" for each in found]
 
+    def cards(self) -> list[Object]:
+        """The inventory."""
+        return list(json.loads(self.node()["metadata"]["annotations"]["fairlead.io/gpus"]))
+
+    def modes(self) -> dict[str, str]:
+        return {card["uuid"]: card["mode"] for card in self.cards()}
+
+    def condition(self, kind: str) -> tuple[str, str]:
+        """Its status and reason."""
+        found = [(each["status"], each["reason"]) for each in self.node()["status"]["conditions"] if each["type"] == kind]
+        return found[0] if found else ("", "")
+
+    def is_ready(self) -> bool:
+        return self.condition("Ready")[0] == "True"
+
+    def annotation(self, name: str, key: str) -> str:
+        return str(self.pod(name)["metadata"].get("annotations", {}).get(key, ""))
+
+    def said(self, name: str, container: str = "app") -> list[str]:
+        """What the container has printed since its start, once that is all."""
+        wait_until(lambda: f"{name} has said all\n{self.told(name)}", lambda: self.log(name, container).endswith("end\n"), SECONDS)
+        return self.log(name, container).splitlines()
+
+    def region(self, name: str, container: str) -> str:
+        """The inode of its region, as it sees it."""
+        (found,) = [text for text in self.said(name, container) if text.startswith("region ") and text.split()[1].isdigit()]
+        return found
+
+    def words(self, name: str) -> list[str]:
+        """All that its owner can read of it."""
+        return [*self.events(name), str(self.pod(name)["status"].get("message", ""))]
+
+    def delete(self, name: str) -> None:
+        self.cluster.admin.run("delete", "pod", name, "-n", "default", "--grace-period=0", "--force")
+
+    def each_refused(self, pods: dict[str, tuple[Object, str]]) -> None:
+        """Each of these pods waits, or has failed, with these words."""
+        self.create(*(pod for pod, _ in pods.values()))
+        for name, (_, told) in pods.items():
+            wait_until(
+                lambda name=name: f"{name} is refused\n{self.told(name)}",
+                lambda name=name, told=told: any(told in each for each in self.words(name)),
+                SECONDS,
+            )
+            assert self.phase(name) in ("Pending", "Failed")
+
     def log(self, name: str, container: str = "app") -> str:
         return self.cluster.admin.run("-n", "default", "logs", name, "-c", container)
 
@@ -150,12 +223,12 @@ class Line:
 def running_line(cluster: ControlPlane, kubelet: Component, gpus: str, *flags: str) -> Iterator[Line]:
     """`flags`: of the agent."""
     with extended_scheduler(cluster):
-        agent = Agent(cluster, kubelet, gpus, flags)
+        line = Line(cluster, kubelet, Agent(cluster, kubelet, gpus, flags))
         try:
-            agent.start()
-            yield Line(cluster, kubelet, agent)
+            line.agent.start()
+            yield line
         finally:
-            agent.stop()
+            line.agent.stop()
 
 
 def shared(name: str, *containers: Object, init: Sequence[Object] = (), restart: str = "Always", **metadata: Any) -> Object:

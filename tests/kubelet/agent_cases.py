@@ -1,34 +1,88 @@
 """What the node's agent promises on a real kubelet, whether its runtime does CDI (deferred) or not (guarded).
 
-`tests/kubelet` plays these cases on Debian's containerd 1.6, `tests/cdi` on containerd 2.
+`tests/kubelet` plays these cases on Debian's containerd 1.6, `tests/cdi` on containerd 2. Each begins with no pod and ends with none.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line, container, shared
+from tests.kube.kubelet import NODE, kubelet_folder
+from tests.kube.node_room import end_one
+from tests.kubelet.agent import CORE, MEMORY, SECONDS, WHOLE, Agent, Line, container, shared
 from tests.waiting import wait_until
 
-SHOWS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
-test -w /run/fairlead/gpu/region && echo region; sleep 1000000"""
+Object = dict[str, Any]
+SAYS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
+test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
+SHOWS = f"{SAYS}; sleep 1000000"
+T4_MIB, T4_UNITS = 15079, 14
+
+
+# --- the oracle: sharing contract 1.2, 1.4, 3.3, 3.4, from its text -----------------------------------------------------------------
+
+
+def agrees(line: Line, *pods: str) -> None:
+    """Annotation = checkpoint = grants file = the container's own files, for each container with shared memory of these pods."""
+    cards = {card["uuid"]: card for card in line.cards()}
+    rows = line.agent.grants()
+    for name in pods:
+        pod = line.pod(name)
+        placed = json.loads(pod["metadata"]["annotations"]["fairlead.io/gpu-allocation"])
+        for part in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]):
+            units = int(part["resources"].get("limits", {}).get(MEMORY, 0))
+            if not units:
+                continue
+            grants = placed[part["name"]]
+            assert sum(grant["units"] for grant in grants) == units
+            ours = [row for row in rows if (row["podUID"], row["container"]) == (pod["metadata"]["uid"], part["name"])]
+            told = sorted((row["uuid"], row["index"], row["units"], row["mib"], row["core"]) for row in ours)
+            assert told == sorted((grant["uuid"], grant["index"], grant["units"], grant["mib"], grant["core"]) for grant in grants)
+            (ids,) = [
+                [each for devices in entry["DeviceIDs"].values() for each in devices]
+                for entry in line.agent.checkpoint()
+                if (entry["PodUID"], entry["ContainerName"], entry["ResourceName"]) == (pod["metadata"]["uid"], part["name"], MEMORY)
+            ]
+            assert len(ids) == units
+            assert {row["token"] for row in ours} == {hashlib.sha256("\n".join((MEMORY, *sorted(ids))).encode()).hexdigest()[:16]}
+            inside = line.said(name, part["name"])
+            uuids = [grant["uuid"] for grant in sorted(grants, key=lambda grant: grant["index"])]
+            assert f"NVIDIA_VISIBLE_DEVICES={','.join(uuids)}" in inside, (name, inside, grants)
+            for grant in grants:
+                card = cards[grant["uuid"]]
+                assert grant["mib"] <= card["memoryMiB"] * grant["units"] // card["units"]
+                limit = f"gpu {grant['uuid']} limit_bytes {grant['mib'] << 20} core_percent {grant['core']} context_bytes 0"
+                assert limit in inside, (name, inside, grants)
+            assert "region" in inside
+
+
+# --- cases --------------------------------------------------------------------------------------------------------------------------
 
 
 def document_003(line: Line) -> None:
-    """From the label to three containers with 4308 MiB each, and a fourth that waits."""
+    """From the label to three containers with 4308 MiB each, and a fourth that waits; and back."""
     wait_until("whole cards first", lambda: line.shown(WHOLE) == ("1", "1"), SECONDS)
+    began = time.monotonic()
     line.label(cgpu="true")
     wait_until("then their memory", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("14", "14")), SECONDS)
+    assert time.monotonic() - began < 60, "an idle node changes within seconds"
     wait_until("and their count", lambda: line.shown("aliyun.com/gpu-count") == ("1", "1"), SECONDS)
-    line.create(*(shared(f"notebook-{number}", container("app", 4, SHOWS)) for number in range(3)))
-    line.runs("notebook-0", "notebook-1", "notebook-2")
+    names = [f"notebook-{number}" for number in range(3)]
+    line.create(*(shared(name, container("app", 4, SHOWS)) for name in names))
+    line.runs(*names)
     line.create(shared("notebook-3", container("app", 4, SHOWS)))
-    (card,) = json.loads(line.node()["metadata"]["annotations"]["fairlead.io/gpus"])
+    (card,) = line.cards()
     assert (card["model"], card["memoryMiB"], card["units"], card["mode"], card["health"]) == ("Tesla T4", 15079, 14, "shared", "Healthy")
-    for number in range(3):
-        name = f"notebook-{number}"
-        wait_until(f"{name} has said all", lambda name=name: "region" in line.log(name).splitlines(), SECONDS)
-        assert line.log(name).splitlines() == [
+    for name in names:
+        assert [text for text in line.said(name) if not re.match(r"region \d|end", text)] == [
             "ALIYUN_COM_GPU_MEM_CONTAINER=4",
             "ALIYUN_COM_GPU_MEM_DEV=14",
             "ALIYUN_COM_GPU_MEM_IDX=0",
@@ -42,9 +96,257 @@ def document_003(line: Line) -> None:
             "region /run/fairlead/gpu/region",
             "region",
         ]
-        said = line.pod(name)["metadata"]["annotations"]
-        assert said["ALIYUN_COM_GPU_MEM_ASSIGNED"] == said["scheduler.framework.gpushare.assigned"] == "true"
-        assert int(said["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]) >= int(said["ALIYUN_COM_GPU_MEM_ASSUME_TIME"])
-    assert sorted((row["pod"], row["units"], row["mib"]) for row in line.agent.grants()) == [(f"notebook-{n}", 4, 4308) for n in range(3)]
+        wait_until(f"{name} is marked", lambda name=name: line.annotation(name, "ALIYUN_COM_GPU_MEM_ASSIGNED") == "true", SECONDS)
+        assert line.annotation(name, "scheduler.framework.gpushare.assigned") == "true"
+        at, assumed = (int(line.annotation(name, f"ALIYUN_COM_GPU_MEM_{which}_TIME")) for which in ("ASSIGN", "ASSUME"))
+        assert at >= assumed
+    agrees(line, *names)
     need = "need 4 GiB, largest free 2 GiB"
     wait_until("the fourth says why it waits", lambda: any(need in each for each in line.events("notebook-3")), SECONDS)
+    line.remove_all()
+    wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
+    wait_until("and files", lambda: not line.agent.tokens(), SECONDS)
+
+
+def many_shapes(line: Line) -> None:
+    """Two containers of other sizes, an init container and a sidecar, core percent, a limit below the units."""
+    line.label(cgpu=None, **{"ack.node.gpu.schedule": "core_mem"})
+    wait_until("core percent too", lambda: line.shown(CORE) == ("200", "200"), SECONDS)
+    init = [container("prepare", 4, SAYS), container("beside", 1, SHOWS, restartPolicy="Always")]
+    line.create(
+        shared("two", container("app", 2, SHOWS), container("other", 3, SHOWS)),
+        shared("parts", container("app", 5, SHOWS), init=init),
+        shared("cores", container("app", 6, SHOWS, core=30)),
+        shared("less", container("app", 7, SHOWS), annotations={"fairlead.io/gpu-mem-limit-mib": '{"app":3500}'}),
+    )
+    line.runs("two", "parts", "cores", "less")
+    agrees(line, "two", "parts", "cores", "less")
+    (grant,) = json.loads(line.annotation("less", "fairlead.io/gpu-allocation"))["app"]
+    assert grant["mib"] == 3500
+    line.remove_all()
+    line.label(**{"ack.node.gpu.schedule": None, "cgpu": "true"})
+    wait_until("no core percent", lambda: line.shown(CORE)[1] == "0", SECONDS)
+
+
+def equal_ids(line: Line) -> None:
+    """Init and app of one size have the same ids; the file is of whoever starts, and the smaller limit holds for both."""
+    line.create(shared("same", container("app", 4, SHOWS), init=[container("prepare", 4, SAYS)]))
+    line.runs("same")
+    agrees(line, "same")
+    assert line.region("same", "prepare") != line.region("same", "app"), "a fresh one at every start"
+    line.remove_all()
+
+
+def crash_loop(line: Line) -> None:
+    """It keeps its card at every start, with a fresh region."""
+    line.create(shared("crashes", container("app", 4, f"{SAYS}; sleep 1; exit 1")), shared("beside", container("app", 3, SHOWS)))
+    line.runs("beside")
+    seen: set[str] = set()
+
+    def starts() -> int:
+        status = line.pod("crashes")["status"].get("containerStatuses", [{}])[0]
+        if status.get("state", {}).get("running"):
+            line.said("crashes")
+            agrees(line, "crashes")
+            seen.add(line.region("crashes", "app"))
+        return int(status.get("restartCount", 0))
+
+    wait_until(lambda: f"it was started twice again\n{line.told('crashes')}", lambda: starts() >= 2 and len(seen) >= 2, SECONDS)
+    assert line.pod("beside")["status"]["containerStatuses"][0]["restartCount"] == 0
+    line.remove_all()
+
+
+def kubelet_starts_anew(line: Line) -> None:
+    """A pod whose init container had devices lives on: we are back before it is admitted again."""
+    line.create(shared("keeper", container("app", 4, SHOWS), init=[container("prepare", 2, SAYS)]))
+    line.runs("keeper")
+    line.said("keeper")
+    before = lives(line, "keeper")
+    for _ in range(2):
+        before_it = line.agent.times_registered()
+        end_one(line.kubelet)
+        line.kubelet.start()
+        wait_until("it is told again", lambda before_it=before_it: line.agent.times_registered() > before_it, SECONDS)
+        wait_until("the node shows its memory again", lambda: line.is_ready() and line.shown(MEMORY) == ("28", "28"), SECONDS)
+    time.sleep(3)  # a kubelet that ends a pod does so when it has admitted it anew
+    assert line.phase("keeper") == "Running", line.told("keeper")
+    assert lives(line, "keeper") == before
+    agrees(line, "keeper")
+    line.remove_all()
+
+
+def agent_starts_anew(line: Line) -> None:
+    """Containers are left alone; what it has forgotten it finds again; a container that is started meanwhile waits for it."""
+    line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")))
+    line.runs("keeper")
+    wait_until("falls has begun", lambda: line.log("falls"), SECONDS)
+    before = lives(line, "keeper")
+    line.agent.kill()
+    (line.agent.state / "grants.json").write_text("garbage", encoding="utf-8")
+    began = time.monotonic()
+    line.agent.start()
+    wait_until("the node shows its memory", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
+    took = time.monotonic() - began
+    count = line.pod("falls")["status"]["containerStatuses"][0]["restartCount"]
+    started = lambda: line.pod("falls")["status"]["containerStatuses"][0]["restartCount"] > count  # noqa: E731 - asked twice
+    wait_until(lambda: f"falls is started again\n{line.told('falls')}", started, SECONDS)
+    assert lives(line, "keeper") == before
+    assert took < 60
+    line.remove_all()
+
+
+def sockets_are_taken_away(line: Line) -> None:
+    folder = kubelet_folder(line.cluster) / "device-plugins"
+    for name in ("fairlead-gpu-mem.sock", "fairlead-gpu-core.sock", "fairlead-gpu.sock"):
+        (folder / name).unlink()
+    wait_until("they are back", lambda: (folder / "fairlead-gpu-mem.sock").exists(), SECONDS)
+    line.create(shared("later", container("app", 4, SHOWS)))
+    line.runs("later")
+    agrees(line, "later")
+    line.remove_all()
+
+
+def two_agents(line: Line) -> None:
+    """The second waits, and goes on when the first is gone."""
+    second = Agent(line.cluster, line.kubelet, "2xTesla-T4", line.agent.flags, name="second-agent")
+    second.component.start()
+    try:
+        wait_until("it says why it waits", lambda: "another agent of this node" in second.readiness(), SECONDS)
+        line.create(shared("first", container("app", 4, SHOWS)))
+        line.runs("first")
+        line.agent.kill()
+        wait_until("the second has taken over", lambda: second.readiness() == "ok\n", SECONDS)
+        line.create(shared("next", container("app", 4, SHOWS)))
+        line.runs("next")
+        agrees(line, "first", "next")
+    finally:
+        second.stop()
+        line.remove_all()
+        line.agent.start()
+
+
+def ids_are_given_again(line: Line) -> None:
+    """While the object of the pod that had them still stands: its files are not the new one's, and cleaning takes nothing away."""
+    line.create(shared("done", container("app", 14, f"{SAYS}; sleep 3"), restart="Never", finalizers=["fairlead.test/keep"]))
+    try:
+        line.runs("done")
+        agrees(line, "done")
+        (token,) = line.agent.tokens()
+        wait_until(lambda: f"done is over\n{line.told('done')}", lambda: line.phase("done") == "Succeeded", SECONDS)
+        line.create(shared("heir", container("app", 14, SHOWS)))
+        line.runs("heir")
+        assert line.agent.tokens() == [token], "else this is no test"
+        agrees(line, "heir")
+        wait_until("the row of the first is gone", lambda: {row["pod"] for row in line.agent.grants()} == {"heir"}, SECONDS)
+    finally:
+        line.cluster.admin.run("patch", "pod", "done", "-n", "default", "--type=merge", '-p={"metadata":{"finalizers":null}}')
+    line.delete("done")
+    time.sleep(2)  # a wrong cleaning would have happened
+    agrees(line, "heir")
+    line.remove_all()
+
+
+def modes_never_overlap(line: Line) -> None:
+    """cgpu=false under a shared pod, then cgpu=true under a whole one: the card drains, and joins when its holder is gone."""
+    line.create(shared("shares", container("app", 4, SHOWS)))
+    line.runs("shares")
+    (uuid,) = [grant["uuid"] for grant in json.loads(line.annotation("shares", "fairlead.io/gpu-allocation"))["app"]]
+    line.label(cgpu="false")
+    wait_until("the other card is whole", lambda: line.shown(WHOLE) == ("1", "1"), SECONDS)
+    wait_until("its ids are not given away", lambda: line.shown(MEMORY) == ("14", "0"), SECONDS)
+    wait_until("it drains", lambda: line.modes()[uuid] == "draining", SECONDS)
+    line.create(plain("takes", container("app", 0, "env | grep NVIDIA; sleep 1000000", whole=1)))
+    line.runs("takes")
+    wait_until("it tells its card", lambda: "NVIDIA_VISIBLE" in line.log("takes"), SECONDS)
+    assert uuid not in line.log("takes")
+    began = time.monotonic()
+    line.delete("shares")
+    wait_until("both are whole", lambda: line.shown(WHOLE) == ("2", "2"), SECONDS)
+    joined = time.monotonic() - began
+    line.label(cgpu="true")
+    wait_until("the whole one drains", lambda: sorted(line.modes().values()) == ["draining", "shared"], SECONDS)
+    wait_until("and its card is not given away", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("1", "0"), ("14", "14")), SECONDS)
+    line.delete("takes")
+    wait_until("all memory is there", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("28", "28")), SECONDS)
+    assert joined < 60, "a card joins within ten seconds of its last holder"
+
+
+def operator_takes_a_card_out(line: Line) -> None:
+    meta = {"name": f"unhealthy-gpu-{NODE}", "namespace": "kube-system"}
+    line.cluster.admin.create([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "1"}}])
+    wait_until("half is left", lambda: line.shown(MEMORY) == ("28", "14"), SECONDS)
+    (ill,) = [card for card in line.cards() if card["health"] != "Healthy"]
+    assert (ill["index"], ill["reason"]) == (1, "taken out by an operator")
+    line.cluster.admin.run("delete", "configmap", meta["name"], "-n", meta["namespace"])
+    wait_until("all is there again", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
+
+
+def bad_placements(line: Line) -> None:
+    """What a pod's owner reads, and that it starts when the placement is right."""
+    uuid = next(card["uuid"] for card in line.cards() if card["index"] == 0)
+    right = [{"uuid": uuid, "index": 0, "units": 4, "mib": 4308, "core": 0}]
+    wrong: dict[str, tuple[list[Object] | None, str]] = {
+        "above": ([{**right[0], "mib": 9000}], f"placement grants 9000 MiB, 4 units of GPU {uuid} are 4308 MiB"),
+        "index": ([{**right[0], "index": 1}], f"placement says GPU {uuid} is GPU 1, on this node it is GPU 0"),
+        "foreign": ([{**right[0], "uuid": "GPU-none"}], "placement names GPU GPU-none, which is not on this node"),
+    }
+    line.each_refused(
+        {
+            name: (plain(name, container("app", 4, SHOWS), annotations=placed(grants), nodeName=NODE), told)
+            for name, (grants, told) in wrong.items()
+        }
+    )
+    line.remove_all()
+
+
+def foreign_plugin(line: Line) -> None:
+    """NVIDIA's plugin on the node: nothing of ours is given away, and it is said why."""
+    path = kubelet_folder(line.cluster) / "device-plugins" / "nvidia-gpu.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(short(path))
+        wait_until("no memory is given away", lambda: line.shown(MEMORY)[1] == "0", SECONDS)
+        wait_until("it is said", lambda: line.condition("GPUShareReady") == ("False", "ForeignDevicePlugin"), SECONDS)
+    path.unlink()
+    wait_until("memory is there again", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
+    wait_until("it is said, too", lambda: line.condition("GPUShareReady") == ("True", "Serving"), SECONDS)
+
+
+# --- helpers ------------------------------------------------------------------------------------------------------------------------
+
+
+def lives(line: Line, name: str) -> list[tuple[str, int, Object]]:
+    """Of each container: which it is, how often it was started again, what it does since when."""
+    return [(each["containerID"], each["restartCount"], each["state"]) for each in line.pod(name)["status"]["containerStatuses"]]
+
+
+def plain(name: str, *containers: Object, nodeName: str = "", **metadata: Any) -> Object:
+    """A pod for the default scheduler, or for none."""
+    made = shared(name, *containers, **metadata)
+    del made["spec"]["schedulerName"]
+    return {**made, "spec": {**made["spec"], **({"nodeName": nodeName} if nodeName else {})}}
+
+
+def placed(grants: list[Object] | None) -> dict[str, str]:
+    return {} if grants is None else {"fairlead.io/gpu-allocation": json.dumps({"app": grants}), "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
+
+
+def short(path: Path) -> str:
+    """A socket's path may have 107 characters: it is reached through the folder's descriptor."""
+    return f"/proc/self/fd/{os.open(path.parent, os.O_RDONLY)}/{path.name}"
+
+
+Case = Callable[[Line], None]
+CASES: tuple[Case, ...] = (
+    many_shapes,
+    equal_ids,
+    crash_loop,
+    kubelet_starts_anew,
+    agent_starts_anew,
+    sockets_are_taken_away,
+    two_agents,
+    ids_are_given_again,
+    modes_never_overlap,
+    operator_takes_a_card_out,
+    bad_placements,
+    foreign_plugin,
+)

@@ -9,18 +9,40 @@ from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.node_images import BUSYBOX
 from tests.kubelet import agent_cases
-from tests.kubelet.agent import Line, running_line
+from tests.kubelet.agent import MEMORY, SECONDS, Line, running_line
 from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def line(node: ControlPlane, kubelet: Component) -> Iterator[Line]:
+def one_card(node: ControlPlane, kubelet: Component) -> Iterator[Line]:
     with running_line(node, kubelet, "1xTesla-T4", f"--test-image={BUSYBOX}") as line:
         yield line
-        line.label(cgpu=None)
         line.remove_all()
+        line.label(cgpu=None)
 
 
-def test_document_003(line: Line) -> None:
-    wait_until("it is found out", lambda: line.node()["metadata"].get("annotations", {}).get("fairlead.io/gpu-identity") == "guarded", 30)
-    agent_cases.document_003(line)
+@pytest.fixture(scope="module")
+def two_cards(one_card: Line) -> Line:
+    """The node with another card, shared."""
+    one_card.use("2xTesla-T4")
+    one_card.label(cgpu="true")
+    wait_until("the node shows both", lambda: one_card.shown(MEMORY) == ("28", "28"), SECONDS)
+    return one_card
+
+
+@pytest.fixture
+def line(two_cards: Line) -> Iterator[Line]:
+    """Whatever happened before, no pod is there."""
+    yield two_cards
+    two_cards.remove_all()
+
+
+def test_document_003(one_card: Line) -> None:
+    told = lambda: one_card.node()["metadata"].get("annotations", {}).get("fairlead.io/gpu-identity")  # noqa: E731 - asked often
+    wait_until("it is found out", lambda: told() == "guarded", SECONDS)
+    agent_cases.document_003(one_card)
+
+
+@pytest.mark.parametrize("case", agent_cases.CASES, ids=lambda case: case.__name__)
+def test_on_two_cards(line: Line, case: agent_cases.Case) -> None:
+    case(line)
