@@ -46,6 +46,14 @@ def test_the_checkpoint_tells_who_has_which_ids() -> None:
     )
 
 
+def test_an_entry_without_ids_costs_nobody_theirs_and_an_id_counts_once() -> None:
+    """Go writes an empty map as null. Of the ids a token is made."""
+    twice = {**ENTRY, "DeviceIDs": {"0": ["GPU-b-_-0"], "1": ["GPU-b-_-0"]}}
+    read = parse_checkpoint(checkpoint([{**ENTRY, "DeviceIDs": None}, twice]))
+    assert not isinstance(read, Refusal)
+    assert [each.ids for each in read] == [(), ("GPU-b-_-0",)]
+
+
 @pytest.mark.parametrize("entries", [None, []], ids=["null, as a new kubelet writes it", "an empty list"])
 def test_a_checkpoint_of_nobody(entries: object) -> None:
     assert parse_checkpoint(checkpoint(entries)) == ()
