@@ -143,6 +143,8 @@ def test_the_limits_file_is_the_contracts_text() -> None:
         (TWO_CARDS.replace("0\ngpu", "0\u2028gpu"), "line 2 "),
         (TWO_CARDS[: TWO_CARDS.index("region")], "names no region"),
         (TWO_CARDS.replace("4509925376", "٤"), "line 2 "),
+        (TWO_CARDS.replace("4509925376", "04509925376"), "line 2 "),
+        (TWO_CARDS.replace("core_percent 0", "core_percent 00"), "line 2 "),
     ],
 )
 def test_a_limits_file_that_says_something_else_is_refused(text: str, words: str) -> None:
