@@ -16,7 +16,7 @@ from fairlead.edge.nvml.driver import NvmlDriver
 from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import SeenXid
 
-NOT_SUPPORTED, UNINITIALIZED, LOST, UNKNOWN = 3, 1, 15, 999
+NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNINITIALIZED, LOST, UNKNOWN = 3, 13, 1, 15, 999
 
 
 def test_xids_come_once_in_order_each_with_its_card(driver: NvmlDriver, state: StubState) -> None:
@@ -63,10 +63,26 @@ def test_only_cards_too_old_for_events(driver: NvmlDriver, state: StubState) -> 
     assert (len(driver.cards()), driver.xids(), driver.probe(uuid(0))) == (2, [], "")
 
 
+@pytest.mark.parametrize("code", [NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNKNOWN])
+def test_a_driver_without_events_has_cards_all_the_same(driver: NvmlDriver, state: StubState, code: int) -> None:
+    state.fail("nvmlEventSetCreate", code)
+    assert (len(driver.cards()), driver.xids(), driver.probe(uuid(0))) == (2, [], "")
+    state.fail("nvmlEventSetCreate", None)
+    state.say({"count": 1})
+    driver.cards()
+    state.report_xid(79, 0)
+    assert _heard(driver, 1) == [SeenXid(79, uuid(0))]
+
+
 def test_a_card_that_cannot_be_registered_is_tried_again(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
     state.fail("nvmlDeviceRegisterEvents", UNKNOWN, 0)
     driver.cards()
-    assert caplog.records[0].message == f"XIDs of GPU {uuid(0)} are not heard: Unknown Error"
+    driver.cards()
+    tried = state.calls().count("set")
+    driver.processes()
+    driver.means()
+    assert [record.message for record in caplog.records] == [f"XIDs of GPU {uuid(0)} are not heard: Unknown Error"]
+    assert state.calls().count("set") == tried, "not at every call"
     state.fail("nvmlDeviceRegisterEvents", None, 0)
     driver.cards()
     state.report_xid(48, 0)

@@ -65,7 +65,7 @@ class NvmlDriver:
     def cards(self) -> Sequence[GpuSlot]:
         with self._asking():
             self._tell("events", "")
-            slots = [self._slot(card) for card in self._look()]
+            slots = [self._slot(card) for card in self._look(is_retry=True)]
             return [each for each in slots if each is not None]
 
     def xids(self) -> Sequence[SeenXid]:
@@ -160,7 +160,7 @@ class NvmlDriver:
             close_library()
             self._is_open = False
 
-    def _look(self) -> list[ShownCard]:
+    def _look(self, *, is_retry: bool = False) -> list[ShownCard]:
         """Every card that NVML gives a handle of now; the thread listens to these."""
         shown: list[ShownCard] = []
         for index in range(pynvml.nvmlDeviceGetCount()):
@@ -171,7 +171,7 @@ class NvmlDriver:
                 self._raise_if_gone(error)
                 self._is_any_ill = True
                 self._tell(f"card {index}", f"GPU {index} is left out: {words(error)}")
-        self._events.watch(shown)
+        self._events.watch(shown, is_retry=is_retry)
         return shown
 
     def _slot(self, card: ShownCard) -> GpuSlot | None:

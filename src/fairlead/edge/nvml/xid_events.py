@@ -17,7 +17,7 @@ import pynvml
 from pynvml import NVMLError
 
 from fairlead.edge.nvml.cards import ShownCard
-from fairlead.edge.nvml.library import SYSTEM, is_gone, words
+from fairlead.edge.nvml.library import SYSTEM, is_gone, is_silent, words
 from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import SeenXid
 
@@ -35,8 +35,8 @@ class XidEvents:
     def __init__(self) -> None:
         self.failure: NVMLError | None = None
         self._seen: SimpleQueue[SeenXid] = SimpleQueue()
-        self._uuids: Mapping[int, str] = {}
-        self._is_complete = True
+        self._watched: Mapping[int, str] | None = None
+        self._deaf: dict[str, str] = {}
         self._events: Any = None
         self._thread: Thread | None = None
         self._ending = Event()
@@ -50,34 +50,40 @@ class XidEvents:
             except Empty:
                 return drained
 
-    def watch(self, cards: Sequence[ShownCard]) -> None:
+    def watch(self, cards: Sequence[ShownCard], *, is_retry: bool = False) -> None:
         """Wait for the XIDs of exactly these from now on.
 
-        A card too old for events is not waited for. One that cannot be registered is tried again at the next
-        call. Raises OutsideError when the thread cannot be ended, NVMLError when there is no driver.
+        A card too old for events is not waited for, nor one that cannot be registered, until `is_retry`.
+        Raises OutsideError when the thread cannot be ended, NVMLError when there is no driver.
         """
         uuids = {_address(card.handle): card.uuid for card in cards}
-        if uuids == self._uuids and self._is_complete and self.failure is None:
+        if uuids == self._watched and self.failure is None and not (is_retry and self._deaf):
             return
         self.end()
-        self._uuids, self._is_complete = uuids, True
-        self._events = pynvml.nvmlEventSetCreate()
-        registered = [card for card in cards if self._register(card)]
-        if not registered:
-            return
-        self._thread = Thread(target=self._wait_until_ended, args=(self._events, uuids), name="xid-events", daemon=True)
-        self._thread.start()
+        self._watched, deaf = uuids, {}
+        registered = 0
+        for card in cards:
+            why = self._register(card)
+            registered += why is None
+            if why:
+                deaf[card.uuid] = why
+                if self._deaf.get(card.uuid) != why:
+                    _log.warning("XIDs of GPU %s are not heard: %s", card.uuid, why)
+        self._deaf = deaf
+        if registered:
+            self._thread = Thread(target=self._wait_until_ended, args=(self._events, uuids), name="xid-events", daemon=True)
+            self._thread.start()
 
     def end(self) -> None:
         """The thread is over and nothing is waited for; what was seen can still be drained."""
         self._ending.set()
-        self._is_complete = False
+        self._watched = None
         if self._thread is not None:
             self._thread.join(END_SECONDS)
             if self._thread.is_alive():
                 raise OutsideError(SYSTEM, "NVIDIA's driver hangs: it does not come back from waiting for XIDs", "look at the kernel's log")
         self._ending.clear()
-        self._thread, self.failure, self._uuids = None, None, {}
+        self._thread, self.failure = None, None
         events, self._events = self._events, None
         if events is not None:
             try:
@@ -85,17 +91,17 @@ class XidEvents:
             except NVMLError as error:
                 _log.debug("an event set is not freed: %s", words(error))
 
-    def _register(self, card: ShownCard) -> bool:
+    def _register(self, card: ShownCard) -> str | None:
+        """None = its XIDs are heard; else why not, "" for a card or a driver that has no events."""
         try:
+            if self._events is None:
+                self._events = pynvml.nvmlEventSetCreate()
             pynvml.nvmlDeviceRegisterEvents(card.handle, pynvml.nvmlEventTypeXidCriticalError, self._events)
         except NVMLError as error:
             if is_gone(error):
                 raise
-            if error.value != pynvml.NVML_ERROR_NOT_SUPPORTED:
-                self._is_complete = False
-                _log.warning("XIDs of GPU %s are not heard: %s", card.uuid, words(error))
-            return False
-        return True
+            return "" if is_silent(error) else words(error)
+        return None
 
     def _wait_until_ended(self, events: Any, uuids: Mapping[int, str]) -> None:
         while not self._ending.is_set():
