@@ -85,6 +85,17 @@ def test_a_driver_that_is_gone_is_told_and_looked_for_again(driver: NvmlDriver, 
     assert _still_open(state) == (1, 1)
 
 
+@pytest.mark.parametrize("call", ["nvmlEventSetCreate", "nvmlDeviceRegisterEvents"])
+@pytest.mark.parametrize(("code", "words"), GONE)
+def test_a_driver_that_goes_while_events_are_asked_for_is_gone(
+    driver: NvmlDriver, state: StubState, call: str, code: int, words: str
+) -> None:
+    state.fail(call, code)
+    with pytest.raises(OutsideError, match=words):
+        driver.cards()
+    assert _still_open(state) == (0, 0)
+
+
 @pytest.mark.parametrize(("code", "words"), GONE)
 def test_every_call_tells_of_a_driver_that_is_gone(driver: NvmlDriver, state: StubState, code: int, words: str) -> None:
     calls = (driver.cards, driver.processes, driver.means, lambda: driver.probe(uuid(0)))
