@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.contracts.api_client import MERGE, STRATEGIC, Answer, ApiClient
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import rights_of_agents
 from tests.kube.objects import namespace, share_node
 from tests.waiting import wait_until
 

@@ -140,14 +140,21 @@ def test_cgroup_v2_is_seen_by_its_controllers(driver: NvmlDriver, tmp_path: Path
     assert driver.means().has_cgroup_v2
 
 
-def test_mig_is_what_is_in_force_on_any_card(driver: NvmlDriver, state: StubState) -> None:
-    state.fail("nvmlDeviceGetMigMode", NOT_SUPPORTED, 0)
-    state.say({"1.mig-pending": 1})
+def test_mig_is_what_is_in_force_on_every_card(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"0.mig-pending": 1, "1.mig-pending": 1})
     assert not driver.means().has_mig
     state.say({"1.mig": 1})
+    assert not driver.means().has_mig, "nothing keeps the users of the other card apart"
+    state.say({"0.mig": 1})
     assert driver.means().has_mig
     state.fail("nvmlDeviceGetMigMode", UNKNOWN, 1)
-    assert driver.means().has_mig
+    assert driver.means().has_mig, "what it said last"
+
+
+def test_cards_that_know_no_mig_are_not_divided(driver: NvmlDriver, state: StubState) -> None:
+    state.fail("nvmlDeviceGetMigMode", NOT_SUPPORTED, 0)
+    state.say({"1.mig": 1})
+    assert not driver.means().has_mig
 
 
 def test_mps_needs_a_running_daemon_for_every_card(driver: NvmlDriver, tmp_path: Path) -> None:

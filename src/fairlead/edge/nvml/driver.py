@@ -123,7 +123,7 @@ class NvmlDriver:
                 driver=_major(_said(pynvml.nvmlSystemGetDriverVersion, "")),
                 cuda=(cuda // 1000, cuda % 1000 // 10),
                 has_cgroup_v2=(self._cgroups / "cgroup.controllers").exists(),
-                has_mig=any(self._is_divided(card) for card in cards),
+                has_mig=bool(cards) and all(self._is_divided(card) for card in cards),
                 has_mps=bool(cards) and all(mps.has_daemon(card.uuid, self._pipes, self._processes) for card in cards),
             )
 
