@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -214,6 +216,13 @@ class Line:
     def words(self, name: str) -> list[str]:
         """All that its owner can read of it."""
         return [*self.events(name), str(self.pod(name)["status"].get("message", ""))]
+
+    def inspected(self) -> str:
+        """`kubectl inspect cgpu -d`, blanks at the ends of lines aside."""
+        argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), "-d"]
+        own = {**environment(), "KUBECONFIG": str(self.cluster.kubeconfig)}
+        answer = subprocess.run(argv, env=own, capture_output=True, text=True, timeout=60, check=True)
+        return "\n".join(text.rstrip() for text in answer.stdout.split("\n"))
 
     def delete(self, name: str) -> None:
         self.cluster.admin.run("delete", "pod", name, "-n", "default", "--grace-period=0", "--force")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kube.kubelet import NODE, kubelet_folder
-from tests.kube.node_room import end_one
+from tests.kube.node_room import NODE_ADDRESS, end_one
 from tests.kubelet.agent import CORE, MEMORY, SECONDS, WHOLE, Agent, Line, container, shared
 from tests.waiting import wait_until
 
@@ -24,7 +24,22 @@ Object = dict[str, Any]
 SAYS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
 test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
 SHOWS = f"{SAYS}; sleep 1000000"
-T4_MIB, T4_UNITS = 15079, 14
+DASHES = "-" * (3 * len("notebook-0\tdefault\t4\t\n") + 10)
+INSPECTED = f"""\
+NAME:       {NODE}
+IPADDRESS:  {NODE_ADDRESS}
+
+NAME         NAMESPACE  GPU0(Allocated)
+notebook-0   default    4
+notebook-1   default    4
+notebook-2   default    4
+Allocated :  12 (85%)
+Total :      14
+{DASHES}
+
+Allocated/Total GPU Memory In Cluster:  12/14 (85%)
+"""
+"""Sharing contract 4, from its text."""
 
 
 # --- the oracle: sharing contract 1.2, 1.4, 3.3, 3.4, from its text -----------------------------------------------------------------
@@ -101,6 +116,7 @@ def document_003(line: Line) -> None:
         at, assumed = (int(line.annotation(name, f"ALIYUN_COM_GPU_MEM_{which}_TIME")) for which in ("ASSIGN", "ASSUME"))
         assert at >= assumed
     agrees(line, *names)
+    assert line.inspected() == INSPECTED
     need = "need 4 GiB, largest free 2 GiB"
     wait_until("the fourth says why it waits", lambda: any(need in each for each in line.events("notebook-3")), SECONDS)
     line.remove_all()
