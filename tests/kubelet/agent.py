@@ -26,7 +26,7 @@ from tests.kube.extender import SYSTEM, extended_scheduler
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubelet import CDI_FOLDER, NODE, kubelet_folder
 from tests.kube.node_images import BUSYBOX
-from tests.kube.node_room import beside
+from tests.kube.node_room import beside, end_one
 from tests.kube.servers import FAIRLEAD, Page, Server, environment
 from tests.waiting import wait_until
 
@@ -44,6 +44,7 @@ class Agent:
         self.kubelet = kubelet
         self.port = free_port()
         self.flags = flags
+        self.gpus = gpus
         self.state = cluster.folder / "node" / "disk" / "fairlead" / "gpu"
         self.cdi = cluster.folder / "node" / "disk" / CDI_FOLDER
         self._argv: list[str | Path] = [
@@ -216,6 +217,22 @@ class Line:
     def words(self, name: str) -> list[str]:
         """All that its owner can read of it."""
         return [*self.events(name), str(self.pod(name)["status"].get("message", ""))]
+
+    @contextmanager
+    def exporter(self) -> Iterator[Server]:
+        """The GPU exporter of this node, in its namespaces."""
+        port = free_port()
+        argv = [*FAIRLEAD, "gpu-exporter", f"--listen=127.0.0.1:{port}", "--backend=sim", f"--sim-gpus={self.agent.gpus}"]
+        argv += ["--collect-interval=500"]
+        own = {**environment(), "NODE_NAME": NODE}
+        component = Component("gpu-exporter", beside(self.kubelet, *argv), self.cluster.logs / "gpu-exporter.log", own)
+        server = Server(component, f"http://127.0.0.1:{port}")
+        component.start()
+        try:
+            component.wait_until(server.is_ready, SECONDS)
+            yield server
+        finally:
+            end_one(component)
 
     def inspected(self) -> str:
         """`kubectl inspect cgpu -d`, blanks at the ends of lines aside."""

@@ -287,6 +287,23 @@ def modes_never_overlap(line: Line) -> None:
     assert joined < 60, "a card joins within ten seconds of its last holder"
 
 
+def exporter_names_the_pods(line: Line) -> None:
+    """The page of the node's exporter says who has which card, within ten seconds, and no longer when they are gone."""
+    with line.exporter() as exporter:
+        line.create(shared("seen", container("app", 4, SHOWS)))
+        line.runs("seen")
+        (grant,) = json.loads(line.annotation("seen", "fairlead.io/gpu-allocation"))["app"]
+        limit = "fairlead_container_gpu_memory_limit_bytes"
+        wait_until(lambda: f"it is named\n{exporter.component.log_tail()}", lambda: exporter.metrics().has(limit), SECONDS)
+        labels = exporter.metrics().labels(limit, pod_name="seen")
+        assert (labels["uuid"], labels["container_name"], labels["allocate_mode"]) == (grant["uuid"], "app", "share")
+        assert exporter.metrics().value(limit, pod_name="seen") == grant["mib"] << 20
+        assert exporter.metrics().value("fairlead_exporter_pod_map_containers") == 1
+        line.remove_all()
+        wait_until("it is not named any more", lambda: not exporter.metrics().has(limit), SECONDS)
+        assert exporter.metrics().has("fairlead_gpu_memory_total_bytes"), "a device's series stay"
+
+
 def operator_takes_a_card_out(line: Line) -> None:
     meta = {"name": f"unhealthy-gpu-{NODE}", "namespace": "kube-system"}
     line.cluster.admin.create([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "1"}}])
@@ -362,6 +379,7 @@ CASES: tuple[Case, ...] = (
     two_agents,
     ids_are_given_again,
     modes_never_overlap,
+    exporter_names_the_pods,
     operator_takes_a_card_out,
     bad_placements,
     foreign_plugin,
