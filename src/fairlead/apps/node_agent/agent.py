@@ -78,8 +78,9 @@ class NodeAgent:
         serve: Serve,
         chosen: NodeAgentSettings,
         now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        desk = self.desk = Desk(api, files, kubelet, chosen, now)
+        desk = self.desk = Desk(api, files, kubelet, chosen, now, monotonic)
         self.seen: Seen | None = None
         self.unready = "another agent of this node has its files"
         self._api = api
@@ -94,7 +95,7 @@ class NodeAgent:
         self._unwanted = {name: asyncio.Event() for name in ENDPOINTS}
         self._isolation = Gauge(ISOLATION.name, ISOLATION.help, ISOLATION.labels, registry=desk.registry)
         self._overuse = Overuse(desk, api, driver, homes, chosen.over_grant)
-        self._test = RuntimeTest(api, files, serve, chosen.node, chosen.namespace, chosen.test_image)
+        self._test = RuntimeTest(desk, api, serve, chosen)
 
     def service(self, sock: socket) -> ServedApp:
         """This agent as a server on a bound socket: probes and metrics."""
@@ -110,15 +111,18 @@ class NodeAgent:
         machine, hear = self.desk.machine, self.desk.hear
         sinks = OwnNodeSink(machine, hear), OwnPodsSink(machine, hear), TakenOutSink(machine, hear)
         serving = (self._serve_while_wanted(name) for name in self._served)
-        await together(
-            self._api.follow(*sinks),
-            self._ask_driver_for_ever(),
-            self._look_for_ever(),
-            self._write_for_ever(),
-            self._find_runtime(),
-            self._overuse.run(),
-            *serving,
-        )
+        try:
+            await together(
+                self._api.follow(*sinks),
+                self._ask_driver_for_ever(),
+                self._look_for_ever(),
+                self._write_for_ever(),
+                self._find_runtime(),
+                self._overuse.run(),
+                *serving,
+            )
+        finally:
+            self.desk.files.unlock()
 
     # --- loops ----------------------------------------------------------------------------------------------
 
@@ -133,9 +137,9 @@ class NodeAgent:
         probed_at = float("-inf")
         while True:
             try:
-                if time.monotonic() - probed_at >= PROBE_SECONDS:
+                if self.desk.monotonic() - probed_at >= PROBE_SECONDS:
                     await self._probe()
-                    probed_at = time.monotonic()
+                    probed_at = self.desk.monotonic()
                 for seen in await self.desk.ask_driver(self._driver.xids):
                     _log.warning("XID %s of GPU %s", seen.xid, seen.uuid or "(all)")
                     self.desk.machine.healths.xid(seen.xid, seen.uuid, self.desk.now())

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -123,18 +122,18 @@ class SharedAnswers(WholeAnswers):
 
     async def _patiently(self, seconds: float, ask: Callable[[], Prepared | DeviceRefusal]) -> Prepared | DeviceRefusal:
         """What is refused now is asked for again, for so long, as more is heard."""
-        until = time.monotonic() + seconds
+        until = self._desk.monotonic() + seconds
         while True:
             if not self._desk.machine.missing:
                 await self._desk.ask_kubelet()
                 found = ask()
             else:
                 found = DeviceRefusal(RefusalCode.UNAVAILABLE, self._desk.machine.missing)
-            if isinstance(found, Prepared) or found.is_final or time.monotonic() >= until:
+            if isinstance(found, Prepared) or found.is_final or self._desk.monotonic() >= until:
                 return found
-            began = time.monotonic()
+            began = self._desk.monotonic()
             await self._desk.wait_for_news(until - began)
-            await asyncio.sleep(max(0.0, ASK_SECONDS - (time.monotonic() - began)))
+            await asyncio.sleep(max(0.0, ASK_SECONDS - (self._desk.monotonic() - began)))
 
     async def _within(self, seconds: float, work: Awaitable[None]) -> None:
         """What takes longer goes on beside us."""

@@ -51,14 +51,24 @@ class NodeAgentSettings(Struct, frozen=True):
 
 
 class Desk:
-    """`identity` None: it is not known yet how containers can be told apart. `now` gives epoch seconds."""
+    """`identity` None: it is not known yet how containers can be told apart. `now` gives epoch seconds.
+
+    `monotonic`: seconds of a clock that nobody sets.
+    """
 
     def __init__(
-        self, api: NodeApi, files: AgentFiles, kubelet: KubeletHolders, chosen: NodeAgentSettings, now: Callable[[], float]
+        self,
+        api: NodeApi,
+        files: AgentFiles,
+        kubelet: KubeletHolders,
+        chosen: NodeAgentSettings,
+        now: Callable[[], float],
+        monotonic: Callable[[], float],
     ) -> None:
         self.machine = NodeMachine(chosen.unit, chosen.ignored_xids)
         self.files = files
         self.now = now
+        self.monotonic = monotonic
         self.identity: GpuIdentity | None = None if chosen.test_image else GpuIdentity.GUARDED
         self.changed = asyncio.Event()
         self.has_writes = asyncio.Event()

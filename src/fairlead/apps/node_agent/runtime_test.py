@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
+from fairlead.apps.node_agent.desk import Desk, NodeAgentSettings
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, DeleteObject, ObjectRef, Result
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, OfferedDevice
 from fairlead.model.node import Node
 from fairlead.model.pod import PodPhase
-from fairlead.ports import AgentFiles, DeviceAnswers, NodeApi, ResourceServer
+from fairlead.ports import DeviceAnswers, NodeApi, ResourceServer
 from fairlead.rules.devices.ids import token
 from fairlead.wire.kubelet.cdi import device_name
 
@@ -35,24 +35,19 @@ _log: Final = logging.getLogger(__name__)
 
 
 class RuntimeTest:
-    """`image`: any that has `/bin/sh`."""
+    """By a pod of any image that has `/bin/sh`."""
 
     def __init__(
-        self,
-        api: NodeApi,
-        files: AgentFiles,
-        serve: Callable[[str, str, DeviceAnswers, bool], ResourceServer],
-        node: str,
-        namespace: str,
-        image: str,
+        self, desk: Desk, api: NodeApi, serve: Callable[[str, str, DeviceAnswers, bool], ResourceServer], chosen: NodeAgentSettings
     ) -> None:
         self._api = api
-        self._files = files
+        self._files = desk.files
+        self._monotonic = desk.monotonic
         self._serve = serve
-        self._namespace = namespace
-        self._image = image
-        self._node = node
-        self._pod = f"fairlead-cdi-test-{node}"[:253].rstrip("-.")
+        self._namespace = chosen.namespace
+        self._image = chosen.test_image
+        self._node = chosen.node
+        self._pod = f"fairlead-cdi-test-{chosen.node}"[:253].rstrip("-.")
 
     def registered(self) -> None:
         return
@@ -85,9 +80,9 @@ class RuntimeTest:
         served = self._serve(ENDPOINT, RESOURCE, self, False)
         served.offer([OfferedDevice(each) for each in IDS])
         serving = asyncio.ensure_future(served.run())
-        until = time.monotonic() + POD_SECONDS
+        until = self._monotonic() + POD_SECONDS
         try:
-            while not served.is_watched and time.monotonic() < until:  # noqa: ASYNC110 - nobody tells
+            while not served.is_watched and self._monotonic() < until:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(LOOK_SECONDS)
             await self._remove(until)
             made = await self._api.apply(CreateObject(self._manifest(), self._namespace, "pods"))
@@ -104,7 +99,7 @@ class RuntimeTest:
 
     async def _ending(self, until: float) -> bool | None:
         """How its one container ended; None when it did not."""
-        while time.monotonic() < until:
+        while self._monotonic() < until:
             pod = await self._api.get_pod(self._namespace, self._pod)
             if pod is not None and pod.phase is PodPhase.SUCCEEDED:
                 return True
@@ -117,7 +112,7 @@ class RuntimeTest:
 
     async def _remove(self, until: float) -> None:
         """One that an agent before us has left."""
-        while await self._api.get_pod(self._namespace, self._pod) is not None and time.monotonic() < until:
+        while await self._api.get_pod(self._namespace, self._pod) is not None and self._monotonic() < until:
             await self._api.apply(DeleteObject(self._ref()))
             await asyncio.sleep(LOOK_SECONDS)
 

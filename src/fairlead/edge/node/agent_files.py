@@ -72,6 +72,11 @@ class NodeAgentFiles:
         self._lock = descriptor
         return True
 
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
     def read_given(self) -> tuple[GivenShare, ...] | Refusal:
         return _parsed(self._folders.state / "grants.json", parse_given, ())
 

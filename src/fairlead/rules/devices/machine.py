@@ -112,11 +112,12 @@ class NodeMachine:
 
     def driver_shows(self, cards: Iterable[GpuSlot], means: IsolationMeans) -> None:
         """All cards that there are now, each with its memory."""
-        shown = {card.uuid: self._in_units(card) for card in cards}
-        lost = [card for card in self._cards or () if card.uuid not in shown and all(card.index != now.index for now in shown.values())]
-        self._cards = tuple(sorted((*shown.values(), *lost), key=lambda card: card.index))
+        shown = [self._in_units(card) for card in cards]
+        uuids, indexes = {card.uuid for card in shown}, {card.index for card in shown}
+        lost = [card for card in self._cards or () if card.uuid not in uuids and card.index not in indexes]
+        self._cards = tuple(sorted((*shown, *lost), key=lambda card: card.index))
         self.fault, self._means = "", means
-        self.healths.shown(shown)
+        self.healths.shown(uuids)
 
     def driver_fails(self, why: str) -> None:
         """There is no driver now. Cards that it showed before, or that the node still lists, are lost."""

@@ -1,0 +1,292 @@
+"""A node in memory for its agent: API server, driver, kubelet; the files are real. On a clock that jumps.
+
+What a newcomer gets wrong: `World.play` runs the agent as long as the block's coroutine; time passes only while that waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+from tests.apps.share_fakes import JumpingLoop
+from tests.rules.devices.cards import t4, uuid
+
+from fairlead.apps.node_agent.agent import NodeAgent
+from fairlead.apps.node_agent.desk import NodeAgentSettings
+from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
+from fairlead.errors import OutsideError
+from fairlead.model.actions import Action, CreateObject, DeleteObject, Outcome, PatchObject, Result, TellObjectEvent
+from fairlead.model.devices.driver import IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.gpu import GpuSlot, Grant
+from fairlead.model.devices.kubelet import HeldDevices, OfferedDevice
+from fairlead.model.node import Condition, Node
+from fairlead.model.pod import Container, Pod
+from fairlead.model.resources import MemoryUnit
+from fairlead.model.sharing import Withheld
+from fairlead.ports import DeviceAnswers, RowSink
+from fairlead.wire.gpus.allocation import render_grants
+from fairlead.wire.kube.objects import parse_gpu_slots
+from fairlead.wire.kube.time import parse_time
+
+EPOCH = 1_767_600_000.0
+MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"
+
+
+class Inline(ThreadPoolExecutor):
+    """Threads would need real time."""
+
+    def submit(self, call: Callable[..., Any], /, *words: Any, **more: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(call(*words, **more))
+        except BaseException as error:  # noqa: BLE001 - as a thread would hand it over
+            done.set_exception(error)
+        return done
+
+
+class FakeApi:
+    """It carries out what it is asked for, unless `refuses` says why not."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.pods: dict[str, Pod] = {}
+        self.actions: list[Action] = []
+        self.refuses: Callable[[Action], Outcome | None] = lambda action: None
+        self.test_pods: list[Pod] = []
+        """What a reader of the runtime's test pod finds, one after the other; the last for ever."""
+        self._sinks: tuple[RowSink[Node], RowSink[Pod], RowSink[Withheld]] | None = None
+        self.is_following = asyncio.Event()
+
+    async def follow(self, node: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+        self._sinks = node, pods, withheld
+        await self.is_following.wait()
+        withheld.replace({}, ())
+        pods.replace(dict(self.pods), ())
+        node.replace({self.node.uid: self.node}, ())
+        await asyncio.Event().wait()
+
+    async def apply(self, action: Action) -> Outcome:
+        self.actions.append(action)
+        if (refused := self.refuses(action)) is not None:
+            return refused
+        if isinstance(action, PatchObject) and action.target.kind == "Node":
+            self.show(_patched(self.node, action.patch))
+        elif isinstance(action, PatchObject):
+            pod = self.pods[action.target.uid]
+            self.put(structs.replace(pod, annotations={**pod.annotations, **action.patch["metadata"]["annotations"]}))
+        return Outcome()
+
+    async def get_pod(self, namespace: str, name: str) -> Pod | None:
+        if not any(isinstance(each, CreateObject) for each in self.actions):
+            return None
+        return self.test_pods.pop(0) if len(self.test_pods) > 1 else self.test_pods[0]
+
+    def show(self, node: Node) -> None:
+        self.node = node
+        if self._sinks is not None:
+            self._sinks[0].upsert(node.uid, node)
+
+    def label(self, **labels: str) -> None:
+        self.show(structs.replace(self.node, labels={**self.node.labels, **labels}))
+
+    def put(self, pod: Pod) -> None:
+        self.pods[pod.uid] = pod
+        if self._sinks is not None:
+            self._sinks[1].upsert(pod.uid, pod)
+
+    def take_out(self, *indexes: int) -> None:
+        assert self._sinks is not None
+        self._sinks[2].upsert("map", Withheld(self.node.name, frozenset(indexes)))
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """Kind and name of who was told, and the reason."""
+        told = [each for each in self.actions if isinstance(each, TellObjectEvent)]
+        return [(each.target.kind, each.target.name, each.reason) for each in told]
+
+    def made(self, kind: type[CreateObject] | type[DeleteObject]) -> int:
+        return sum(isinstance(each, kind) for each in self.actions)
+
+
+class FakeDriver:
+    def __init__(self, cards: Sequence[GpuSlot]) -> None:
+        self.shown = cards
+        self.failure = ""
+        self.seen: list[SeenXid] = []
+        self.ill: dict[str, str] = {}
+        self.used: list[ProcessMemory] = []
+
+    def cards(self) -> Sequence[GpuSlot]:
+        self._answer()
+        return [structs.replace(card, units=0) for card in self.shown]
+
+    def xids(self) -> Sequence[SeenXid]:
+        self._answer()
+        seen, self.seen = self.seen, []
+        return seen
+
+    def probe(self, uuid: str) -> str:
+        return self.ill.get(uuid, "")
+
+    def processes(self) -> Sequence[ProcessMemory]:
+        self._answer()
+        return self.used
+
+    def means(self) -> IsolationMeans:
+        return IsolationMeans()
+
+    def _answer(self) -> None:
+        if self.failure:
+            raise OutsideError("driver", self.failure)
+
+
+class FakeKubelet:
+    def __init__(self) -> None:
+        self.held: tuple[HeldDevices, ...] = ()
+        self.failure = ""
+
+    async def list_held(self) -> tuple[HeldDevices, ...]:
+        if self.failure:
+            raise OutsideError("kubelet", self.failure)
+        return self.held
+
+
+class FakeHomes:
+    def __init__(self) -> None:
+        self.by_pid: dict[int, ProcessHome] = {}
+
+    def homes(self, pids: Collection[int]) -> Mapping[int, ProcessHome]:
+        return {pid: self.by_pid[pid] for pid in pids if pid in self.by_pid}
+
+
+class FakeResource:
+    """`lists`: what was offered, one after the other."""
+
+    def __init__(self, answers: DeviceAnswers) -> None:
+        self.answers = answers
+        self.lists: list[tuple[OfferedDevice, ...]] = []
+        self.is_watched = False
+        self.trouble = ""
+
+    def offer(self, devices: Iterable[OfferedDevice]) -> None:
+        self.lists.append(tuple(devices))
+
+    async def run(self) -> None:
+        self.is_watched = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.is_watched = False
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """What a kubelet makes of the last list: capacity and allocatable."""
+        last = self.lists[-1] if self.lists else ()
+        return len(last), sum(each.is_healthy for each in last)
+
+
+class World:
+    def __init__(self, folder: Path, cards: Sequence[GpuSlot] = (), *, test_image: str = "") -> None:
+        self.loop = JumpingLoop()
+        self.loop.set_default_executor(Inline())
+        self.folders = NodeFolders(folder / "plugins", folder / "cdi", folder / "state", folder / "run")
+        self.folders.plugins.mkdir(parents=True, exist_ok=True)
+        self.api = FakeApi(Node("n1", uid="node-uid", labels={"cgpu": "true"}))
+        self.driver = FakeDriver(cards or [t4(0), t4(1)])
+        self.kubelet = FakeKubelet()
+        self.served: dict[str, FakeResource] = {}
+        self.tenants = FakeHomes()
+        self.agent = NodeAgent(
+            self.api,
+            self.driver,
+            NodeAgentFiles(self.folders),
+            self.kubelet,
+            self.tenants,
+            self._serve,
+            NodeAgentSettings("n1", MemoryUnit.GIB, "fairlead-system", test_image, has_device_nodes=False),
+            now=lambda: EPOCH + self.loop.time(),
+            monotonic=self.loop.time,
+        )
+
+    def _serve(self, endpoint: str, resource: str, answers: DeviceAnswers, needs_start: bool) -> FakeResource:
+        self.served[resource] = FakeResource(answers)
+        return self.served[resource]
+
+    def play(self, story: Callable[[], Awaitable[None]], *, follows: bool = True) -> None:
+        """The agent lives as long as the story."""
+        if follows:
+            self.api.is_following.set()
+
+        async def both() -> None:
+            living = asyncio.ensure_future(self.agent.run())
+            telling = asyncio.ensure_future(story())
+            try:
+                done, _ = await asyncio.wait((living, telling), return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                living.cancel()
+                telling.cancel()
+                await asyncio.gather(living, telling, return_exceptions=True)
+
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_until_complete(both())
+        finally:
+            asyncio.set_event_loop(None)
+            self.loop.close()
+
+    @property
+    def memory(self) -> FakeResource:
+        return self.served[MEMORY]
+
+    def hold(self, ids: Sequence[str], pod: str, container: str = "app", resource: str = MEMORY) -> None:
+        """Both lists of the kubelet say so."""
+        ordered = tuple(sorted(ids))
+        told = HeldDevices(resource, ordered, container, "default", pod), HeldDevices(resource, ordered, container, pod_uid=f"uid-{pod}")
+        self.kubelet.held = (*self.kubelet.held, *told)
+
+
+def pod(name: str, units: int = 4, card: int = 0, **more: Any) -> Pod:
+    """A pod with one container that was placed on a T4."""
+    grants = {"app": (Grant(uuid(card), card, units, 15079 * units // 14),)}
+    annotations = {"fairlead.io/gpu-allocation": render_grants(grants), "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
+    made = Pod(
+        "default",
+        name,
+        f"uid-{name}",
+        node="n1",
+        containers=(Container("app", limits={MEMORY: units}),),
+        grants=grants,
+        annotations=annotations,
+    )
+    return structs.replace(made, **more)
+
+
+def unknown(reason: str = "no answer") -> Outcome:
+    return Outcome(Result.UNKNOWN, reason)
+
+
+def _patched(node: Node, patch: Mapping[str, Any]) -> Node:
+    """As the API server would, of what the agent writes."""
+    meta, status = patch.get("metadata", {}), patch.get("status", {})
+    annotations = {**node.annotations, **meta.get("annotations", {})}
+    conditions = {each.type: each for each in node.conditions}
+    for each in status.get("conditions", ()):
+        if each.get("$patch") == "delete":
+            conditions.pop(each["type"], None)
+        else:
+            since = parse_time(each["lastTransitionTime"])
+            conditions[each["type"]] = Condition(each["type"], each["status"], each["reason"], each["message"], since)
+    return structs.replace(
+        node,
+        labels={**node.labels, **meta.get("labels", {})},
+        annotations=annotations,
+        gpus=parse_gpu_slots(annotations.get("fairlead.io/gpus", "")),
+        capacity={**node.capacity, **{key: int(count) for key, count in status.get("capacity", {}).items()}},
+        allocatable={**node.allocatable, **{key: int(count) for key, count in status.get("allocatable", {}).items()}},
+        conditions=tuple(conditions.values()),
+    )

@@ -1,0 +1,385 @@
+"""The node's agent in memory: what it offers, gives, writes and tells, and what it does when others are away."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from tests.apps.node_agent.node_world import CORE, MEMORY, WHOLE, World, pod, unknown
+from tests.rules.devices.cards import t4, uuid
+from tests.waiting import until
+
+from fairlead.errors import OutsideError
+from fairlead.model.actions import CreateObject, DeleteObject, Outcome, PatchObject, Result
+from fairlead.model.devices.driver import ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
+from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits
+from fairlead.model.pod import ContainerStatus, Pod, PodPhase
+from fairlead.model.refusal import Refusal
+from fairlead.rules.devices.ids import token
+from fairlead.wire.kubelet.limits_file import parse_limits
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def ids(world: World, card: int, count: int = 4) -> list[str]:
+    return [each.id for each in world.memory.lists[-1] if each.id.startswith(uuid(card))][:count]
+
+
+def test_nothing_is_offered_before_all_is_known(world: World) -> None:
+    async def story() -> None:
+        world.kubelet.failure = "the kubelet is away"
+        await asyncio.sleep(20)
+        assert not world.memory.lists
+        assert world.agent.unready == "the node is not known yet"
+        world.api.is_following.set()
+        await asyncio.sleep(20)
+        assert world.agent.unready == "the kubelet has not told yet who holds devices"
+        assert not world.memory.lists and not world.api.actions
+        world.kubelet.failure = ""
+        await until(lambda: world.memory.counts == (28, 28))
+        assert world.agent.unready == ""
+
+    world.play(story, follows=False)
+
+
+def test_a_label_changes_the_lists_and_the_node_says_so(world: World) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        await until(lambda: world.api.node.capacity.get("aliyun.com/gpu-count") == 2)
+        assert [card.mode.value for card in world.api.node.gpus] == ["shared", "shared"]
+        assert world.api.node.labels["aliyun.accelerator/nvidia_count"] == "2"
+        assert world.api.node.annotations["fairlead.io/gpu-identity"] == "guarded"
+        (condition,) = world.api.node.conditions
+        assert (condition.type, condition.status) == ("GPUShareReady", "True")
+        began = world.loop.time()
+        world.api.label(cgpu="false")
+        await until(lambda: (world.memory.counts, world.served[WHOLE].counts) == ((0, 0), (2, 2)))
+        assert world.loop.time() - began < 5
+        await until(lambda: world.api.node.capacity["aliyun.com/gpu-count"] == 0)
+        assert world.api.node.conditions == ()
+        assert world.served[CORE].counts == (0, 0)
+
+    world.play(story)
+
+
+def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p"), "uid-q": pod("q", card=1)}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        for name, card in (("p", 0), ("q", 1)):
+            chosen = ids(world, card)
+            world.hold(chosen, name)
+            assert await world.memory.answers.start(chosen) is None
+        world.driver.seen = [SeenXid(31, uuid(0))]
+        await asyncio.sleep(15)
+        assert world.memory.counts == (28, 28), "a fault of the program"
+        before = len(world.memory.lists)
+        world.driver.seen = [SeenXid(79, uuid(0))]
+        await until(lambda: world.memory.counts == (28, 14))
+        assert len(world.memory.lists) == before + 1
+        assert {each.id.startswith(uuid(0)) for each in world.memory.lists[-1] if not each.is_healthy} == {True}
+        await until(lambda: len(world.api.events()) >= 2)
+        assert world.api.events() == [("Node", "n1", "GPUUnhealthy"), ("Pod", "p", "GPUUnhealthy")]
+        await until(lambda: [card.reason for card in world.api.node.gpus] == ["XID 79", ""])
+        await asyncio.sleep(1500)
+        assert world.memory.counts == (28, 14), "it needs a reset"
+
+    world.play(story)
+
+
+def test_a_card_recovers_after_ten_minutes_and_the_next_process_knows(world: World, tmp_path: Path) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.driver.seen = [SeenXid(62, uuid(1))]
+        await until(lambda: world.memory.counts == (28, 14))
+        await asyncio.sleep(590)
+        assert world.memory.counts == (28, 14)
+
+    world.play(story)
+    after = World(tmp_path)
+
+    async def goes_on() -> None:
+        await until(lambda: after.memory.lists)
+        assert after.memory.counts == (28, 14), "what the process before knew"
+        await until(lambda: after.memory.counts == (28, 28), seconds=900)
+
+    after.play(goes_on)
+
+
+def test_an_operator_takes_a_card_out_and_gives_it_back(world: World) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.api.take_out(1)
+        await until(lambda: world.memory.counts == (28, 14))
+        world.api.take_out()
+        await until(lambda: world.memory.counts == (28, 28))
+
+    world.play(story)
+
+
+def test_a_driver_that_goes_and_comes_back(world: World) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.driver.failure = "the driver is not loaded"
+        await until(lambda: world.memory.counts == (28, 0))
+        await until(lambda: world.api.events() == [("Node", "n1", "GPUUnhealthy")] * 2)
+        world.driver.failure = ""
+        await until(lambda: world.memory.counts == (28, 28), seconds=900)
+
+    world.play(story)
+
+
+def test_two_cards_with_one_uuid_are_not_shared_out(tmp_path: Path) -> None:
+    world = World(tmp_path, [t4(0), structs.replace(t4(1), uuid=uuid(0))])
+
+    async def story() -> None:
+        await until(lambda: world.api.node.conditions)
+        (condition,) = world.api.node.conditions
+        assert (condition.status, condition.reason) == ("False", "UnusableGPUs")
+        assert world.memory.counts == (0, 0)
+
+    world.play(story)
+
+
+def test_what_a_container_gets_and_what_is_written_of_it(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p")}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.agent.desk.identity = GpuIdentity.DEFERRED
+        chosen = ids(world, 1)  # of another card than the granted one
+        name = token(MEMORY, chosen)
+        assert await world.memory.answers.allocate(chosen) == CdiDevices((f"fairlead.io/gpu=alloc-{name}",))
+        world.hold(chosen, "p")
+        assert await world.memory.answers.start(chosen) is None
+        text = (world.folders.cdi / f"fairlead.io-gpu_{name}.json").read_text()
+        assert f'"NVIDIA_VISIBLE_DEVICES={uuid(0)}"' in text
+        limits = parse_limits((world.folders.state / "containers" / name / "limits").read_bytes())
+        assert not isinstance(limits, Refusal)
+        assert [(each.uuid, each.memory_mib) for each in limits.cards] == [(uuid(0), 4308)]
+        said = world.api.pods["uid-p"].annotations
+        assert (said["ALIYUN_COM_GPU_MEM_ASSIGNED"], said["scheduler.framework.gpushare.assigned"]) == ("true", "true")
+        at = said["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"]
+        await asyncio.sleep(5)
+        assert await world.memory.answers.start(chosen) is None
+        assert world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGN_TIME"] == at, "written once"
+        world.api.put(structs.replace(world.api.pods["uid-p"], phase=PodPhase.SUCCEEDED))
+        await until(lambda: not (world.folders.state / "containers" / name).exists())
+        assert not (world.folders.cdi / f"fairlead.io-gpu_{name}.json").exists()
+
+    world.play(story)
+
+
+def test_a_mark_that_could_not_be_written_is_written_later(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p")}
+    world.api.refuses = lambda action: unknown() if isinstance(action, PatchObject) and action.target.kind == "Pod" else None
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        world.hold(chosen, "p")
+        assert await world.memory.answers.start(chosen) is None, "the container does not wait for the API server"
+        world.api.refuses = lambda action: None
+        await until(lambda: world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true")
+
+    world.play(story)
+
+
+def test_a_start_waits_for_what_may_be_known_in_a_moment(world: World) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        starting = asyncio.ensure_future(world.memory.answers.start(chosen))
+        await asyncio.sleep(1)
+        world.hold(chosen, "p")
+        await asyncio.sleep(1)
+        assert not starting.done()
+        world.api.put(pod("p"))
+        assert await starting is None
+
+    world.play(story)
+
+
+def test_a_refused_start_is_told_once_and_heals(world: World) -> None:
+    world.api.pods = {"uid-p": structs.replace(pod("p"), grants={})}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        world.hold(chosen, "p")
+        for _ in range(3):
+            refused = await world.memory.answers.start(chosen)
+            assert isinstance(refused, DeviceRefusal)
+            assert refused.reason == "pod default/p container app has no GPU placement; it must be scheduled by fairlead-scheduler"
+        await asyncio.sleep(1)
+        assert world.api.events() == [("Pod", "p", "GPUShareAllocateFailed")]
+        world.api.put(pod("p"))
+        assert await world.memory.answers.start(chosen) is None
+
+    world.play(story)
+
+
+def test_a_disk_that_takes_nothing_is_told_to_kubelet_and_owner(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p")}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        world.hold(chosen, "p")
+        world.folders.run.write_text("a file in the place of a directory", encoding="utf-8")
+        with pytest.raises(OutsideError, match="cannot be written"):
+            await world.memory.answers.start(chosen)
+        await until(lambda: world.api.events() == [("Pod", "p", "GPUShareAllocateFailed")])
+        world.folders.run.unlink()
+        assert await world.memory.answers.start(chosen) is None
+
+    world.play(story)
+
+
+def test_guarded_an_answer_is_kept_and_held_against_the_start(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p")}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 1)
+        answer = await world.memory.answers.allocate(chosen)
+        assert isinstance(answer, ContainerEdits)
+        assert answer.environment["NVIDIA_VISIBLE_DEVICES"] == uuid(0)
+        name = token(MEMORY, chosen)
+        limits = world.folders.state / "containers" / name / "limits"
+        assert " limit_bytes 0 " in limits.read_text(), "nothing before it is known who it is"
+        world.hold(chosen, "p")
+        assert await world.memory.answers.start(chosen) is None
+        assert f" limit_bytes {4308 << 20} " in limits.read_text()
+        assert not world.folders.cdi.exists(), "no CDI file where the runtime reads none"
+        other = pod("p", card=1)
+        world.api.put(other)
+        refused = await world.memory.answers.start(chosen)
+        assert isinstance(refused, DeviceRefusal) and refused.is_final
+        assert "the kubelet was told 4308 MiB of GPU" in refused.reason
+
+    world.play(story)
+
+
+def test_guarded_nobody_is_answered_while_it_is_not_one_answer_for_all(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p", card=0), "uid-q": pod("q", card=1)}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        asking = asyncio.ensure_future(world.memory.answers.allocate(chosen))
+        await asyncio.sleep(4)
+        assert not asking.done()
+        world.api.put(structs.replace(world.api.pods["uid-q"], phase=PodPhase.FAILED))
+        answer = await asking
+        assert isinstance(answer, ContainerEdits)
+        assert answer.environment["NVIDIA_VISIBLE_DEVICES"] == uuid(0)
+
+    world.play(story)
+
+
+def test_foreign_ids_are_refused_for_good(world: World) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        refused = await world.memory.answers.allocate(["GPU-elsewhere-_-0"])
+        assert isinstance(refused, DeviceRefusal) and refused.is_final
+        whole = await world.served[WHOLE].answers.allocate([uuid(0)])
+        assert isinstance(whole, DeviceRefusal) and whole.reason == f"GPU {uuid(0)} is shared"
+
+    world.play(story)
+
+
+def test_a_whole_card_that_was_just_given_is_held(world: World) -> None:
+    async def story() -> None:
+        world.api.label(cgpu="false")
+        await until(lambda: world.served[WHOLE].counts == (2, 2))
+        given = await world.served[WHOLE].answers.allocate([uuid(1)])
+        assert isinstance(given, ContainerEdits) and given.environment == {"NVIDIA_VISIBLE_DEVICES": uuid(1)}
+        world.api.label(cgpu="true")
+        await until(lambda: (world.memory.counts, world.served[WHOLE].counts) == ((14, 14), (1, 0)))
+        world.hold([uuid(1)], "w", resource=WHOLE)
+        world.api.put(Pod("default", "w", "uid-w", node="n1"))
+        await asyncio.sleep(30)
+        assert world.memory.counts == (14, 14)
+        world.kubelet.held = ()
+        began = world.loop.time()
+        await until(lambda: (world.memory.counts, world.served[WHOLE].counts) == ((28, 28), (0, 0)))
+        assert world.loop.time() - began <= 10
+
+    world.play(story)
+
+
+def test_what_the_api_server_refuses_is_tried_again(world: World) -> None:
+    forbidden = Outcome(Result.REFUSED, 'nodes "n1" is forbidden')
+    world.api.refuses = lambda action: forbidden if isinstance(action, PatchObject) else None
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        await asyncio.sleep(60)
+        tried = len([each for each in world.api.actions if isinstance(each, PatchObject)])
+        assert 4 <= tried <= 20
+        world.api.refuses = lambda action: None
+        await until(lambda: len(world.api.node.gpus) == 2)
+
+    world.play(story)
+
+
+def test_who_uses_more_than_its_grant_is_told(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p")}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 0)
+        world.hold(chosen, "p")
+        assert await world.memory.answers.start(chosen) is None
+        world.tenants.by_pid = {7: ProcessHome(token=token(MEMORY, chosen))}
+        world.driver.used = [ProcessMemory(7, uuid(0), 6000.0)]
+        await until(lambda: world.api.events() == [("Pod", "p", "GPUMemoryOverGrant")])
+
+    world.play(story)
+
+
+OVER = (ContainerStatus("test", exit_code=0),)
+TEST_POD = Pod("fairlead-system", "fairlead-cdi-test-n1", "uid-t")
+
+
+@pytest.mark.parametrize(
+    ("found", "identity"),
+    [
+        (structs.replace(TEST_POD, phase=PodPhase.SUCCEEDED, statuses=OVER), "deferred"),
+        (structs.replace(TEST_POD, phase=PodPhase.FAILED, statuses=(ContainerStatus("test", exit_code=1),)), "guarded"),
+        (structs.replace(TEST_POD, phase=PodPhase.FAILED, reason="UnexpectedAdmissionError"), "guarded"),
+        (TEST_POD, "guarded"),
+    ],
+    ids=["it-does", "it-does-not", "the-pod-is-refused", "the-pod-never-ends"],
+)
+def test_what_the_runtime_can_do_is_found_out(tmp_path: Path, found: Pod, identity: str) -> None:
+    world = World(tmp_path, test_image="any")
+    world.api.test_pods = [TEST_POD, found]
+
+    async def story() -> None:
+        await until(lambda: world.served[WHOLE].lists)
+        await asyncio.sleep(0.2)
+        assert not world.memory.is_watched, "nothing is shared before"
+        await until(lambda: world.api.node.annotations.get("fairlead.io/gpu-identity") == identity, seconds=200)
+        await until(lambda: world.memory.is_watched)
+        assert world.api.made(CreateObject) == 1 and world.api.made(DeleteObject) >= 1
+        assert not world.served["fairlead.io/cdi-test"].is_watched
+
+    world.play(story)
+    again = World(tmp_path, test_image="any")
+    again.api.test_pods = [TEST_POD, found]
+
+    async def knows() -> None:
+        await until(lambda: again.api.node.annotations.get("fairlead.io/gpu-identity") == identity, seconds=200)
+        is_known = found.statuses != ()
+        assert again.api.made(CreateObject) == (0 if is_known else 1)
+
+    again.play(knows)
