@@ -379,6 +379,21 @@ def test_a_binding_on_a_guarded_node_that_waits_in_vain_is_an_error_before_the_s
     live(scene)
 
 
+def test_who_waits_on_a_guarded_node_is_told_that_the_extender_stops() -> None:
+    async def scene() -> None:
+        scene, (first, second, _) = guarded_scene()
+        driver, _ = await scene.extender("a")
+        await scene.leading(driver)
+        assert await driver.bind(asked(first)) == ""
+        waiting = asyncio.ensure_future(driver.bind(asked(second)))
+        await asyncio.sleep(0.2)
+        scene.running[0].cancel()
+        async with asyncio.timeout(4):
+            assert await waiting == "this extender is stopping"
+
+    live(scene)
+
+
 def test_without_the_lease_a_binding_that_waits_on_a_guarded_node_is_told_so() -> None:
     async def scene() -> None:
         scene, (first, second, _) = guarded_scene()

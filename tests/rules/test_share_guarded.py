@@ -103,6 +103,19 @@ def test_another_memory_limit_is_another_size() -> None:
     assert place(made, pod("c", 4, memory_limits_mib={"main": 99999})) == {"main": [(0, 4)]}, "a limit above the grant changes nothing"
 
 
+def test_a_limit_that_makes_no_difference_on_one_card_leads_there() -> None:
+    """4 units are 4301 MiB on the card of 15 units, and 4126 on the one of 100."""
+    asker = pod(containers=[container("a", 4), container("b", 4)], memory_limits_mib={"a": 4200})
+    assert place(ledger(node(units=(15, 100))), asker) == {"a": [(0, 4)], "b": [(0, 4)]}
+    assert place(ledger(guarded(15, 100)), asker) == {"a": [(1, 4)], "b": [(1, 4)]}
+
+
+def test_what_an_unbound_pod_says_of_itself_is_not_believed() -> None:
+    made = ledger(guarded())
+    made.reserve(pod("a", 8, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}), "n")
+    assert isinstance(made.reserve(pod("b", 8), "n"), NotYet)
+
+
 def test_the_same_units_over_more_cards_are_not_alike() -> None:
     made = ledger(guarded())
     assert place(made, pod("a", 8, cards=2)) == {"main": [(0, 4), (1, 4)]}
@@ -137,9 +150,11 @@ def test_what_can_never_be_alike_is_said_at_once() -> None:
 
 
 def test_what_others_hold_may_be_mended_by_preemption() -> None:
+    """Without `lowest` each of the two containers would find a card, and not the same one."""
     made = ledger(guarded(12, 9))
-    place(made, pod("low", 4, annotations=SPREAD))
-    assign(made, "low")
+    for name, units, priority in (("low", 4, 1), ("lowest", 3, 0)):
+        place(made, pod(name, units, annotations=SPREAD, priority=priority))
+        assign(made, name)
     asker = pod("high", priority=10, containers=[container("a", 6), container("b", 6)], annotations=PER_CONTAINER)
     assert made.filter(asker, ["n"]).failed == {"n": NEVER.format(6)}
     assert plan_preemption(made, asker, {"n": Victims(())}) == {"n": Victims(("uid-low",))}
@@ -147,10 +162,14 @@ def test_what_others_hold_may_be_mended_by_preemption() -> None:
 
 def test_prioritize_prefers_the_node_where_nobody_has_to_wait() -> None:
     made = ledger(guarded(), guarded(name="m"))
-    place(made, pod("a", 8))
-    place(made, pod("c", 2), "m")
-    scores = dict(made.prioritize(pod("b", 8), ["n", "m"]))
-    assert scores["m"] > scores["n"] == 0
+    for name in ("n", "m"):
+        assert place(made, pod(f"opens-{name}", 8), name) == {"main": [(0, 8)]}
+        assert place(made, pod(f"other-{name}", 9), name) == {"main": [(1, 9)]}
+    assign(made, "opens-m")
+    for name in ("n", "m"):
+        made.remove_pod(f"uid-other-{name}")
+        assert place(made, pod(f"later-{name}", 3, annotations=SPREAD), name) == {"main": [(1, 3)]}
+    assert dict(made.prioritize(pod("b", 8), ["n", "m"])) == {"n": 0, "m": 7}, "1 + 9 x (1 - 4/15), rounded down"
 
 
 def test_a_plan_does_not_wait() -> None:

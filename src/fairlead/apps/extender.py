@@ -102,6 +102,7 @@ class Extender:
         finally:
             while self._tasks:
                 await asyncio.wait(self._tasks)
+            self._carry_out(self.machine.bindings.waited(self._monotonic(), "this extender is stopping"))
             await self.leader.release()
 
     # --- what kube-scheduler asks ---------------------------------------------------------------------------
