@@ -25,6 +25,7 @@ from fairlead.wire.gpus.allocation import parse_grants, render_action
 from fairlead.wire.names import ANNOTATION_ALLOCATION, ANNOTATION_GPU_RETRY
 
 NOW = 1_767_600_000.0
+ASSIGNED = {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true", "scheduler.framework.gpushare.assigned": "true"}
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -72,6 +73,8 @@ class FakeServer:
     def write(self, pod: Pod) -> None:
         self._recount(self.pods.get(pod.uid), pod)
         self.pods[pod.uid] = pod
+        if pod.node and self.is_guarded(pod.node):
+            self._look_alike(pod.node)
         self._note("pods", pod.uid, pod)
 
     def remove(self, uid: str) -> None:
@@ -108,7 +111,20 @@ class FakeServer:
 
     def damage(self, pod: Pod) -> None:
         """Somebody who may write grants garbles one, while its pod runs."""
-        self.write(annotated(msgspec.structs.replace(pod, phase="Running"), {ANNOTATION_ALLOCATION: "{garbled"}))
+        self.write(annotated(msgspec.structs.replace(pod, phase="Running"), {ANNOTATION_ALLOCATION: "{garbled", **ASSIGNED}))
+
+    def is_guarded(self, node: str) -> bool:
+        return self.nodes[node].annotations.get("fairlead.io/gpu-identity") == "guarded"
+
+    def _look_alike(self, node: str) -> None:
+        """The promise for a guarded node: at every instant all unassigned containers of equal units have the same cards and MiB."""
+        seen: dict[int, Any] = {}
+        for pod in self.pods.values():
+            is_unassigned = pod.node == node and pod.is_holding and pod.deleted_at is None and "true" not in pod.annotations.values()
+            for name, given in pod.grants.items() if is_unassigned else ():
+                has = {(grant.uuid, grant.units, grant.memory_mib) for grant in given}
+                if seen.setdefault(sum(grant.units for grant in given), has) != has:
+                    self.faults.append(f"{pod.name}/{name} on {node} has {has}, another of its size {seen}")
 
     def _sitting(self, pod: Pod) -> Held:
         if pod.grants and self.sits.setdefault(pod.uid, pod).grants != pod.grants:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
+from tests.apps.share_fakes import ASSIGNED, FakeServer, FakeSharingApi, JumpingLoop, annotated
 from tests.rules.sharing import node
 
 from fairlead.apps.extender import Extender
@@ -28,6 +28,8 @@ from fairlead.rules.sharing.why import why_no_room
 from fairlead.wire.sharing.scheduler_extender import FilterAsked
 
 CARDS = ((15, 15, 15, 15), (14,), (14, 14), (15, 8), (15,) * 8, (10, 10))
+GUARDED = (0, 2)
+"""Nodes of these numbers are guarded: their agents answer the kubelet before they know who asks."""
 ExtenderMaker = Callable[..., Extender]
 
 
@@ -38,7 +40,12 @@ class Storm:
         self.rng = random.Random(seed)
         self.server = FakeServer(
             self.rng,
-            {f"n{i}": msgspec.structs.replace(node(f"n{i}", units, core=i % 2 == 0), uid=f"n{i}") for i, units in enumerate(CARDS)},
+            {
+                f"n{i}": msgspec.structs.replace(
+                    node(f"n{i}", units, core=i % 2 == 0, **({"fairlead.io/gpu-identity": "guarded"} if i in GUARDED else {})), uid=f"n{i}"
+                )
+                for i, units in enumerate(CARDS)
+            },
         )
         self._left = pods
         self._made = 0
@@ -95,6 +102,8 @@ class Storm:
                     self.server.write(msgspec.structs.replace(pod, phase="Succeeded"))
                 elif pod.is_finished and chance < 0.05:
                     self.server.remove(pod.uid)
+                elif pod.is_holding and pod.grants and chance > 0.97 and self.server.is_guarded(pod.node):
+                    self.server.write(annotated(pod, ASSIGNED))
 
     async def _accidents(self) -> None:
         while not self._calm:

@@ -329,3 +329,80 @@ def test_grants_that_are_damaged_again_while_the_answer_is_on_its_way_are_writte
         assert one.server.pods[row.uid].grants == bound.grants
 
     live(scene)
+
+
+def guarded_scene() -> tuple[Scene, list[Pod]]:
+    scene = Scene((8, 8))
+    scene.server.nodes["n1"] = msgspec.structs.replace(scene.server.nodes["n1"], annotations={"fairlead.io/gpu-identity": "guarded"})
+    rows = [pod("first", 5), pod("second", 5), pod("small", 1)]
+    for row in rows:
+        scene.server.write(row)
+    return scene, rows
+
+
+def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_card_and_holds_nobody_up() -> None:
+    async def scene() -> None:
+        scene, (first, second, small) = guarded_scene()
+        driver, _ = await scene.extender("a")
+        await scene.leading(driver)
+        assert await driver.bind(asked(first)) == ""
+        began = scene.loop.time()
+        waiting = asyncio.ensure_future(driver.bind(asked(second)))
+        await asyncio.sleep(0)
+        assert await driver.bind(asked(small)) == ""
+        assert scene.loop.time() - began < 0.5
+        await asyncio.sleep(2)
+        assert not waiting.done()
+        row = scene.server.pods[first.uid]
+        scene.server.write(msgspec.structs.replace(row, annotations={**row.annotations, "ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}))
+        assert await waiting == ""
+        assert scene.loop.time() - began < 3
+        assert [grant.index for grant in scene.server.pods[second.uid].grants["main"]] == [1]
+
+    live(scene)
+
+
+def test_a_binding_on_a_guarded_node_that_waits_in_vain_is_an_error_before_the_scheduler_gives_up() -> None:
+    async def scene() -> None:
+        scene, (first, second, _) = guarded_scene()
+        driver, _ = await scene.extender("a")
+        await scene.leading(driver)
+        assert await driver.bind(asked(first)) == ""
+        began = scene.loop.time()
+        answers = await asyncio.gather(*(driver.bind(asked(second)) for _ in range(2)))
+        assert set(answers) == {
+            "guarded node n1: containers of 5 GiB are starting there, on a GPU without room for this pod or with another memory limit"
+        }
+        assert 4.9 < scene.loop.time() - began < 5.2
+        assert scene.server.bindings == {first.uid: 1}
+
+    live(scene)
+
+
+def test_who_waits_on_a_guarded_node_is_told_that_the_extender_stops() -> None:
+    async def scene() -> None:
+        scene, (first, second, _) = guarded_scene()
+        driver, _ = await scene.extender("a")
+        await scene.leading(driver)
+        assert await driver.bind(asked(first)) == ""
+        waiting = asyncio.ensure_future(driver.bind(asked(second)))
+        await asyncio.sleep(0.2)
+        scene.running[0].cancel()
+        async with asyncio.timeout(4):
+            assert await waiting == "this extender is stopping"
+
+    live(scene)
+
+
+def test_without_the_lease_a_binding_that_waits_on_a_guarded_node_is_told_so() -> None:
+    async def scene() -> None:
+        scene, (first, second, _) = guarded_scene()
+        driver, api = await scene.extender("a")
+        await scene.leading(driver)
+        assert await driver.bind(asked(first)) == ""
+        api.is_cut = True
+        scene.server.down_until = float("inf")
+        await asyncio.sleep(driver.leader.held_until - scene.loop.time() - 1)
+        assert "lease" in await driver.bind(asked(second))
+
+    live(scene)

@@ -37,6 +37,8 @@ RETRY_SECONDS: Final = 5.0
 """After so long a grant that could not be written is tried again."""
 SLICE_SECONDS: Final = 0.005
 """So long a turn may work before questions and the Lease have theirs."""
+WAITING_SECONDS: Final = 0.1
+"""How often questions that wait on guarded nodes are looked at again, while there are any."""
 _WAITING_EVENTS: Final = 2000
 _log = logging.getLogger(__name__)
 
@@ -68,6 +70,7 @@ class Extender:
         self._undecided_until = float("-inf")
         self._to_tell: deque[TellEvent] = deque(maxlen=_WAITING_EVENTS)
         self._has_words = asyncio.Event()
+        self._has_waiting = asyncio.Event()
 
     @property
     def ledger(self) -> Ledger:
@@ -88,10 +91,18 @@ class Extender:
         """Until cancelled; then what is on its way is finished and the Lease is given back."""
         try:
             await self.leader.turn()
-            await together(self.leader.run(), self._follow(), self._tell(), self._look_for_ever(), self._look_after_for_ever())
+            await together(
+                self.leader.run(),
+                self._follow(),
+                self._tell(),
+                self._look_for_ever(),
+                self._look_after_for_ever(),
+                self._wait_on_guarded_nodes(),
+            )
         finally:
             while self._tasks:
                 await asyncio.wait(self._tasks)
+            self._carry_out(self.machine.bindings.waited(self._monotonic(), "this extender is stopping"))
             await self.leader.release()
 
     # --- what kube-scheduler asks ---------------------------------------------------------------------------
@@ -122,7 +133,7 @@ class Extender:
         if answer is None:
             answer = self._answers[asked] = asyncio.get_running_loop().create_future()
             with self._failing(asked):
-                self._carry_out(self.machine.bindings.ask(asked))
+                self._carry_out(self.machine.bindings.ask(asked, self._monotonic()))
         return await asyncio.shield(answer)
 
     async def preempt(self, asked: PreemptAsked) -> dict[str, tuple[tuple[str, ...], int]]:
@@ -149,6 +160,8 @@ class Extender:
     # --- steps of the machine -------------------------------------------------------------------------------
 
     def _carry_out(self, steps: Iterable[Step | SharingAction]) -> None:
+        if self.machine.bindings.has_waiting:
+            self._has_waiting.set()
         for step in steps:
             if isinstance(step, AnswerBind):
                 answer = self._answers.pop(step.asked, None)
@@ -170,7 +183,7 @@ class Extender:
             if self.trouble and not step.unknown and not step.settles:
                 found = Refusal(self.trouble)
             with self._failing(step.asked):
-                self._carry_out(bindings.read(step, found))
+                self._carry_out(bindings.read(step, found, self._monotonic()))
             return
         outcome = await self._apply(step)
         if outcome.result is Result.UNKNOWN and isinstance(step, BindPod | WriteGrants):
@@ -274,6 +287,16 @@ class Extender:
             self._carry_out(self.machine.bindings.due(self._monotonic()))
             if not self.trouble:
                 await self._carry_out_in_slices(self.machine.hints.due(self._monotonic()))
+
+    async def _wait_on_guarded_nodes(self) -> None:
+        """Questions of pods that may have their cards when others have started; all others go past them."""
+        bindings = self.machine.bindings
+        while True:
+            await self._has_waiting.wait()
+            while bindings.has_waiting:
+                await asyncio.sleep(WAITING_SECONDS)
+                self._carry_out(bindings.waited(self._monotonic(), self.trouble))
+            self._has_waiting.clear()
 
     async def _carry_out_in_slices(self, actions: Iterator[SharingAction | None]) -> None:
         """None of them: here other work may come between."""

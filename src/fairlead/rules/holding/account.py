@@ -15,7 +15,8 @@ from typing import Final
 from msgspec import Struct, structs
 
 from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, Grant
-from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
+from fairlead.model.devices.granted import GpuIdentity
+from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_GPU_IDENTITY, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
@@ -106,6 +107,11 @@ class Tenant(Struct, frozen=True, gc=False):
         return BOUND if self.state == UNWRITTEN else self.state
 
     @property
+    def is_starting(self) -> bool:
+        """Its agent may still be asked for its containers: they have not been seen to have their cards."""
+        return self.pod.deleted_at is None and (self.state == RESERVED or not _is_assigned(self.pod))
+
+    @property
     def is_first_written(self) -> bool:
         """Whether an annotation that is written now is the pod's first.
 
@@ -180,7 +186,8 @@ class NodeAccount(Struct, gc=False):
 
     `promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node
     does not have. `hidden`: by uid, what tenants may hold of one of its cards, nobody knows which. `places`:
-    where in `cards` a card is, by its UUID and by its index.
+    where in `cards` a card is, by its UUID and by its index. `is_guarded`: its agent answers the kubelet
+    before it knows which container asks (sharing contract 3.3).
     """
 
     name: str
@@ -192,6 +199,7 @@ class NodeAccount(Struct, gc=False):
     promised: dict[str, Pod] = {}
     strays: dict[str, int] = {}
     hidden: dict[str, Hidden] = {}
+    is_guarded: bool = False
 
     def seat(self, tenant: Tenant) -> None:
         """Add the tenant, and book its grants.
@@ -258,7 +266,7 @@ class NodeAccount(Struct, gc=False):
         A yes is final; after a no ask `verdict`, which looks at everything.
         """
         units, core, missing = need.units, need.core_percent, need.cards
-        if not units or need.is_split or not self.mode.is_shared:
+        if not units or need.is_split or not self.mode.is_shared or self.is_guarded:
             return False
         for card in self.cards:
             if card.free >= units and card.core_free >= core:  # a card in trouble has none free
@@ -317,7 +325,8 @@ def account(
     unit = node_unit(node, len(readings))
     core_total = 100 if counted(node.capacity, GPU_CORE) else 0
     cards = [_card_account(card, core_total) for card in cards_of(node, mode or gpu_mode(node), unit, readings, withheld)]
-    found = NodeAccount(node.name, share_mode(node.labels), unit, cards, _places(cards))
+    is_guarded = node.annotations.get(ANNOTATION_GPU_IDENTITY) == GpuIdentity.GUARDED
+    found = NodeAccount(node.name, share_mode(node.labels), unit, cards, _places(cards), is_guarded=is_guarded)
     for pod in pods:
         found.seat(tenant_of(pod))
     return found
@@ -326,8 +335,11 @@ def account(
 def tenant_of(pod: Pod) -> Tenant:
     """What a bound pod holds by its own annotation."""
     booked = booked_grants(pod)
-    is_assigned = "true" in (pod.annotations.get(ANNOTATION_GPU_ASSIGNED), pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
-    return Tenant(pod, pod.node, ASSIGNED if is_assigned else BOUND, pod.grants if booked else _NO_GRANTS, booked)
+    return Tenant(pod, pod.node, ASSIGNED if _is_assigned(pod) else BOUND, pod.grants if booked else _NO_GRANTS, booked)
+
+
+def _is_assigned(pod: Pod) -> bool:
+    return "true" in (pod.annotations.get(ANNOTATION_GPU_ASSIGNED), pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
 
 
 def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:

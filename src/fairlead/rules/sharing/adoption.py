@@ -17,6 +17,7 @@ from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import NO_ROOM, NOT_PLACED
 from fairlead.rules.holding.account import NodeAccount
 from fairlead.rules.nodes.status import CONFLICT, share_mode
+from fairlead.rules.sharing.alike import NotYet
 from fairlead.rules.sharing.feed import LedgerFeed
 from fairlead.rules.sharing.verdict import whose_gpu_is_unknown
 from fairlead.rules.sharing.why import ShareWhy
@@ -105,6 +106,8 @@ class Adoption:
                 yield from self._tell(pod.uid, pod, NOT_PLACED, whose_gpu_is_unknown(account, pod.uid))
             else:
                 grants = self._feed.ledger.adopt(pod)
+                if isinstance(grants, NotYet):
+                    continue  # the node is touched when others have started
                 if isinstance(grants, Refusal):
                     yield from self._tell(pod.uid, pod, NOT_PLACED, f"node {pod.node} has no room: {grants.reason}")
                 elif grants:

@@ -16,6 +16,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import BindAsked
 from fairlead.rules.holding.account import RESERVED
+from fairlead.rules.sharing.alike import NotYet
 from fairlead.rules.sharing.feed import LedgerFeed
 
 SETTLE_SECONDS: Final = 15.0
@@ -23,6 +24,8 @@ SETTLE_SECONDS: Final = 15.0
 
 The API server has decided after what was left of the Lease (at most 3 s); etcd may be later.
 """
+WAIT_SECONDS: Final = 5.0
+"""How long a question waits on a guarded node for others to start; kube-scheduler's patience is 10 s."""
 _REMEMBERED: Final = 4096
 
 
@@ -36,6 +39,13 @@ class ReadPod(Struct, frozen=True):
     asked: BindAsked
     unknown: str = ""
     settles: bool = False
+
+
+class _Waiting(Struct, frozen=True):
+    """A question whose pod has room, and others on its guarded node must have started before it has."""
+
+    asked: BindAsked
+    until: float
 
 
 class AnswerBind(Struct, frozen=True):
@@ -74,6 +84,7 @@ class Bindings:
         self.under_way: dict[str, BindAsked] = {}
         self._feed = feed
         self._seen: dict[str, Pod] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._settling: dict[str, Doubt] = {}
         feed.on_doubt = lambda pod, node: self._doubt(pod, node, None)
 
@@ -84,10 +95,16 @@ class Bindings:
                 del self._seen[next(iter(self._seen))]
             self._seen[pod.uid] = pod
 
-    def ask(self, asked: BindAsked) -> list[Step]:
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a question waits for others to start: `waited` is to be asked again soon."""
+        return bool(self._waiting)
+
+    def ask(self, asked: BindAsked, now: float) -> list[Step]:
         """The steps of a question of kube-scheduler.
 
-        There are none while the same question is under way: it waits for that one's answer.
+        There are none while the same question is under way, which waits for that one's answer, and while
+        others must start before the pod may have its cards (`waited`).
         """
         running = self.under_way.get(asked.uid)
         if running == asked:
@@ -97,7 +114,7 @@ class Bindings:
             return [AnswerBind(asked, f"pod {running.namespace}/{running.name} is being bound to node {running.node}")]
         self.under_way[asked.uid] = asked
         pod = self._feed.pods.get(asked.uid) or self._seen.get(asked.uid)
-        return [ReadPod(asked)] if pod is None else self._try(asked, pod)
+        return [ReadPod(asked)] if pod is None else self._try(asked, pod, now)
 
     def called(self, call: BindPod, outcome: Outcome, now: float) -> list[Step]:
         """What follows when the call to the API server has ended."""
@@ -113,7 +130,7 @@ class Bindings:
             return self._answer(asked, "bound")
         return [ReadPod(asked, outcome.reason or "no answer")]
 
-    def read(self, read: ReadPod, found: Pod | Refusal | None) -> list[Step]:
+    def read(self, read: ReadPod, found: Pod | Refusal | None, now: float) -> list[Step]:
         """What follows from what the API server says of the pod.
 
         `found`: None when the pod is not there, Refusal when the API server could not be asked.
@@ -130,7 +147,22 @@ class Bindings:
             return self._answer(read.asked, "refused", found.reason)
         if found is None:
             return self._answer(read.asked, "refused", f'pods "{read.asked.name}" not found')
-        return self._try(read.asked, found)
+        self.remember(found)
+        return self._try(read.asked, found, now)
+
+    def waited(self, now: float, why_not: str = "") -> list[Step]:
+        """What follows for questions that wait on guarded nodes, the oldest first.
+
+        `why_not`: nobody may be bound just now, and they are told so.
+        """
+        steps: list[Step] = []
+        for uid, waiting in list(self._waiting.items()):
+            pod = self._feed.pods.get(uid) or self._seen.get(uid)
+            if why_not or pod is None:
+                steps += self._answer(waiting.asked, "refused", why_not or f'pods "{waiting.asked.name}" not found')
+            else:
+                steps += self._try(waiting.asked, pod, now)
+        return steps
 
     def due(self, now: float) -> list[ReadPod]:
         """Questions about each doubt whose time has come and that the watch has not answered."""
@@ -159,15 +191,18 @@ class Bindings:
         else:
             self._feed.ledger.roll_back(uid)  # if it is on another node, the watch says what it holds there
 
-    def _try(self, asked: BindAsked, pod: Pod) -> list[Step]:
+    def _try(self, asked: BindAsked, pod: Pod, now: float) -> list[Step]:
         if (pod.uid, pod.namespace, pod.name) != (asked.uid, asked.namespace, asked.name):
             return self._answer(asked, "refused", f"pod {asked.namespace}/{asked.name} has uid {pod.uid}, not {asked.uid}")
         if pod.node:
             return self._already(asked, pod)
         ledger = self._feed.ledger
         grants = ledger.reserve(pod, asked.node)
+        if isinstance(grants, NotYet) and now < self._waiting.setdefault(asked.uid, _Waiting(asked, now + WAIT_SECONDS)).until:
+            return []
         if isinstance(grants, Refusal):
             return self._answer(asked, "refused", grants.reason)
+        self._waiting.pop(asked.uid, None)
         return [BindPod(pod, asked.node, grants, ledger.card_units(asked.node, grants))]
 
     def _already(self, asked: BindAsked, pod: Pod) -> list[Step]:
@@ -178,6 +213,7 @@ class Bindings:
     def _answer(self, asked: BindAsked, result: str, why: str = "") -> list[Step]:
         self.results[result] += 1
         del self.under_way[asked.uid]
+        self._waiting.pop(asked.uid, None)
         return [AnswerBind(asked, why)]
 
     def _doubt(self, pod: Pod, node: str, due_at: float | None) -> None:

@@ -124,6 +124,8 @@ class PodSink:
             for tenant in (before, after):
                 if tenant is not None:
                     feed.touch(tenant.node)
+        elif before.is_starting and not after.is_starting and ledger.is_guarded(after.node):  # who waits there may be given cards
+            feed.touch(after.node)
         feed.on_change()
 
     def holds(self, key: str) -> bool:

@@ -21,7 +21,8 @@ from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Ten
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import unit_of_cluster
 from fairlead.rules.holding.need import asks_share, gpu_need
-from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, choose_cards, first_fitting, gpu_policy, grants_of
+from fairlead.rules.sharing.alike import NOBODY, agrees, choose_on, not_yet, starting_on
+from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, first_fitting, gpu_policy, grants_of
 from fairlead.rules.sharing.score import card_score, node_score
 from fairlead.rules.sharing.verdict import UNKNOWN_NODE, lacking_memory, too_large, verdict
 
@@ -102,6 +103,11 @@ class Ledger:
         self._promise(uid, None)
         self._unseat(uid)
 
+    def is_guarded(self, name: str) -> bool:
+        """Whether containers of equal units that are starting on the node must be given alike."""
+        account = self.nodes.get(name)
+        return account is not None and account.is_guarded
+
     def node(self, name: str) -> Node:
         """The node as it was last told."""
         return self._sources[name][0]
@@ -143,21 +149,26 @@ class Ledger:
             answer.append((name, self._plain_score(name, pod, need, key) if score is None else score))
         return answer
 
-    def reserve(self, pod: Pod, node: str) -> GrantsByContainer | Refusal:
+    def reserve(self, pod: Pod, node: str, *, is_plan: bool = False) -> GrantsByContainer | Refusal:
         """Choose cards on the node and hold them for the pod.
 
         They are held until a pod of its uid is seen there or `roll_back`. The same question again gets the
         same answer, unless somebody else has sold that room meanwhile (another extender, while this one was
-        without the Lease). A pod that asks for nothing gets nothing, and nothing is held.
+        without the Lease). A pod that asks for nothing gets nothing, and nothing is held. `NotYet` on a
+        guarded node where others must have started first; in a plan they have.
         """
         tenant = self.tenants.get(pod.uid)
         if tenant is not None and (tenant.node != node or not tenant.grants):
             return Refusal(f"pod {pod.key} is already on node {tenant.node}")
         if tenant is not None and not self._still_fits(tenant):
             return Refusal(f"the room held for pod {pod.key} on node {node} was given to others")
+        account = self.nodes.get(node)
         if tenant is not None:
+            starting = starting_on(account, pod.uid) if account is not None else NOBODY
+            if account is not None and starting and not agrees(account, tenant.grants, starting):
+                return not_yet(account, gpu_need(pod), starting)
             return tenant.grants
-        return self._choose(pod, node, self.nodes.get(node), RESERVED)
+        return self._choose(pod, node, account, RESERVED, is_plan=is_plan)
 
     def adopt(self, pod: Pod) -> GrantsByContainer | Refusal:
         """Find cards for a pod that somebody else put on its node, and hold them.
@@ -219,13 +230,13 @@ class Ledger:
         account = self.nodes.get(name)
         if account is None:
             return 0
-        choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
+        choice = choose_on(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies), starting_on(account))
         return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
 
     def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]) -> int:
         """Kept until the account changes; on a node with promises it depends on who asks, and is not kept."""
         account = self.nodes.get(name)
-        if account is None or account.promised:
+        if account is None or account.promised or account.is_guarded:
             return self._score(name, pod, need)
         cards = first_fitting(account.cards, need.units, 0, 1, gpu_policy(need, account, self.policies))
         score = 0 if cards is None else card_score(cards[0], need.units, need.policy or self.policies.node)
@@ -235,15 +246,20 @@ class Ledger:
         known[key] = score
         return score
 
-    def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: TenantState) -> GrantsByContainer | Refusal:
+    def _choose(
+        self, pod: Pod, node: str, account: NodeAccount | None, state: TenantState, *, is_plan: bool = False
+    ) -> GrantsByContainer | Refusal:
         need = gpu_need(pod)
         no = UNKNOWN_NODE if account is None else verdict(account, need, pod, self.policies)
         if account is None or no is not None:
             return Refusal((no or UNKNOWN_NODE).reason)
         if need.is_nothing:
             return _NO_GRANTS
-        choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
-        assert choice is not None, "the verdict was yes"
+        starting = NOBODY if is_plan else starting_on(account)
+        choice = choose_on(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies), starting)
+        if choice is None:
+            assert starting, "the verdict was yes"
+            return not_yet(account, need, starting)
         grants = grants_of(choice, need)
         self._seat(_tenant(pod, node, state, grants))
         return grants
@@ -320,7 +336,7 @@ class Ledger:
     def _refresh(self, account: NodeAccount) -> None:
         self._scores.pop(account.name, None)
         cards = account.cards
-        is_odd = account.unit != self.policies.unit or not account.mode.is_shared or not cards
+        is_odd = account.unit != self.policies.unit or not account.mode.is_shared or not cards or account.is_guarded
         if is_odd or account.promised or account.hidden or any(card.trouble for card in cards):
             self._plain.pop(account.name, None)
         else:

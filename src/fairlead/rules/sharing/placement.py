@@ -61,8 +61,17 @@ class NoCard(Struct, frozen=True, gc=False):
     left: list[CardAccount]
 
 
-def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement) -> Choice | NoCard:
+class Together(Struct, frozen=True, gc=False):
+    """Running containers that get the same cards, of those with these `keys`; None = any."""
+
+    names: tuple[str, ...]
+    keys: frozenset[str] | None = None
+
+
+def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement, groups: Sequence[Together] = ()) -> Choice | NoCard:
     """Container by container, the largest first. What init containers need counts for the first running one.
+
+    `groups`: which containers are to have the same cards; each by itself where none are named.
 
     A container next to others of its pod takes as much as the peak of them all grows by it: they may not all
     run at the moment at which one of them holds most.
@@ -71,18 +80,19 @@ def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placeme
     left = dict(given)
     on: dict[str, list[str]] = {}
     chosen: dict[str, Sequence[CardAccount]] = {}
-    alone = {part.name: peak_of(need, (part.name,)) for part in need.running}
-    for name in sorted(alone, key=lambda each: -alone[each][0]):
-        more = {key: _growth(need, there, name) for key, there in on.items()}
-        fitting = [card for card in left.values() if _has_room(card, *more.get(card.key, alone[name]))]
-        found = _in_order(fitting, need.cards, policy)
+    alone = {group: peak_of(need, group.names) for group in groups or [Together((part.name,)) for part in need.running]}
+    for group in sorted(alone, key=lambda each: -alone[each][0]):
+        more = {key: _growth(need, there, group.names) for key, there in on.items()}
+        may_have = left.values() if group.keys is None else [card for card in left.values() if card.key in group.keys]
+        found = _in_order([card for card in may_have if _has_room(card, *more.get(card.key, alone[group]))], need.cards, policy)
         if found is None:
-            return NoCard(*alone[name], list(left.values()))
-        chosen[name] = [given[card.key] for card in found]
+            return NoCard(*alone[group], list(left.values()))
+        cards_found = [given[card.key] for card in found]
+        chosen |= dict.fromkeys(group.names, cards_found)
         for card in found:
             fuller = left[card.key] = structs.replace(card)
-            fuller.take(*more.get(card.key, alone[name]))
-            on.setdefault(card.key, []).append(name)
+            fuller.take(*more.get(card.key, alone[group]))
+            on.setdefault(card.key, []).extend(group.names)
     first = chosen[need.running[0].name]
     return {**chosen, **{part.name: first for part in need.passing}}
 
@@ -91,12 +101,12 @@ def _has_room(card: CardAccount, units: int, core_percent: int) -> bool:
     return card.free >= units and card.core_free >= core_percent and not card.trouble
 
 
-def _growth(need: GpuNeed, there: Sequence[str], name: str) -> tuple[int, int]:
-    """How much fuller a card is with this container, where others of its pod are `there`.
+def _growth(need: GpuNeed, there: Sequence[str], names: Sequence[str]) -> tuple[int, int]:
+    """How much fuller a card is with these containers, where others of their pod are `there`.
 
     In units and core percent.
     """
-    units, core = peak_of(need, [*there, name])
+    units, core = peak_of(need, [*there, *names])
     before_units, before_core = peak_of(need, there)
     return units - before_units, core - before_core
 
@@ -115,7 +125,7 @@ def _is_on(cards: Iterable[CardAccount], key: str) -> bool:
 
 def grants_of(choice: Choice, need: GpuNeed) -> GrantsByContainer:
     """What bind writes for these cards: units, and MiB in proportion, less where the pod wishes less."""
-    return {part.name: tuple(_grant(card, part) for card in choice[part.name]) for part in (*need.running, *need.passing)}
+    return {part.name: tuple(grant_on(card, part) for card in choice[part.name]) for part in (*need.running, *need.passing)}
 
 
 def as_seen_by(account: NodeAccount, pod: Pod) -> NodeAccount:
@@ -185,7 +195,8 @@ def _in_order(fitting: list[CardAccount], count: int, policy: Placement) -> list
 _free = attrgetter("free")
 
 
-def _grant(card: CardAccount, part: ContainerNeed) -> Grant:
+def grant_on(card: CardAccount, part: ContainerNeed) -> Grant:
+    """What this container gets of the card."""
     mib = grant_mib(card.memory_mib, part.units, card.units) if card.units else 0
     if part.limit_mib is not None:
         mib = min(mib, part.limit_mib)

@@ -15,8 +15,9 @@ from fairlead.model.pod import Pod
 from fairlead.model.sharing import GpuNeed
 from fairlead.rules.holding.account import RESERVED, NodeAccount, Tenant
 from fairlead.rules.holding.need import gpu_need
+from fairlead.rules.sharing.alike import choose_on
 from fairlead.rules.sharing.ledger import Ledger
-from fairlead.rules.sharing.placement import as_seen_by, choose_cards, gpu_policy, is_below
+from fairlead.rules.sharing.placement import as_seen_by, gpu_policy, is_below
 from fairlead.rules.sharing.verdict import verdict
 
 _Fits = Callable[[Iterable[str]], bool]
@@ -62,7 +63,7 @@ def _victims_on(
     policy = gpu_policy(need, account, ledger.policies)
 
     def fits(gone: Iterable[str]) -> bool:
-        return choose_cards(as_seen_by(account.without(list(gone)), pod), need, policy) is not None
+        return choose_on(as_seen_by(account.without(list(gone)), pod), need, policy) is not None
 
     plans = []
     for index, cards in enumerate(_card_sets(account, need)):

@@ -16,6 +16,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.rules.holding.account import DRAINING, CardAccount, NodeAccount
+from fairlead.rules.sharing.alike import choose_on, never_alike
 from fairlead.rules.sharing.placement import NoCard, SharePolicies, as_seen_by, choose_cards, choose_for_each, gpu_policy
 
 UNKNOWN_NODE: Final = Verdict("node not yet known to the GPU share scheduler", False)
@@ -38,8 +39,10 @@ def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolici
         return other_unit(account.unit, policies.unit)
     seen = as_seen_by(account, pod)
     policy = gpu_policy(need, account, policies)
-    if choose_cards(seen, need, policy) is not None:
+    if choose_on(seen, need, policy) is not None:
         return None
+    if account.is_guarded and choose_cards(seen, need, policy) is not None:
+        return never_alike(seen, need, policy)
     no = _lacking(seen, need, policy)
     return no if no.is_final or not account.hidden else Verdict(f"{no.reason} ({_set_aside(account)})", False)
 

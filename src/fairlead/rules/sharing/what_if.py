@@ -68,7 +68,7 @@ def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> PodPlan:
         return PodPlan(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
     scores = dict(ledger.prioritize(pod, passed))
     node = min(passed, key=lambda name: (-scores[name], name))
-    grants = ledger.reserve(pod, node)
+    grants = ledger.reserve(pod, node, is_plan=True)
     assert not isinstance(grants, Refusal), "the filter said yes"
     return PodPlan(pod, node, ledger.nodes[node].unit, grants)
 

@@ -7,6 +7,7 @@ every grant again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -88,16 +89,17 @@ class SharedGpus:
     def bind(self, pod: Object, node: str) -> str:
         asker, bindings = _pod(pod), self._machine.bindings
         bindings.remember(asker)
-        steps = bindings.ask(BindAsked(asker.namespace, asker.name, asker.uid, node))
+        now = self._cluster.clock.now()
+        steps = bindings.ask(BindAsked(asker.namespace, asker.name, asker.uid, node), now)
         while True:
-            (step,) = steps
+            (step,) = steps or bindings.waited(math.inf)  # nobody waits here: the scheduler tries again by itself
             if isinstance(step, AnswerBind):
                 return step.why
             if isinstance(step, BindPod):
-                steps = bindings.called(step, self._bind(step), self._cluster.clock.now())
+                steps = bindings.called(step, self._bind(step), now)
             else:
                 found = self._cluster.get(PODS, step.asked.namespace, step.asked.name)
-                steps = bindings.read(step, None if found is None else _pod(found))
+                steps = bindings.read(step, None if found is None else _pod(found), now)
 
     def preempt(self, pod: Object, victims: Mapping[str, HookVictims]) -> Mapping[str, HookVictims]:
         proposed = {node: Victims(tuple(each.uids), each.violations) for node, each in victims.items()}
