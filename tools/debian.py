@@ -36,7 +36,9 @@ NODE_PACKAGES = (CONTAINERD, RUNC, CONTAINER_NETWORKS, BUSYBOX)
 ZSH = Package("zsh", program="zsh")
 FISH = Package("fish", program="fish")
 GROFF = Package("groff-base", program="groff")
-PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, ZSH, FISH, GROFF, *NODE_PACKAGES)
+C_COMPILER = Package("gcc", program="cc")
+C_HEADERS = Package("libc6-dev", file="/usr/include/stdio.h")
+PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, ZSH, FISH, GROFF, C_COMPILER, C_HEADERS, *NODE_PACKAGES)
 
 
 def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from debian import CHINESE_FONTS, CHROMIUM, FISH, GROFF, NODE_PACKAGES, PROMETHEUS, ZSH, Package
+from debian import C_COMPILER, C_HEADERS, CHINESE_FONTS, CHROMIUM, FISH, GROFF, NODE_PACKAGES, PROMETHEUS, ZSH, Package
 from environment import PYTHON
 from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
-REAL_FOLDERS = ("kube", "kubelet", "cdi", "contracts", "documents", "browser", "shells")
+REAL_FOLDERS = ("kube", "kubelet", "cdi", "nvml", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
@@ -109,6 +109,7 @@ def real_groups() -> tuple[Group, ...]:
             needs_kube=True,
             missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
         ),
+        _folder_group("nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)),
         _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
     )
 

@@ -410,7 +410,10 @@ class CardDriver(Protocol):
         ...
 
     def xids(self) -> Sequence[SeenXid]:
-        """What was reported since the last call, in order. Does not wait."""
+        """What was reported since the last call, in order. Does not wait.
+
+        What was heard is told even when the driver is gone by now.
+        """
         ...
 
     def probe(self, uuid: str) -> str:
@@ -418,7 +421,7 @@ class CardDriver(Protocol):
         ...
 
     def processes(self) -> Sequence[ProcessMemory]:
-        """Who uses memory now."""
+        """Who uses memory now; a process of which the driver does not say how much is left out."""
         ...
 
     def means(self) -> IsolationMeans:

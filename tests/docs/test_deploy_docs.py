@@ -18,6 +18,7 @@ DEPLOY = ROOT / "deploy"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGE = (ROOT / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
 QUOTA_PAGE = (ROOT / "docs" / "quota-operations.md").read_text(encoding="utf-8")
+NODE_PAGE = (ROOT / "docs" / "gpu-node.md").read_text(encoding="utf-8")
 OBJECTS: list[dict[str, Any]] = [
     each for path in sorted(DEPLOY.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each
 ]
@@ -25,7 +26,11 @@ NAMES = {(each["kind"].lower(), each["metadata"]["name"]) for each in OBJECTS}
 
 
 def test_every_file_is_named_and_every_named_file_exists() -> None:
-    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE + QUOTA_PAGE)) - {SCHEDULER, "fairlead-admission-webhook", "fairlead-console"}
+    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE + QUOTA_PAGE + NODE_PAGE)) - {
+        SCHEDULER,
+        "fairlead-admission-webhook",
+        "fairlead-console",
+    }
     assert named == {path.name for path in DEPLOY.iterdir()} - {"Dockerfile.dockerignore"}
 
 
@@ -41,7 +46,14 @@ def test_commands_exist() -> None:
     assert typed
     assert [line for line in typed if find_verb(line.split()[:2], "fairlead") is None] == []
     run = [word[1] for each in OBJECTS for part in _containers(each) if (word := part["command"])[0] == "fairlead"]
-    assert sorted(set(run)) == ["admission-webhook", "cluster-exporter", "console", "quota-controller", "scheduler-extender"]
+    assert sorted(set(run)) == [
+        "admission-webhook",
+        "cluster-exporter",
+        "console",
+        "device-plugin",
+        "quota-controller",
+        "scheduler-extender",
+    ]
     assert all(find_verb([word], "fairlead") for word in run)
 
 

@@ -32,6 +32,11 @@ def of_file(name: str) -> list[Object]:
     return objects((DEPLOY / name).read_text(encoding="utf-8"))
 
 
+def rights_of_agents() -> list[Object]:
+    """Who the agents of nodes are and what they may write, without the agents."""
+    return [each for name in ("node-agent.yaml", "node-agent-admission.yaml") for each in of_file(name) if each["kind"] != "DaemonSet"]
+
+
 def of_kind(found: list[Object], kind: str) -> Object:
     """The one object of a kind."""
     (one,) = (each for each in found if each["kind"] == kind)

@@ -19,7 +19,9 @@ from typing import Any
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
-from tests.kube.extender import extended_scheduler
+from tests.kube.deployed import rights_of_agents
+from tests.kube.extender import SYSTEM, extended_scheduler
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubelet import CDI_FOLDER, NODE, kubelet_folder
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import beside
@@ -28,6 +30,7 @@ from tests.waiting import wait_until
 
 Object = dict[str, Any]
 MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"
+ACCOUNT = "fairlead-node-agent"
 SECONDS = 90.0
 
 
@@ -45,7 +48,7 @@ class Agent:
             *FAIRLEAD,
             "device-plugin",
             f"--node={NODE}",
-            f"--kubeconfig={cluster.kubeconfig}",
+            f"--kubeconfig={_own_kubeconfig(cluster)}",
             f"--cdi-dir=/var/lib/{CDI_FOLDER}",
             f"--listen=127.0.0.1:{self.port}",
             "--backend=sim",
@@ -113,6 +116,21 @@ class Agent:
 
     def _component(self) -> Component:
         return Component(self._name, beside(self.kubelet, *self._argv), self.cluster.logs / f"{self._name}.log", environment())
+
+
+def _own_kubeconfig(cluster: ControlPlane) -> Path:
+    """Of the account of `deploy/node-agent.yaml`, with a token as the kubelet gives one to a pod of this node: it names the node."""
+    path = cluster.folder / "node-agent.kubeconfig"
+    if path.exists():
+        return path
+    admin, name = cluster.admin, "node-agent"
+    admin.apply(rights_of_agents())
+    parts = [{"name": "main", "image": BUSYBOX, "imagePullPolicy": "Never", "command": ["sleep", "1000000"]}]
+    spec = {"nodeName": NODE, "serviceAccountName": ACCOUNT, "containers": parts, "terminationGracePeriodSeconds": 0}
+    admin.create([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": SYSTEM}, "spec": spec}])
+    words = ("--bound-object-kind=Pod", f"--bound-object-name={name}", "--duration=2h")
+    token = admin.run("create", "token", ACCOUNT, "-n", SYSTEM, *words).strip()
+    return write_kubeconfig(path, cluster.server, cluster.authority, token_user(token))
 
 
 class Line:

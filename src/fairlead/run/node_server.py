@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
@@ -38,7 +39,6 @@ async def run_device_plugin(asked: Invocation) -> None:
     kubelet = absolute(args.kubelet_dir)
     folders = NodeFolders(kubelet / "device-plugins", absolute(args.cdi_dir), absolute(args.state_dir), absolute(args.run_dir))
     _check(folders.plugins)
-    driver = _driver(args.backend, args.node, args.sim_gpus)
     connection = required_connection(asked)
     sock = bind_socket(*address)
     chosen = NodeAgentSettings(
@@ -55,14 +55,14 @@ async def run_device_plugin(asked: Invocation) -> None:
         return DevicePlugin(folders.plugins, endpoint, resource, answers, needs_start=needs_start)
 
     resources = PodResources(kubelet / "pod-resources" / "kubelet.sock")
-    try:
-        async with KubeApi(connection) as api:
-            lists = KubeletLists(resources, folders.plugins)
-            agent = NodeAgent(KubeNodeApi(api, args.node), driver, NodeAgentFiles(folders), lists, NodeProcesses(), serve, chosen)
-            said = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
-            await run(agent.service(sock), on_ready=lambda: asked.messages.info(said))
-    finally:
-        await resources.close()
+    async with AsyncExitStack() as ending:
+        ending.push_async_callback(resources.close)
+        driver = _driver(args.backend, args.node, args.sim_gpus, ending)
+        api = await ending.enter_async_context(KubeApi(connection))
+        lists = KubeletLists(resources, folders.plugins)
+        agent = NodeAgent(KubeNodeApi(api, args.node), driver, NodeAgentFiles(folders), lists, NodeProcesses(), serve, chosen)
+        said = f"GPUs of node {args.node} for its kubelet, figures on {url_of(sock)}/metrics"
+        await run(agent.service(sock), on_ready=lambda: asked.messages.info(said))
 
 
 def _check(plugins: Path) -> None:
@@ -74,9 +74,13 @@ def _check(plugins: Path) -> None:
         raise UserError(f"there is no `{plugins}`", "pass --kubelet-dir: the kubelet's directory, or where it is mounted")
 
 
-def _driver(backend: str, node: str, sim_gpus: str) -> CardDriver:
+def _driver(backend: str, node: str, sim_gpus: str, ending: AsyncExitStack) -> CardDriver:
     if backend == "nvml":
-        raise UserError("the backend `nvml` is not there yet", "use --backend sim --sim-gpus 2xTesla-T4")
+        from fairlead.edge.nvml.driver import NvmlDriver
+
+        driver = NvmlDriver()
+        ending.callback(driver.close)
+        return driver
     with needing_simulation("`fairlead device-plugin --backend sim`"):
         from fairlead_sim.gpus.node_cards import SimulatedDriver, parse_models
     return SimulatedDriver(node, parse_models(sim_gpus))

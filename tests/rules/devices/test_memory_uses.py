@@ -44,3 +44,9 @@ def test_who_has_the_card_for_itself_or_runs_in_no_pod_is_not_looked_at() -> Non
     processes = [ProcessMemory(1, "GPU-a", 9.0), ProcessMemory(2, "GPU-a", 9.0), ProcessMemory(3, "GPU-a", 9.0)]
     homes = {1: ProcessHome("v"), 2: ProcessHome()}
     assert memory_uses(processes, homes, [], PODS, {"GPU-a": {"v"}}) == []
+
+
+def test_a_token_counts_only_in_the_pod_that_it_was_given_to() -> None:
+    """A pod may mount a file of its own whose path looks like that of another's limits."""
+    (found,) = memory_uses([ProcessMemory(1, "GPU-a", 9000.0)], {1: ProcessHome("v", TOKEN)}, [SHARE], PODS, {})
+    assert (found.pod, found.granted_mib) == ("q", 0.0)

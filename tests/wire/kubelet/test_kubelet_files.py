@@ -46,6 +46,14 @@ def test_the_checkpoint_tells_who_has_which_ids() -> None:
     )
 
 
+def test_an_entry_without_ids_costs_nobody_theirs_and_an_id_counts_once() -> None:
+    """Go writes an empty map as null. Of the ids a token is made."""
+    twice = {**ENTRY, "DeviceIDs": {"0": ["GPU-b-_-0"], "1": ["GPU-b-_-0"]}}
+    read = parse_checkpoint(checkpoint([{**ENTRY, "DeviceIDs": None}, twice]))
+    assert not isinstance(read, Refusal)
+    assert [each.ids for each in read] == [(), ("GPU-b-_-0",)]
+
+
 @pytest.mark.parametrize("entries", [None, []], ids=["null, as a new kubelet writes it", "an empty list"])
 def test_a_checkpoint_of_nobody(entries: object) -> None:
     assert parse_checkpoint(checkpoint(entries)) == ()
@@ -135,6 +143,8 @@ def test_the_limits_file_is_the_contracts_text() -> None:
         (TWO_CARDS.replace("0\ngpu", "0\u2028gpu"), "line 2 "),
         (TWO_CARDS[: TWO_CARDS.index("region")], "names no region"),
         (TWO_CARDS.replace("4509925376", "٤"), "line 2 "),
+        (TWO_CARDS.replace("4509925376", "04509925376"), "line 2 "),
+        (TWO_CARDS.replace("core_percent 0", "core_percent 00"), "line 2 "),
     ],
 )
 def test_a_limits_file_that_says_something_else_is_refused(text: str, words: str) -> None:

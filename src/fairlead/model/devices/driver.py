@@ -23,7 +23,8 @@ class ProcessMemory(Struct, frozen=True, gc=False):
 class IsolationMeans(Struct, frozen=True, gc=False):
     """What a node has that providers need. `driver`: major number, 0 = unknown; `cuda`: of the driver.
 
-    `has_mps`: an MPS daemon per GPU runs. `has_guard`: the guard's library lies on the node.
+    `has_mig`: every card is divided into MIG instances; with one that is not, nothing would keep that one's
+    users apart. `has_mps`: an MPS daemon per GPU runs. `has_guard`: the guard's library lies on the node.
     """
 
     driver: int = 0

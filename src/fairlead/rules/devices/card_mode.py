@@ -19,7 +19,7 @@ from fairlead.model.keys import LABEL_GPU_SCHEDULE
 from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
-from fairlead.rules.devices.ids import offered
+from fairlead.rules.devices.ids import offered, uuid_of
 from fairlead.rules.devices.owner import holding_pod
 from fairlead.rules.nodes.status import share_mode
 
@@ -77,7 +77,7 @@ def card_holders(cards: Iterable[GpuSlot], held: Sequence[HeldDevices], pods: Se
             continue  # the kubelet keeps what is over until it gives the ids away again
         key = pod.key if pod else f"{each.namespace}/{each.pod}"
         if each.resource == NVIDIA_GPU:
-            whole.update(each.ids)
+            whole.update(map(uuid_of, each.ids))
         elif each.resource == GPU_MEMORY and not named.get(key):
             is_hidden = True
     return CardHolders(frozenset(whole), frozenset().union(*named.values()), is_hidden)

@@ -34,14 +34,13 @@ _DRAINING: Final = CardMode.DRAINING
 def foreign_ids(device_ids: Iterable[str], cards: Iterable[GpuSlot]) -> DeviceRefusal | None:
     """Why these ids are none of this node's."""
     known = {card.uuid for card in cards}
-    strange = sorted(device_id for device_id in device_ids if uuid_of(device_id) not in known)
-    return DeviceRefusal(_WRONG, f"device {strange[0]} is of no GPU of this node", is_final=True) if strange else None
+    return _strange(device_id for device_id in device_ids if uuid_of(device_id) not in known)
 
 
 def whole_cards(device_ids: Collection[str], cards: Iterable[GpuSlot]) -> tuple[GpuSlot, ...] | DeviceRefusal:
     """The cards of ids of `nvidia.com/gpu`, which are given as they are."""
     by_uuid = {card.uuid: card for card in cards}
-    if refusal := foreign_ids(device_ids, by_uuid.values()):
+    if refusal := _strange(device_id for device_id in device_ids if device_id not in by_uuid):
         return refusal
     given = sorted((by_uuid[uuid] for uuid in set(device_ids)), key=lambda card: card.index)
     for card in given:
@@ -177,6 +176,11 @@ def container_grant(pod: Pod, name: str, cards: Sequence[GpuSlot], whole: Collec
         mib = grant_mib(card.memory_mib or 0, grant.units, card.units) if grant.memory_mib is None else grant.memory_mib
         checked[card.uuid] = structs.replace(grant, uuid=card.uuid, index=card.index, memory_mib=mib)
     return tuple(sorted(checked.values(), key=lambda grant: grant.index))
+
+
+def _strange(device_ids: Iterable[str]) -> DeviceRefusal | None:
+    first = min(device_ids, default=None)
+    return None if first is None else DeviceRefusal(_WRONG, f"device {first} is of no GPU of this node", is_final=True)
 
 
 def _placement(pod: Pod) -> GrantsByContainer:

@@ -22,6 +22,7 @@ MOST_LIST_BYTES: Final = 3 << 20
 _HEALTHY: Final = Health.HEALTHY
 _DRAINING: Final = CardMode.DRAINING
 _BETWEEN: Final = "-_-"
+_BEFORE_SLICE: Final = "::"
 _CORES_PER_CARD: Final = 100
 _ID_FRAME_BYTES: Final = 2 + 2 + 2 + len(Health.UNHEALTHY)
 """What a message has beside each id: tags and lengths of device, id, health; the longer word of health."""
@@ -45,12 +46,12 @@ def ids_of(resource: str, card: GpuSlot) -> Sequence[str]:
 
 
 def uuid_of(device_id: str) -> str:
-    """The UUID in an id: of which card's list it is.
+    """The UUID in an id: of which card's list it is. NVIDIA's plugin counts slices of a card behind `::`.
 
-    >>> uuid_of("GPU-a-_-13"), uuid_of("GPU-a")
-    ('GPU-a', 'GPU-a')
+    >>> uuid_of("GPU-a-_-13"), uuid_of("GPU-a"), uuid_of("GPU-a::3")
+    ('GPU-a', 'GPU-a', 'GPU-a')
     """
-    return device_id.partition(_BETWEEN)[0]
+    return device_id.partition(_BETWEEN)[0].partition(_BEFORE_SLICE)[0]
 
 
 def offered(resource: str, cards: Iterable[GpuSlot]) -> tuple[OfferedDevice, ...]:

@@ -30,7 +30,7 @@ from fairlead.rules.devices.card_health import STICKY, CardHealths
 from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_modes, card_plan, is_foreign_plugin
 from fairlead.rules.devices.container_edits import NodeFiles, container_limits, given_shares, shared_edits, whole_edits
 from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, guarded_grant, otherwise_answered, whole_cards
-from fairlead.rules.devices.ids import token, unlistable
+from fairlead.rules.devices.ids import token, unlistable, uuid_of
 from fairlead.rules.devices.owner import IdsOwner, find_owner, holding_pod, kubelet_uid
 from fairlead.rules.devices.provider import Provider, choose_provider
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
@@ -223,7 +223,7 @@ class NodeMachine:
         found: dict[str, set[str]] = {}
         for each in self.held or ():
             pod = holding_pod(each, pods) if each.resource == NVIDIA_GPU else None
-            for uuid in each.ids if pod is not None else ():
+            for uuid in map(uuid_of, each.ids if pod is not None else ()):
                 assert pod is not None
                 found.setdefault(uuid, set()).add(pod.uid)
         return found
@@ -317,7 +317,7 @@ class NodeMachine:
     def _users(self, card: GpuSlot) -> list[Pod]:
         pods = [pod for pod in (self.pods or {}).values() if pod.is_holding]
         shared = {uid for (uid, _), shares in self.given.items() if any(share.grant.uuid == card.uuid for share in shares)}
-        whole = [each for each in self.held or () if each.resource == NVIDIA_GPU and card.uuid in each.ids]
+        whole = [each for each in self.held or () if each.resource == NVIDIA_GPU and card.uuid in map(uuid_of, each.ids)]
         holding = {found.uid for each in whole if (found := holding_pod(each, pods)) is not None}
         return [pod for pod in pods if kubelet_uid(pod) in shared or pod.uid in holding]
 

@@ -79,8 +79,9 @@ def memory_uses(
     """What each container uses of each card, beside its grant.
 
     `homes`: by pid; a process that runs in no pod, or ended meanwhile, is nobody's. `whole`: pods by the card
-    that they have for themselves, who cannot use too much of it. A process of a pod that was granted nothing
-    of the card counts with a grant of 0.
+    that they have for themselves, who cannot use too much of it. Where a process's pod is known, a token
+    counts only if it is that pod's: the path that tells it can be imitated. A process of a pod that was
+    granted nothing of the card counts with a grant of 0.
     """
     rows: dict[str, list[GivenShare]] = {}
     for share in given:
@@ -90,7 +91,7 @@ def memory_uses(
     granted: dict[tuple[str, str, str, str, str], float] = {}
     for process in processes:
         home = homes.get(process.pid, _NOWHERE)
-        shares = rows.get(home.token, ())
+        shares = [share for share in rows.get(home.token, ()) if home.pod_uid in ("", share.pod_uid)]
         pod = known.get(home.pod_uid)
         if shares:
             first = shares[0]

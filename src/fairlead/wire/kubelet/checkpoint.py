@@ -22,7 +22,7 @@ class _Entry(Struct, gc=False, rename="pascal"):
     pod_uid: Name = msgspec.field(name="PodUID")
     container_name: Name
     resource_name: Name
-    device_ids: dict[int, list[str] | None] = msgspec.field(name="DeviceIDs")
+    device_ids: dict[int, list[str] | None] | None = msgspec.field(name="DeviceIDs")
     """By NUMA node, "-1" for ids without one."""
 
 
@@ -52,7 +52,7 @@ def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
     return tuple(
         HeldDevices(
             resource=entry.resource_name,
-            ids=tuple(sorted(device_id for ids in entry.device_ids.values() for device_id in ids or ())),
+            ids=tuple(sorted({device_id for ids in (entry.device_ids or {}).values() for device_id in ids or ()})),
             container=entry.container_name,
             pod_uid=entry.pod_uid,
         )

@@ -13,7 +13,9 @@ from fairlead.model.devices.kubelet import CardLimit, ContainerLimits
 from fairlead.model.refusal import Refusal
 
 _MIB: Final = 1024 * 1024
-_CARD: Final = re.compile(r"gpu (GPU-\S+) limit_bytes (\d{1,18}) core_percent (\d{1,3}) context_bytes (\d{1,18})", re.ASCII)
+_NUMBER: Final = r"(0|[1-9]\d{0,17})"
+"""A number has no zeros before it: some readers would take it for an octal one."""
+_CARD: Final = re.compile(rf"gpu (GPU-\S+) limit_bytes {_NUMBER} core_percent {_NUMBER} context_bytes {_NUMBER}", re.ASCII)
 _VERSION: Final = "version 1"
 
 

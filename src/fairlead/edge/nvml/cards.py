@@ -1,0 +1,126 @@
+"""What NVML says of one card: name, memory, how it is, who uses it. Raises NVMLError.
+
+Memory is asked in its second form, which tells what the driver keeps for itself. Only a driver that has no
+such call (before 510) is asked in the first: an error that passes must not change what a card offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pynvml
+from msgspec import Struct
+from pynvml import NVMLError
+
+from fairlead.edge.nvml.library import is_silent
+from fairlead.model.devices.gpu import GpuSlot
+
+_MIB: Final = 1 << 20
+_MOST_TRIES: Final = 3
+_WITHOUT_V2: Final = frozenset(
+    {pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH}
+)
+_LISTS: Final = (
+    ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"),
+    ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
+    ("nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
+)
+"""Each kind of program in two generations of one structure. The first kind every driver has."""
+
+
+class ShownCard(Struct, frozen=True):
+    """A card that NVML has a handle of; the handle is good until NVML ends."""
+
+    index: int
+    uuid: str
+    handle: Any
+
+
+def shown_card(index: int) -> ShownCard:
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    return ShownCard(index, pynvml.nvmlDeviceGetUUID(handle), handle)
+
+
+def slot(card: ShownCard) -> GpuSlot:
+    """Without units and health. `minor` -1: the card has none (a virtual one)."""
+    try:
+        minor = pynvml.nvmlDeviceGetMinorNumber(card.handle)
+    except NVMLError as error:
+        if not is_silent(error):
+            raise
+        minor = -1
+    return GpuSlot(card.index, card.uuid, minor, pynvml.nvmlDeviceGetName(card.handle), _memory_mib(card))
+
+
+def _memory_mib(card: ShownCard) -> int:
+    """What containers can be given (sharing contract 1.2)."""
+    try:
+        memory = pynvml.nvmlDeviceGetMemoryInfo(card.handle, pynvml.nvmlMemory_v2)
+    except NVMLError as error:
+        if error.value not in _WITHOUT_V2:
+            raise
+        return int(pynvml.nvmlDeviceGetMemoryInfo(card.handle).total) // _MIB
+    return max(0, int(memory.total) - int(memory.reserved)) // _MIB
+
+
+def ask(card: ShownCard) -> None:
+    """Calls that reach the card itself; raises NVMLError when it is ill.
+
+    What it does not have (memory or a sensor of its own) is no illness.
+    """
+    for call in (pynvml.nvmlDeviceGetMemoryInfo, _temperature):
+        try:
+            call(card.handle)
+        except NVMLError as error:
+            if not is_silent(error):
+                raise
+
+
+def _temperature(handle: Any) -> None:
+    pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)
+
+
+def has_mig(card: ShownCard) -> bool:
+    """Whether the card is divided into MIG instances now."""
+    try:
+        return bool(pynvml.nvmlDeviceGetMigMode(card.handle)[0] == pynvml.NVML_DEVICE_MIG_ENABLE)
+    except NVMLError as error:
+        if not is_silent(error):
+            raise
+        return False
+
+
+def used_mib_by_pid(card: ShownCard) -> dict[int, float | None]:
+    """Each process once, whatever kinds of program it is; None = NVML does not say how much it uses."""
+    used: dict[int, float | None] = {}
+    for names in _LISTS:
+        for process in _listed(card, names, is_required=names is _LISTS[0]):
+            known = used.get(process.pid)
+            told = None if process.usedGpuMemory is None else process.usedGpuMemory / _MIB
+            used[process.pid] = known if told is None else max(told, known or 0.0)
+    return used
+
+
+def _listed(card: ShownCard, names: Sequence[str], *, is_required: bool) -> Sequence[Any]:
+    for name in names:
+        try:
+            return _whole_list(getattr(pynvml, name), card)
+        except NVMLError as error:
+            if error.value == pynvml.NVML_ERROR_NOT_SUPPORTED:
+                return ()
+            is_older = error.value == pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
+            if not is_older or (is_required and name == names[-1]):
+                raise
+    return ()
+
+
+def _whole_list(call: Callable[[Any], Sequence[Any]], card: ShownCard) -> Sequence[Any]:
+    """`pynvml` asks how many there are, then for those: more may have come in between."""
+    for _ in range(_MOST_TRIES - 1):
+        try:
+            return call(card.handle)
+        except NVMLError as error:
+            if error.value != pynvml.NVML_ERROR_INSUFFICIENT_SIZE:
+                raise
+    return call(card.handle)

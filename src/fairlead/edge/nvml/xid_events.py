@@ -1,0 +1,121 @@
+"""XIDs as NVML reports them: a thread waits for them, a queue holds them until somebody asks.
+
+An event names a card by its handle. Its UUID is remembered from before: a card that has just fallen off the
+bus says nothing any more. What is reported while no thread waits (NVML begins anew) is lost.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Mapping, Sequence
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any, Final
+
+import pynvml
+from pynvml import NVMLError
+
+from fairlead.edge.nvml.cards import ShownCard
+from fairlead.edge.nvml.library import SYSTEM, is_gone, is_silent, words
+from fairlead.errors import OutsideError
+from fairlead.model.devices.driver import SeenXid
+
+WAIT_MILLISECONDS: Final = 200
+END_SECONDS: Final = 3.0
+_log: Final = logging.getLogger(__name__)
+
+
+class XidEvents:
+    """`failure`: why the thread waits no longer, None = it waits, or has nothing to wait for.
+
+    `watch` and `end` may be called while NVML is open, by one at a time.
+    """
+
+    def __init__(self) -> None:
+        self.failure: NVMLError | None = None
+        self._seen: SimpleQueue[SeenXid] = SimpleQueue()
+        self._watched: Mapping[int, str] | None = None
+        self._deaf: dict[str, str] = {}
+        self._events: Any = None
+        self._thread: Thread | None = None
+        self._ending = Event()
+
+    def drain(self) -> list[SeenXid]:
+        """What was reported since the last call, in order."""
+        drained: list[SeenXid] = []
+        while True:
+            try:
+                drained.append(self._seen.get_nowait())
+            except Empty:
+                return drained
+
+    def watch(self, cards: Sequence[ShownCard], *, is_retry: bool = False) -> None:
+        """Wait for the XIDs of exactly these from now on.
+
+        A card too old for events is not waited for, nor one that cannot be registered, until `is_retry`.
+        Raises OutsideError when the thread cannot be ended, NVMLError when there is no driver.
+        """
+        uuids = {_address(card.handle): card.uuid for card in cards}
+        if uuids == self._watched and self.failure is None and not (is_retry and self._deaf):
+            return
+        self.end()
+        self._watched, deaf = uuids, {}
+        registered = 0
+        for card in cards:
+            why = self._register(card)
+            registered += why is None
+            if why:
+                deaf[card.uuid] = why
+                if self._deaf.get(card.uuid) != why:
+                    _log.warning("XIDs of GPU %s are not heard: %s", card.uuid, why)
+        self._deaf = deaf
+        if registered:
+            self._thread = Thread(target=self._wait_until_ended, args=(self._events, uuids), name="xid-events", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """The thread is over and nothing is waited for; what was seen can still be drained."""
+        self._ending.set()
+        self._watched = None
+        if self._thread is not None:
+            self._thread.join(END_SECONDS)
+            if self._thread.is_alive():
+                raise OutsideError(SYSTEM, "NVIDIA's driver hangs: it does not come back from waiting for XIDs", "look at the kernel's log")
+        self._ending.clear()
+        self._thread, self.failure = None, None
+        events, self._events = self._events, None
+        if events is not None:
+            try:
+                pynvml.nvmlEventSetFree(events)
+            except NVMLError as error:
+                _log.debug("an event set is not freed: %s", words(error))
+
+    def _register(self, card: ShownCard) -> str | None:
+        """None = its XIDs are heard; else why not, "" for a card or a driver that has no events."""
+        try:
+            if self._events is None:
+                self._events = pynvml.nvmlEventSetCreate()
+            pynvml.nvmlDeviceRegisterEvents(card.handle, pynvml.nvmlEventTypeXidCriticalError, self._events)
+        except NVMLError as error:
+            if is_gone(error):
+                raise
+            return "" if is_silent(error) else words(error)
+        return None
+
+    def _wait_until_ended(self, events: Any, uuids: Mapping[int, str]) -> None:
+        while not self._ending.is_set():
+            try:
+                event = pynvml.nvmlEventSetWait_v2(events, WAIT_MILLISECONDS)
+            except NVMLError as error:
+                if error.value == pynvml.NVML_ERROR_TIMEOUT:
+                    continue
+                self.failure = error
+                return
+            if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
+                self._seen.put(SeenXid(event.eventData, uuids.get(_address(event.device))))
+
+
+def _address(handle: Any) -> int:
+    """What a handle is, as a number; 0 = of no card."""
+    return ctypes.cast(handle, ctypes.c_void_p).value or 0

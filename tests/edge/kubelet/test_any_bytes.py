@@ -1,0 +1,66 @@
+"""Messages of a kubelet as nobody sent them: ids that stand there, or ValueError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.edge.kubelet.wire_bytes import packed
+
+from fairlead.edge.kubelet.messages import parse_allocate, parse_pod_resources, parse_preference, parse_start
+from fairlead.model.devices.kubelet import HeldDevices
+
+DEVICES = packed((1, "nvidia.com/gpu"), (2, "GPU-b"), (2, "GPU-a"))
+POD = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (2, DEVICES))))
+ALLOCATE = packed((1, packed((1, "GPU-a"), (1, "GPU-b"))), (1, packed((1, "GPU-c"))))
+PREFERENCE = packed((1, packed((1, "GPU-a"), (1, "GPU-b"), (2, "GPU-b"), (3, 1))))
+MESSAGES = [
+    (parse_pod_resources, packed((1, POD))),
+    (parse_allocate, ALLOCATE),
+    (parse_preference, PREFERENCE),
+    (parse_start, packed((1, "GPU-a"), (1, "GPU-b"))),
+]
+
+
+def told(parse: Callable[[bytes], object], message: bytes) -> object:
+    try:
+        return parse(message)
+    except ValueError as error:
+        assert type(error) is ValueError, "not one of a library's"
+        return None
+
+
+@pytest.mark.parametrize(("parse", "message"), MESSAGES)
+@given(at=st.integers(0, 60), with_=st.binary(max_size=3), length=st.integers(0, 3))
+@example(at=0, with_=b"\x0a\xff\xff\xff\xff\x0f", length=0)
+@example(at=4, with_=b"\xff\xfe", length=2)
+def test_damaged_bytes_are_a_message_or_a_value_error(
+    parse: Callable[[bytes], object], message: bytes, at: int, with_: bytes, length: int
+) -> None:
+    told(parse, message[:at] + with_ + message[at + length :])
+
+
+@pytest.mark.parametrize(("parse", "message"), MESSAGES)
+def test_half_a_message_names_nothing_that_the_whole_one_does_not(parse: Callable[[bytes], object], message: bytes) -> None:
+    words = set(repr(parse(message)).split("'")[1::2])
+    for length in range(len(message)):
+        assert set(repr(told(parse, message[:length])).split("'")[1::2]) <= words
+
+
+def test_two_entries_of_one_container_are_one_holder() -> None:
+    again = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (2, packed((1, "nvidia.com/gpu"), (2, "GPU-a"), (2, "GPU-c"))))))
+    assert parse_pod_resources(packed((1, POD), (1, again))) == (
+        HeldDevices("nvidia.com/gpu", ("GPU-a", "GPU-b", "GPU-c"), "c", "ns", "p"),
+    )
+
+
+@pytest.mark.parametrize("gap", ["pod", "namespace", "container", "resource"])
+def test_a_holder_without_a_name_spoils_the_list(gap: str) -> None:
+    """Who holds a card must be known, or it would be given away again."""
+    name = {each: "" if each == gap else each for each in ("pod", "namespace", "container", "resource")}
+    devices = packed((1, name["resource"]), (2, "GPU-a"))
+    pod = packed((1, name["pod"]), (2, name["namespace"]), (3, packed((1, name["container"]), (2, devices))))
+    with pytest.raises(ValueError, match="a holder of devices has no name"):
+        parse_pod_resources(packed((1, pod)))

@@ -1,0 +1,172 @@
+"""What `NvmlDriver` tells of cards that are well: inventory, processes, means.
+
+The numbers are those of the sharing contract (1.2, 5), the structures those of NVIDIA's header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.nvml.stub import MIB, StubState, uuid
+
+from fairlead.edge.nvml.driver import NvmlDriver
+from fairlead.model.devices.driver import IsolationMeans, ProcessMemory
+from fairlead.model.devices.gpu import GpuSlot
+
+ALL_ONES = 2**64 - 1
+NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNKNOWN = 3, 13, 999
+
+
+def test_a_card_is_told_with_index_minor_name_and_the_memory_that_is_left(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"0.minor": 1, "1.minor": 0, "1.name": "NVIDIA H200", "1.total": 143771 * MIB, "1.reserved": 621 * MIB})
+    assert driver.cards() == [GpuSlot(0, uuid(0), 1, "Tesla T4", 15079), GpuSlot(1, uuid(1), 0, "NVIDIA H200", 143150)]
+
+
+@pytest.mark.parametrize(
+    ("total", "reserved", "mib"),
+    [
+        pytest.param(16130 * MIB + 1048575, 0, 16130, id="a part of a MiB does not count"),
+        pytest.param(100 * MIB, 1, 99, id="one byte kept takes a MiB"),
+        pytest.param(1 << 44, 0, 1 << 24, id="more than 32 bits"),
+        pytest.param(10 * MIB, 11 * MIB, 0, id="more kept than there is"),
+    ],
+)
+def test_memory_is_what_the_driver_does_not_keep_in_whole_mib(
+    driver: NvmlDriver, state: StubState, total: int, reserved: int, mib: int
+) -> None:
+    state.say({"0.total": total, "0.reserved": reserved})
+    assert driver.cards()[0].memory_mib == mib
+
+
+def test_a_driver_before_510_tells_all_memory(driver_on: Callable[[Path], NvmlDriver], old_library: Path) -> None:
+    assert [card.memory_mib for card in driver_on(old_library).cards()] == [15360, 15360]
+
+
+def test_a_trouble_that_passes_does_not_change_what_a_card_offers(driver: NvmlDriver, state: StubState) -> None:
+    before = driver.cards()
+    state.fail("nvmlDeviceGetMemoryInfo_v2", UNKNOWN, 0)
+    assert driver.cards() == before
+
+
+def test_a_card_that_was_never_read_is_left_out(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
+    state.fail("nvmlDeviceGetMemoryInfo_v2", UNKNOWN, 0)
+    assert [card.index for card in driver.cards()] == [1]
+    driver.cards()
+    assert [record.message for record in caplog.records] == [f"GPU {uuid(0)} cannot be read: Unknown Error"]
+
+
+def test_a_virtual_card_has_no_minor_number(driver: NvmlDriver, state: StubState) -> None:
+    state.fail("nvmlDeviceGetMinorNumber", NOT_SUPPORTED, 1)
+    assert [card.minor for card in driver.cards()] == [0, -1]
+
+
+def test_one_uuid_twice_is_told_twice(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"1.uuid": uuid(0)})
+    assert [card.uuid for card in driver.cards()] == [uuid(0), uuid(0)]
+    state.fail("nvmlDeviceGetTemperature", 15, 1)
+    assert driver.probe(uuid(0)) == "GPU is lost"
+
+
+def test_a_machine_without_gpus_has_none(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"count": 0})
+    assert (driver.cards(), driver.xids(), driver.processes()) == ([], [], [])
+    assert driver.means().driver == 615
+
+
+# --- processes ----------------------------------------------------------------------------------------------
+
+
+def test_a_process_is_told_once_for_each_card_whatever_kind_it_is(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"0.compute": f"7:{3 * MIB},5:{MIB // 2}", "0.graphics": f"7:{2 * MIB}", "0.mps": f"9:{4 * MIB}", "1.compute": f"7:{MIB}"})
+    assert driver.processes() == [
+        ProcessMemory(5, uuid(0), 0.5),
+        ProcessMemory(7, uuid(0), 3.0),
+        ProcessMemory(9, uuid(0), 4.0),
+        ProcessMemory(7, uuid(1), 1.0),
+    ]
+
+
+def test_a_process_of_unknown_memory_is_left_out(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
+    state.say({"0.compute": f"7:{ALL_ONES},8:{MIB}", "0.graphics": f"8:{ALL_ONES}"})
+    assert driver.processes() == driver.processes() == [ProcessMemory(8, uuid(0), 1.0)]
+    assert [record.message for record in caplog.records] == [f"NVML does not say how much memory processes of GPU {uuid(0)} use"]
+
+
+@pytest.mark.parametrize("kind", ["Compute", "Graphics", "MPSCompute"])
+def test_a_kind_of_program_that_a_card_does_not_have(driver: NvmlDriver, state: StubState, kind: str) -> None:
+    state.say({"0.compute": f"1:{MIB}", "0.graphics": f"2:{MIB}", "0.mps": f"3:{MIB}"})
+    state.fail(f"nvmlDeviceGet{kind}RunningProcesses_v3", NOT_SUPPORTED)
+    without = {"Compute": 1, "Graphics": 2, "MPSCompute": 3}[kind]
+    assert [process.pid for process in driver.processes()] == [pid for pid in (1, 2, 3) if pid != without]
+
+
+def test_a_driver_before_510_lists_processes_too(driver_on: Callable[[Path], NvmlDriver], old_library: Path, state: StubState) -> None:
+    state.say({"0.compute": f"1:{MIB}", "0.graphics": f"2:{MIB}"})
+    assert [process.pid for process in driver_on(old_library).processes()] == [1, 2]
+
+
+def test_two_hundred_processes(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"0.compute": ",".join(f"{pid}:{MIB}" for pid in range(1, 201))})
+    assert len(driver.processes()) == 200
+
+
+# --- means --------------------------------------------------------------------------------------------------
+
+
+def test_means_of_a_plain_machine(driver: NvmlDriver) -> None:
+    assert driver.means() == IsolationMeans(driver=615, cuda=(13, 4))
+
+
+@pytest.mark.parametrize(
+    ("said", "driver_version", "cuda"),
+    [
+        ({"driver": "535.104.05", "cuda": 12020}, 535, (12, 2)),
+        ({"driver": "570.86.15", "cuda": 12080}, 570, (12, 8)),
+        ({"driver": "beta", "cuda": 11000}, 0, (11, 0)),
+        ({"error.nvmlSystemGetCudaDriverVersion_v2": FUNCTION_NOT_FOUND, "error.nvmlSystemGetDriverVersion": NOT_SUPPORTED}, 0, (0, 0)),
+    ],
+)
+def test_versions(driver: NvmlDriver, state: StubState, said: dict[str, object], driver_version: int, cuda: tuple[int, int]) -> None:
+    state.say(said)
+    means = driver.means()
+    assert (means.driver, means.cuda) == (driver_version, cuda)
+
+
+def test_cgroup_v2_is_seen_by_its_controllers(driver: NvmlDriver, tmp_path: Path) -> None:
+    (tmp_path / "cgroup").mkdir()
+    (tmp_path / "cgroup" / "cgroup.controllers").write_text("cpu memory\n")
+    assert driver.means().has_cgroup_v2
+
+
+def test_mig_is_what_is_in_force_on_every_card(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"0.mig-pending": 1, "1.mig-pending": 1})
+    assert not driver.means().has_mig
+    state.say({"1.mig": 1})
+    assert not driver.means().has_mig, "nothing keeps the users of the other card apart"
+    state.say({"0.mig": 1})
+    assert driver.means().has_mig
+    state.fail("nvmlDeviceGetMigMode", UNKNOWN, 1)
+    assert driver.means().has_mig, "what it said last"
+
+
+def test_cards_that_know_no_mig_are_not_divided(driver: NvmlDriver, state: StubState) -> None:
+    state.fail("nvmlDeviceGetMigMode", NOT_SUPPORTED, 0)
+    state.say({"1.mig": 1})
+    assert not driver.means().has_mig
+
+
+def test_mps_needs_a_running_daemon_for_every_card(driver: NvmlDriver, tmp_path: Path) -> None:
+    for card, pid in ((0, 41), (1, 42)):
+        (tmp_path / "mps" / uuid(card)).mkdir(parents=True)
+        (tmp_path / "mps" / uuid(card) / "nvidia-cuda-mps-control.pid").write_text(f"{pid}\n")
+    processes = tmp_path / "proc"
+    for pid, program in ((41, "nvidia-cuda-mps"), (42, "bash")):
+        (processes / str(pid)).mkdir(parents=True)
+        (processes / str(pid) / "comm").write_text(f"{program}\n")
+    assert not driver.means().has_mps
+    (processes / "42" / "comm").write_text("nvidia-cuda-mps\n")
+    assert driver.means().has_mps
+    (tmp_path / "mps" / uuid(1) / "nvidia-cuda-mps-control.pid").write_text("../42\n")
+    assert not driver.means().has_mps
