@@ -68,9 +68,9 @@ def take_lasting_shares(pod: Object, node: str, devices: SimulatedDevices, agent
     return not [each for each in sharing if take_shares(pod, each["name"], node, devices, agent)]
 
 
-def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices, agent: AgentHook) -> None:
-    """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it
-    keeps running without, too."""
+def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices) -> None:
+    """Give a pod that runs the cards back that it held. Where nobody knows which, whole ones that are free:
+    it keeps running without, too."""
     cards = devices.cards(node)
     for hold in held:
         if hold.index < len(cards):
@@ -78,7 +78,6 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Simula
             devices.hold(cards[hold.index], _owner(pod), hold.container, mode=hold.mode, limit_mib=limit)
     if not held:
         allocate(pod, node, devices)
-        take_lasting_shares(pod, node, devices, agent)
 
 
 def annotated_shares(pod: Object, name: str, _whole: Collection[str]) -> Sequence[Share] | NoShare:

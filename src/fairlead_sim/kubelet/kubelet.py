@@ -125,7 +125,12 @@ class Kubelets:
         self._note_address(run)
         if run.is_finished:
             return
-        hold_again(pod, run.node, held, self._devices, self.agent)
+        hold_again(pod, run.node, held, self._devices)
+        for container in run.containers:
+            if container.state == RUNNING:
+                take_shares(pod, container.name, run.node, self._devices, self.agent)
+            elif container in run.inits and not container.is_sidecar:
+                self._devices.release(run.uid, container.name)
         if run.is_ending:
             ends_at = parse_time(pod["metadata"]["deletionTimestamp"])
             self._later(run, max(0.1, -lived_since(ends_at)), self._end)
