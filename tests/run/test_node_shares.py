@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 from tests.sim.small_world import EPOCH, NAMESPACE, container, get_pod, live, phase, small_scenario
 from tests.sim.small_world import pod as make_pod
-from tests.sim.world.test_saved import woken
+from tests.sim.world.test_saved import saved_of, woken
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import EVENTS, NODES
+from fairlead_sim.objects.saved import HeldCard
 from fairlead_sim.scenario.scenario import NodePool
 from fairlead_sim.scheduler.hooks import NoShare
 from fairlead_sim.world.world import World
@@ -180,8 +183,20 @@ def test_a_world_that_goes_on_asks_again_for_who_was_refused_and_gives_back_to_w
     live(refused, 60)
     assert waiting(refused)["message"].endswith("code = Unavailable desc = not now")
     after = woken(refused, hours_off=1.0)
-    live(after, 30)
+    live(after, 60)
     assert (phase(after), held(after)) == ("Running", {"main": [(0, 4308)]})
+
+
+@pytest.mark.parametrize("held_before", [(), (HeldCard("init", 0, GpuMode.SHARE, 12924), HeldCard("main", 0, GpuMode.SHARE, 4308))])
+def test_of_a_pod_that_runs_only_the_living_containers_hold_something_whatever_was_told(held_before: tuple[HeldCard, ...]) -> None:
+    world = one_node()
+    create(world, 4, initContainers=[init("train:20s", 12)])
+    live(world, 180)
+    assert phase(world) == "Running"
+    saved = saved_of(world, hours_off=1.0)
+    uid = get_pod(world)["metadata"]["uid"]
+    after = sharing_world(world.scenario, world.seed, saved.epoch, dataclasses.replace(saved, held={uid: held_before}))
+    assert held(after) == {"main": [(0, 4308)]}
 
 
 def test_a_world_that_asks_nobody_gives_what_the_annotation_says() -> None:
