@@ -462,7 +462,13 @@ class KubeletHolders(Protocol):
         ...
 
 
-class AgentFiles(Protocol):
+class GivenFile(Protocol):
+    """What a node's agent has given to containers, as its grants file says."""
+
+    def read_given(self) -> tuple[GivenShare, ...] | Refusal: ...
+
+
+class AgentFiles(GivenFile, Protocol):
     """What a node's agent keeps on its node. A token names a container's device ids.
 
     Every call may raise OutsideError: a disk that is full or may not be written.
@@ -475,8 +481,6 @@ class AgentFiles(Protocol):
     def unlock(self) -> None:
         """Another agent may have them."""
         ...
-
-    def read_given(self) -> tuple[GivenShare, ...] | Refusal: ...
 
     def write_given(self, shares: Iterable[GivenShare]) -> None: ...
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -24,7 +26,7 @@ from tests.kube.extender import SYSTEM, extended_scheduler
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubelet import CDI_FOLDER, NODE, kubelet_folder
 from tests.kube.node_images import BUSYBOX
-from tests.kube.node_room import beside
+from tests.kube.node_room import beside, end_one
 from tests.kube.servers import FAIRLEAD, Page, Server, environment
 from tests.waiting import wait_until
 
@@ -42,6 +44,7 @@ class Agent:
         self.kubelet = kubelet
         self.port = free_port()
         self.flags = flags
+        self.gpus = gpus
         self.state = cluster.folder / "node" / "disk" / "fairlead" / "gpu"
         self.cdi = cluster.folder / "node" / "disk" / CDI_FOLDER
         self._argv: list[str | Path] = [
@@ -214,6 +217,29 @@ class Line:
     def words(self, name: str) -> list[str]:
         """All that its owner can read of it."""
         return [*self.events(name), str(self.pod(name)["status"].get("message", ""))]
+
+    @contextmanager
+    def exporter(self) -> Iterator[Server]:
+        """The GPU exporter of this node, in its namespaces."""
+        port = free_port()
+        argv = [*FAIRLEAD, "gpu-exporter", f"--listen=127.0.0.1:{port}", "--backend=sim", f"--sim-gpus={self.agent.gpus}"]
+        argv += ["--collect-interval=500"]
+        own = {**environment(), "NODE_NAME": NODE}
+        component = Component("gpu-exporter", beside(self.kubelet, *argv), self.cluster.logs / "gpu-exporter.log", own)
+        server = Server(component, f"http://127.0.0.1:{port}")
+        component.start()
+        try:
+            component.wait_until(server.is_ready, SECONDS)
+            yield server
+        finally:
+            end_one(component)
+
+    def inspected(self) -> str:
+        """`kubectl inspect cgpu -d`, blanks at the ends of lines aside."""
+        argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), "-d"]
+        own = {**environment(), "KUBECONFIG": str(self.cluster.kubeconfig)}
+        answer = subprocess.run(argv, env=own, capture_output=True, text=True, timeout=60, check=True)
+        return "\n".join(text.rstrip() for text in answer.stdout.split("\n"))
 
     def delete(self, name: str) -> None:
         self.cluster.admin.run("delete", "pod", name, "-n", "default", "--grace-period=0", "--force")

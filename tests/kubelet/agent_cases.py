@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kube.kubelet import NODE, kubelet_folder
-from tests.kube.node_room import end_one
+from tests.kube.node_room import NODE_ADDRESS, end_one
 from tests.kubelet.agent import CORE, MEMORY, SECONDS, WHOLE, Agent, Line, container, shared
 from tests.waiting import wait_until
 
@@ -24,7 +24,22 @@ Object = dict[str, Any]
 SAYS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
 test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
 SHOWS = f"{SAYS}; sleep 1000000"
-T4_MIB, T4_UNITS = 15079, 14
+DASHES = "-" * (3 * len("notebook-0\tdefault\t4\t\n") + 10)
+INSPECTED = f"""\
+NAME:       {NODE}
+IPADDRESS:  {NODE_ADDRESS}
+
+NAME         NAMESPACE  GPU0(Allocated)
+notebook-0   default    4
+notebook-1   default    4
+notebook-2   default    4
+Allocated :  12 (85%)
+Total :      14
+{DASHES}
+
+Allocated/Total GPU Memory In Cluster:  12/14 (85%)
+"""
+"""Sharing contract 4, from its text."""
 
 
 # --- the oracle: sharing contract 1.2, 1.4, 3.3, 3.4, from its text -----------------------------------------------------------------
@@ -101,6 +116,7 @@ def document_003(line: Line) -> None:
         at, assumed = (int(line.annotation(name, f"ALIYUN_COM_GPU_MEM_{which}_TIME")) for which in ("ASSIGN", "ASSUME"))
         assert at >= assumed
     agrees(line, *names)
+    assert line.inspected() == INSPECTED
     need = "need 4 GiB, largest free 2 GiB"
     wait_until("the fourth says why it waits", lambda: any(need in each for each in line.events("notebook-3")), SECONDS)
     line.remove_all()
@@ -271,6 +287,23 @@ def modes_never_overlap(line: Line) -> None:
     assert joined < 60, "a card joins within ten seconds of its last holder"
 
 
+def exporter_names_the_pods(line: Line) -> None:
+    """The page of the node's exporter says who has which card, within ten seconds, and no longer when they are gone."""
+    with line.exporter() as exporter:
+        line.create(shared("seen", container("app", 4, SHOWS)))
+        line.runs("seen")
+        (grant,) = json.loads(line.annotation("seen", "fairlead.io/gpu-allocation"))["app"]
+        limit = "fairlead_container_gpu_memory_limit_bytes"
+        wait_until(lambda: f"it is named\n{exporter.component.log_tail()}", lambda: exporter.metrics().has(limit), SECONDS)
+        labels = exporter.metrics().labels(limit, pod_name="seen")
+        assert (labels["uuid"], labels["container_name"], labels["allocate_mode"]) == (grant["uuid"], "app", "share")
+        assert exporter.metrics().value(limit, pod_name="seen") == grant["mib"] << 20
+        assert exporter.metrics().value("fairlead_exporter_pod_map_containers") == 1
+        line.remove_all()
+        wait_until("it is not named any more", lambda: not exporter.metrics().has(limit), SECONDS)
+        assert exporter.metrics().has("fairlead_gpu_memory_total_bytes"), "a device's series stay"
+
+
 def operator_takes_a_card_out(line: Line) -> None:
     meta = {"name": f"unhealthy-gpu-{NODE}", "namespace": "kube-system"}
     line.cluster.admin.create([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "1"}}])
@@ -346,6 +379,7 @@ CASES: tuple[Case, ...] = (
     two_agents,
     ids_are_given_again,
     modes_never_overlap,
+    exporter_names_the_pods,
     operator_takes_a_card_out,
     bad_placements,
     foreign_plugin,

@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from fairlead import __version__, settings
 from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
+from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.device import DeviceSample
@@ -65,10 +66,19 @@ class GpuExporterSettings(Struct, frozen=True):
 class GpuExporter:
     """The loop and its page.
 
-    `sample_once` is one turn; `run` turns until cancelled. `wall` gives monotonic seconds.
+    `pods`: whose the cards are, where the devices do not say. `sample_once` is one turn; `run` turns until
+    cancelled. `wall` gives monotonic seconds.
     """
 
-    def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings, wall: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        devices: Devices,
+        clock: Clock,
+        chosen: GpuExporterSettings,
+        wall: Callable[[], float] = time.monotonic,
+        pods: PodMap | None = None,
+    ) -> None:
+        self._pods = pods
         self._wall = wall
         self._devices = devices
         self._clock = clock
@@ -92,7 +102,7 @@ class GpuExporter:
         return ServedApp(
             app=self.app,
             sock=sock,
-            loops=(self.run,),
+            loops=(self.run,) if self._pods is None else (self.run, self._pods.run),
             probes=self.probes,
             opens=self._has_sampled,
             reload=self.reload,
@@ -119,7 +129,8 @@ class GpuExporter:
         self._reload_asked.clear()
         sampling = self._wall()
         try:
-            self._samples = self._wanted(self._devices.sample())
+            samples = self._wanted(self._devices.sample())
+            self._samples = samples if self._pods is None else self._pods.attributed(samples)
             self._sampled_at = self._wall()
         except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
             self._fail(error)
@@ -137,6 +148,7 @@ class GpuExporter:
             page_bytes=self.page.size or None,
             reload_succeeded=self._counters.reload_succeeded,
             rows_rejected=len(self._counters.counters.rejected),
+            pods=None if self._pods is None else self._pods.state,
             failures=tuple(("device", error, count) for error, count in sorted(self._failures.items())),
         )
         self.page = await asyncio.to_thread(make_page, self._render(self._samples, self._state, self._clock.now()))

@@ -17,6 +17,7 @@ from fairlead.run.beginnings import scenario_beginning
 from fairlead.run.invocation import Invocation, Process, url_of
 from fairlead.run.laptop import run_laptop
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig, end_kubeconfig
+from fairlead.run.node_exporter import run_node_exporter
 from fairlead.run.quota_demo import play, render_demo
 from fairlead.run.simulation import Simulation
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials
@@ -46,6 +47,9 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
         node=args.node,
         devices=args.devices,
     )
+    if args.sim_gpus:
+        await run_node_exporter(asked, chosen, address)
+        return
     sock = bind_socket(*address)
     simulation = Simulation(scenario_beginning(args.scenario).world(args.seed), args.speed)
     exporter = gpu_exporter.GpuExporter(simulation, simulation, chosen)

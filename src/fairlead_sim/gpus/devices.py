@@ -39,6 +39,11 @@ class SimulatedDevices:
         if not is_silent:
             insort(self._answering, node)
 
+    def add_cards(self, node: str, models: Sequence[CardModel]) -> None:
+        """A node with these cards, each for itself."""
+        self._cards[node] = [self._new_card(node, index, model, False) for index, model in enumerate(models)]
+        insort(self._answering, node)
+
     def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool) -> None:
         """A node with the cards that its inventory (annotation `fairlead.io/gpus`) tells; their counters
         begin anew."""

@@ -7,14 +7,17 @@ what the agent grants is what the exporter measures.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.errors import UserError
+from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead_sim.gpus.cards import CARD_MODELS, CardModel, known_model
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.objects.chance import uuid_of
+from fairlead_sim.time.clock import SimClock
 
 MOST_CARDS: Final = 64
 _SOME: Final = re.compile(r"(\d{1,3})x(\S+)", re.ASCII)
@@ -71,3 +74,17 @@ class SimulatedDriver:
 
     def means(self) -> IsolationMeans:
         return IsolationMeans()
+
+
+class SimulatedNode:
+    """`ports.Devices` of such a node: what its idle cards would answer."""
+
+    def __init__(self, node: str, models: Sequence[CardModel], now: Callable[[], float]) -> None:
+        self._now = now
+        self._clock = SimClock(now())
+        self._devices = SimulatedDevices(0, self._clock)
+        self._devices.add_cards(node, models)
+
+    def sample(self) -> Sequence[DeviceSample]:
+        self._clock.advance_to(max(self._now(), self._clock.now()))
+        return self._devices.sample()

@@ -52,6 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hostname-label", metavar="NAME", help="Hostname, hostname or both (default Hostname)")
     parser.add_argument("--strict-csv", action=BooleanFlag, help="a bad row of the CSV ends the start instead of being counted")
     add_scenario(parser)
+    parser.add_argument(
+        "--sim-gpus", metavar="GPUS", default="", help="of this node alone, such as 2xTesla-T4: the kubelet tells which pods have them"
+    )
+    parser.add_argument("--kubelet-dir", metavar="DIR", default="/var/lib/kubelet", help="of the kubelet (default /var/lib/kubelet)")
+    parser.add_argument(
+        "--grants-file",
+        metavar="FILE",
+        default="/var/lib/fairlead/gpu/grants.json",
+        help="of the node agent (default /var/lib/fairlead/gpu/grants.json)",
+    )
+    parser.add_argument(
+        "--pod-map-ttl",
+        metavar="S",
+        type=whole(1, 86_400),
+        default=60,
+        help="so long a kubelet may be silent before series lose their pods (default 60)",
+    )
     add_dcgm_flags(parser)
 
 

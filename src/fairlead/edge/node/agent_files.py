@@ -148,6 +148,16 @@ class NodeAgentFiles:
         return Path(self.limits_path(token)).with_name("answered")
 
 
+class GrantsFile:
+    """`ports.GivenFile`: the agent's grants file, read by others."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read_given(self) -> tuple[GivenShare, ...] | Refusal:
+        return _parsed(self._path, parse_given, ())
+
+
 class KubeletLists:
     """`ports.KubeletHolders`: the list of pod resources, and the checkpoint for what that leaves out."""
 

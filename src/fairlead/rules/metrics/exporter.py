@@ -15,6 +15,17 @@ from fairlead.model.devices.device import DeviceSample
 from fairlead.model.metric import Family, Key, MetricName
 
 
+class PodMapState(Struct, frozen=True, gc=False):
+    """What is known of who has the cards. `age_seconds` None: the kubelet has not told yet.
+
+    `errors`: how often it could not be found out, by reason.
+    """
+
+    age_seconds: float | None = None
+    containers: int = 0
+    errors: tuple[tuple[str, int], ...] = ()
+
+
 class ExporterState(Struct, frozen=True, gc=False):
     """What an exporter process knows of itself. Seconds and bytes; None = not yet measured."""
 
@@ -31,6 +42,8 @@ class ExporterState(Struct, frozen=True, gc=False):
     rows_rejected: int = 0
     failures: tuple[tuple[str, str, int], ...] = ()
     """(collector, error, how often) since the start."""
+    pods: PodMapState | None = None
+    """None: nobody asks whose the cards are."""
 
 
 def _metric(name: str, type: str, help: str, *labels: str) -> MetricName:
@@ -52,7 +65,15 @@ REJECTED: Final = _metric("config_rows_rejected", "gauge", "Rows of the counters
 SCRAPES: Final = _metric("scrapes_total", "counter", "Answered scrapes.")
 SCRAPE_SECONDS: Final = _metric("scrape_duration_seconds", "gauge", "How long the last scrape before this page took.")
 PAGE_BYTES: Final = _metric("page_bytes", "gauge", "Size of the page before this one, uncompressed.")
+POD_MAP_AGE: Final = _metric("pod_map_age_seconds", "gauge", "Since when the kubelet has not told who has the cards.")
+POD_MAP_CONTAINERS: Final = _metric("pod_map_containers", "gauge", "Containers with devices, as the kubelet told last.")
+POD_MAP_ERRORS: Final = _metric(
+    "pod_map_errors_total", "counter", "How often it was not found out who has the cards: kubelet or grants.", "reason"
+)
 NAMES: Final = (
+    POD_MAP_AGE,
+    POD_MAP_CONTAINERS,
+    POD_MAP_ERRORS,
     BUILD_INFO,
     NVML_UP,
     COLLECTOR_SUCCESS,
@@ -95,4 +116,17 @@ def exporter_families(state: ExporterState, samples: Sequence[DeviceSample], now
         Family(SCRAPES, own, [state.scrapes]),
         Family(SCRAPE_SECONDS, own, [state.scrape_seconds]),
         Family(PAGE_BYTES, own, [state.page_bytes]),
+        *_pod_map(state),
+    ]
+
+
+def _pod_map(state: ExporterState) -> list[Family]:
+    pods = state.pods
+    if pods is None:
+        return []
+    own: Sequence[Key] = [(state.node,)]
+    return [
+        Family(POD_MAP_AGE, own, [pods.age_seconds]),
+        Family(POD_MAP_CONTAINERS, own, [pods.containers]),
+        Family(POD_MAP_ERRORS, [(state.node, reason) for reason, _ in pods.errors], [count for _, count in pods.errors]),
     ]

@@ -1,0 +1,86 @@
+"""Whose the cards of a node are, for its exporter: the kubelet's list and the agent's grants file.
+
+A kubelet that does not answer costs nothing for a while: the last map stands for `ttl_seconds`, and only then
+series lose the names of pods. No failure here takes a device's series away (telemetry contract 2.1, 2.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.errors import OutsideError
+from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.refusal import Refusal
+from fairlead.ports import GivenFile, KubeletHolders
+from fairlead.rules.devices.pod_devices import device_processes
+from fairlead.rules.metrics.exporter import PodMapState
+
+ASK_SECONDS: Final = 5.0
+RETRY_SECONDS: Final = 1.0
+_TOTAL: Final = "DCGM_FI_DEV_FB_TOTAL"
+_log: Final = logging.getLogger(__name__)
+
+
+class PodMap:
+    """`monotonic` gives seconds."""
+
+    def __init__(
+        self, kubelet: KubeletHolders, given: GivenFile, ttl_seconds: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._kubelet = kubelet
+        self._given = given
+        self._ttl_seconds = ttl_seconds
+        self._monotonic = monotonic
+        self._held: tuple[HeldDevices, ...] = ()
+        self._shares: tuple[GivenShare, ...] = ()
+        self._at: float | None = None
+        self._errors = {"kubelet": 0, "grants": 0}
+
+    async def run(self) -> None:
+        """Ask now and then, until cancelled."""
+        while True:  # noqa: ASYNC110 - the kubelet tells nobody
+            await asyncio.sleep(ASK_SECONDS if await self.ask() else RETRY_SECONDS)
+
+    async def ask(self) -> bool:
+        """Ask once. Whether both have told."""
+        given = self._given.read_given()
+        if isinstance(given, Refusal):
+            self._fail("grants", given.reason)
+        else:
+            self._shares = given
+        try:
+            self._held = await self._kubelet.list_held()
+        except OutsideError as failed:
+            self._fail("kubelet", failed.log_line)
+            return False
+        self._at = self._monotonic()
+        return not isinstance(given, Refusal)
+
+    def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
+        """The samples with the containers that have each card."""
+        if self._age is None or self._age > self._ttl_seconds:
+            return samples
+        totals = {sample.uuid: (sample.index, float(sample.fields.get(_TOTAL, 0))) for sample in samples}
+        holders = device_processes(self._held, self._shares, totals)
+        return [structs.replace(sample, processes=holders.get(sample.uuid, ())) for sample in samples]
+
+    @property
+    def state(self) -> PodMapState:
+        containers = {(each.namespace, each.pod, each.container) for each in self._held}
+        return PodMapState(self._age, len(containers), tuple(sorted(self._errors.items())))
+
+    @property
+    def _age(self) -> float | None:
+        return None if self._at is None else self._monotonic() - self._at
+
+    def _fail(self, reason: str, told: str) -> None:
+        self._errors[reason] += 1
+        if self._errors[reason] == 1:
+            _log.warning("whose the cards are is not known: %s", told)

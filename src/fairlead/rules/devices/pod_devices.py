@@ -1,0 +1,75 @@
+"""Which container has which card, as the kubelet's list and the agent's grants file tell together.
+
+Telemetry contract 2.3, 2.4. The ids of shared memory are of any card: only the grants file says which one was
+given, and its rows are found by the token of the ids, so that a pod that was made anew under its old name
+does not inherit them. Whoever the kubelet does not list any more has nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from fairlead.model.devices.device import DeviceProcess
+from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+from fairlead.rules.devices.ids import token
+
+CARD_RESOURCES: Final = frozenset({NVIDIA_GPU, "aliyun.com/gpu"})
+_BY_INDEX: Final = re.compile(r"nvidia(\d+)(/vgpu\d+)?", re.ASCII)
+_EXCLUSIVE: Final = GpuMode.EXCLUSIVE
+_TIMESLICE: Final = GpuMode.TIMESLICE
+_SHARE: Final = GpuMode.SHARE
+
+Totals = Mapping[str, tuple[int, float]]
+"""By UUID the card's index and all its memory in MiB."""
+
+
+def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], totals: Totals) -> dict[str, tuple[DeviceProcess, ...]]:
+    """By UUID of a card, the containers that have it or a part of it, by name.
+
+    What they use is not known here. `held`: the kubelet's list of pod resources. Ids of MIG instances name no
+    card, and are left out.
+    """
+    uuids = {index: uuid for uuid, (index, _) in totals.items()}
+    rows: dict[tuple[str, str, str, str], list[GivenShare]] = {}
+    for share in given:
+        rows.setdefault((share.namespace, share.pod, share.container, share.token), []).append(share)
+    found: dict[str, dict[tuple[str, str, str], DeviceProcess]] = {}
+    for each in held:
+        who = (each.namespace, each.pod, each.container)
+        if each.resource == GPU_MEMORY:
+            for share in rows.get((*who, token(GPU_MEMORY, each.ids)), ()):
+                found.setdefault(share.grant.uuid, {})[who] = _shared(share)
+        elif each.resource in CARD_RESOURCES:
+            for device_id in each.ids:
+                uuid, mode = _card_of(device_id, uuids)
+                if uuid in totals:
+                    found.setdefault(uuid, {})[who] = _process(*who, "", mode, totals[uuid][1])
+    return {uuid: tuple(process for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
+
+
+def _card_of(device_id: str, uuids: Mapping[int, str]) -> tuple[str, GpuMode]:
+    """The card of an id, "" where it names none, and how its holder has it.
+
+    >>> [_card_of(each, {1: "GPU-b"})[0] for each in ("GPU-a", "GPU-a::3", "nvidia1", "MIG-a")]
+    ['GPU-a', 'GPU-a', 'GPU-b', '']
+    """
+    if match := _BY_INDEX.fullmatch(device_id):
+        return uuids.get(int(match[1]), ""), _TIMESLICE if match[2] else _EXCLUSIVE
+    uuid, _, replica = device_id.partition("::")
+    return (uuid, _TIMESLICE if replica else _EXCLUSIVE) if uuid.startswith("GPU-") else ("", _EXCLUSIVE)
+
+
+def _shared(share: GivenShare) -> DeviceProcess:
+    grant = share.grant
+    core = grant.core_percent / 100 if grant.core_percent else None
+    return _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, float(grant.memory_mib or 0), core)
+
+
+def _process(
+    namespace: str, pod: str, container: str, uid: str, mode: GpuMode, limit_mib: float, core: float | None = None
+) -> DeviceProcess:
+    return DeviceProcess(namespace, pod, container, uid, mode, 0.0, limit_mib, 0.0, processes=0, core_limit_ratio=core)

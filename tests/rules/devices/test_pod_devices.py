@@ -1,0 +1,68 @@
+"""Which container has which card: telemetry contract 2.3 and 2.4, from their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.model.devices.gpu import Grant
+from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.rules.devices.ids import token
+from fairlead.rules.devices.pod_devices import device_processes
+
+MEMORY, WHOLE = "aliyun.com/gpu-mem", "nvidia.com/gpu"
+TOTALS = {"GPU-a": (0, 15360.0), "GPU-b": (1, 15360.0)}
+IDS = ("GPU-a-_-0", "GPU-a-_-1")
+
+
+def held(resource: str, *ids: str, pod: str = "p", container: str = "c") -> HeldDevices:
+    return HeldDevices(resource, ids, container, "ns", pod)
+
+
+def given(uuid: str = "GPU-b", pod: str = "p", uid: str = "u", ids: tuple[str, ...] = IDS, core: int = 0) -> GivenShare:
+    return GivenShare("ns", pod, uid, "c", Grant(uuid, 1, len(ids), 2154, core), token(MEMORY, ids))
+
+
+def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_say() -> None:
+    found = device_processes([held(MEMORY, *IDS)], [given(core=30)], TOTALS)
+    assert list(found) == ["GPU-b"]
+    (process,) = found["GPU-b"]
+    assert (process.namespace, process.pod, process.container, process.pod_uid) == ("ns", "p", "c", "u")
+    assert (process.allocate_mode, process.memory_limit_mib, process.core_limit_ratio) == ("share", 2154.0, 0.3)
+    assert (process.memory_used_mib, process.processes) == (0.0, 0), "a grant without process"
+
+
+def test_who_is_not_listed_any_more_has_nothing() -> None:
+    assert device_processes([], [given()], TOTALS) == {}
+    assert device_processes([held(MEMORY, *IDS)], [], TOTALS) == {}
+
+
+def test_a_pod_made_anew_does_not_inherit() -> None:
+    other = ("GPU-a-_-2", "GPU-a-_-3")
+    rows = [given("GPU-a", uid="old", ids=other), given("GPU-b", uid="new")]
+    assert list(device_processes([held(MEMORY, *IDS)], rows, TOTALS)) == ["GPU-b"]
+
+
+@pytest.mark.parametrize(
+    ("device", "uuid", "mode"),
+    [
+        ("GPU-a", "GPU-a", "exclusive"),
+        ("GPU-a::2", "GPU-a", "timeslice"),
+        ("nvidia1", "GPU-b", "exclusive"),
+        ("nvidia1/vgpu3", "GPU-b", "timeslice"),
+    ],
+)
+def test_ids_of_whole_cards_and_slices(device: str, uuid: str, mode: str) -> None:
+    found = device_processes([held(WHOLE, device)], [], TOTALS)
+    assert {key: [(each.allocate_mode, each.memory_limit_mib) for each in rows] for key, rows in found.items()} == {uuid: [(mode, 15360.0)]}
+
+
+@pytest.mark.parametrize("device", ["MIG-a", "GPU-elsewhere", "nvidia7", "", "GPU-"])
+def test_what_names_no_card_of_this_node_is_nobodys(device: str) -> None:
+    assert device_processes([held(WHOLE, device)], [], TOTALS) == {}
+
+
+def test_one_container_on_two_cards_and_two_on_one() -> None:
+    found = device_processes([held(WHOLE, "GPU-a", "GPU-b"), held("cpu", "GPU-a", pod="q")], [], TOTALS)
+    assert {uuid: len(rows) for uuid, rows in found.items()} == {"GPU-a": 1, "GPU-b": 1}
+    both = device_processes([held(WHOLE, "GPU-a::0"), held(WHOLE, "GPU-a::1", pod="q")], [], TOTALS)
+    assert [each.pod for each in both["GPU-a"]] == ["p", "q"]
