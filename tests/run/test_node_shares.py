@@ -56,6 +56,13 @@ def bound(world: World) -> None:
         assert world.step()
 
 
+def assert_told(world: World, message: str) -> None:
+    """An Event for each try in not quite a minute: after 0.7 s, then every 12 s."""
+    failed = [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "Failed"]
+    assert {event["message"] for event in failed} == {message}
+    assert sum(event.get("count") or 1 for event in failed) in range(4, 8)
+
+
 def damaged(pod: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """The pod as a kubelet sees it whose agent reads a grant that somebody changed."""
     annotations = pod["metadata"]["annotations"]
@@ -124,9 +131,7 @@ def test_what_the_rules_refuse_is_told_as_a_kubelet_tells_it(changes: dict[str, 
     assert waiting(world)["message"] == f"device plugin PreStartContainer rpc failed with err: rpc error: code = {code} desc = {words}"
     assert phase(world) == "Pending"
     assert held(world) == {}
-    failed = [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "Failed"]
-    assert {event["message"] for event in failed} == {f"Error: {waiting(world)['message']}"}
-    assert sum(event.get("count") or 1 for event in failed) in range(4, 8), "after 0.7 s, then every 12 s"
+    assert_told(world, f"Error: {waiting(world)['message']}")
     assert get_pod(world)["metadata"]["annotations"]["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "false"
     world.kubelets.agent = agent
     live(world, 15)
@@ -161,6 +166,7 @@ def test_a_refused_sidecar_holds_up_the_others_until_it_starts() -> None:
     live(world, 60)
     words = "pod work/p container side has no GPU placement; it must be scheduled by fairlead-scheduler"
     assert waiting(world)["message"].endswith(f"code = FailedPrecondition desc = {words}")
+    assert_told(world, f"Error: {waiting(world)['message']}")
     world.kubelets.agent = agent
     live(world, 30)
     assert phase(world) == "Running"
