@@ -7,7 +7,7 @@ from typing import Any
 from fairlead.model.devices.granted import DeviceRefusal, RefusalCode
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
-from fairlead.rules.devices.owner import IdsOwner, find_owner, holding_pod
+from fairlead.rules.devices.owner import IdsOwner, KnownPods, find_owner
 
 MEMORY = "aliyun.com/gpu-mem"
 IDS = ("GPU-a-_-0", "GPU-a-_-1")
@@ -89,7 +89,7 @@ def test_lists_that_contradict_each_other_name_nobody() -> None:
 
 def test_who_has_devices_is_found_by_what_the_list_tells_of_him() -> None:
     pods = (pod("a", "1"), pod("b", "2", annotations={"kubernetes.io/config.mirror": "3"}), Pod("other", "b", uid="4"))
-    assert [holding_pod(each, pods) for each in (listed("b"), kept("1"), kept("3"), kept("2"), listed("c"))] == [
+    assert [KnownPods(pods).holding(each) for each in (listed("b"), kept("1"), kept("3"), kept("2"), listed("c"))] == [
         pods[1],
         pods[0],
         pods[1],

@@ -20,7 +20,7 @@ from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
 from fairlead.rules.devices.ids import offered, uuid_of
-from fairlead.rules.devices.owner import holding_pod
+from fairlead.rules.devices.owner import KnownPods
 from fairlead.rules.nodes.status import share_mode
 
 SHARE_READY: Final = "GPUShareReady"
@@ -71,8 +71,9 @@ def card_holders(cards: Iterable[GpuSlot], held: Sequence[HeldDevices], pods: Se
         named.setdefault(f"{share.namespace}/{share.pod}", set()).add(share.grant.uuid)
     whole: set[str] = set()
     is_hidden = False
+    known = KnownPods(pods)
     for each in held:
-        pod = holding_pod(each, pods)
+        pod = known.holding(each)
         if pod.is_finished if pod else not each.pod:
             continue  # the kubelet keeps what is over until it gives the ids away again
         key = pod.key if pod else f"{each.namespace}/{each.pod}"

@@ -31,7 +31,7 @@ from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders
 from fairlead.rules.devices.container_edits import NodeFiles, container_limits, given_shares, shared_edits, whole_edits
 from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, guarded_grant, otherwise_answered, whole_cards
 from fairlead.rules.devices.ids import token, unlistable, uuid_of
-from fairlead.rules.devices.owner import IdsOwner, find_owner, holding_pod, kubelet_uid
+from fairlead.rules.devices.owner import IdsOwner, KnownPods, find_owner, kubelet_uid
 from fairlead.rules.devices.provider import Provider, choose_provider
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
 from fairlead.rules.nodes.status import CONFLICT, share_mode
@@ -157,8 +157,7 @@ class NodeMachine:
         is_foreign = is_foreign_plugin(sockets, allocatable, served, now - since)
         bad = unlistable(judged, self._unit)
         fault = bad.reason if bad else self.fault if not judged else ""
-        has_cores = any(each.resource == GPU_CORE and self._is_living(each) for each in self.held or ())
-        plan = self._planned(_PlanFrom(node.labels, judged, holders, fault, is_foreign, has_cores))
+        plan = self._planned(_PlanFrom(node.labels, judged, holders, fault, is_foreign, bool(self._living(GPU_CORE))))
         count = sum(device.is_healthy for device in plan.lists.get(NVIDIA_GPU, ()))
         if count != served:
             self._served = (count, now)
@@ -219,10 +218,10 @@ class NodeMachine:
 
     def whole_holders(self) -> Mapping[str, Collection[str]]:
         """Uids of pods by the card that they have for themselves."""
-        pods = list((self.pods or {}).values())
+        pods = KnownPods((self.pods or {}).values())
         found: dict[str, set[str]] = {}
         for each in self.held or ():
-            pod = holding_pod(each, pods) if each.resource == NVIDIA_GPU else None
+            pod = pods.holding(each) if each.resource == NVIDIA_GPU else None
             for uuid in map(uuid_of, each.ids if pod is not None else ()):
                 assert pod is not None
                 found.setdefault(uuid, set()).add(pod.uid)
@@ -247,12 +246,13 @@ class NodeMachine:
     def tokens(self) -> frozenset[str]:
         """Those whose files somebody may still need."""
         rows = {share.token for shares in self.given.values() for share in shares}
-        held = {token(each.resource, each.ids) for each in self.held or () if each.resource == GPU_MEMORY and self._is_living(each)}
-        return frozenset(rows | held)
+        return frozenset(rows | {token(each.resource, each.ids) for each in self._living(GPU_MEMORY)})
 
-    def _is_living(self, held: HeldDevices) -> bool:
-        pod = holding_pod(held, (self.pods or {}).values())
-        return not pod.is_finished if pod else bool(held.pod)
+    def _living(self, resource: str) -> list[HeldDevices]:
+        """Who holds this, without those that are over: the kubelet keeps them in its checkpoint."""
+        pods = KnownPods((self.pods or {}).values())
+        held = [(each, pods.holding(each)) for each in self.held or () if each.resource == resource]
+        return [each for each, pod in held if (not pod.is_finished if pod else bool(each.pod))]
 
     # --- pieces ---------------------------------------------------------------------------------------------
 
@@ -318,7 +318,8 @@ class NodeMachine:
         pods = [pod for pod in (self.pods or {}).values() if pod.is_holding]
         shared = {uid for (uid, _), shares in self.given.items() if any(share.grant.uuid == card.uuid for share in shares)}
         whole = [each for each in self.held or () if each.resource == NVIDIA_GPU and card.uuid in map(uuid_of, each.ids)]
-        holding = {found.uid for each in whole if (found := holding_pod(each, pods)) is not None}
+        known = KnownPods(pods)
+        holding = {found.uid for each in whole if (found := known.holding(each)) is not None}
         return [pod for pod in pods if kubelet_uid(pod) in shared or pod.uid in holding]
 
 

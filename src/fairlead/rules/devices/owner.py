@@ -37,11 +37,21 @@ def kubelet_uid(pod: Pod) -> str:
     return pod.annotations.get(ANNOTATION_MIRROR) or pod.uid
 
 
-def holding_pod(held: HeldDevices, pods: Iterable[Pod]) -> Pod | None:
-    """The pod that has these devices, among those that are known."""
-    if held.pod_uid:
-        return next((pod for pod in pods if kubelet_uid(pod) == held.pod_uid), None)
-    return next((pod for pod in pods if (pod.namespace, pod.name) == (held.namespace, held.pod)), None)
+class KnownPods:
+    """The pods of a node, found as the kubelet's lists name them."""
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._by_uid: dict[str, Pod] = {}
+        self._by_name: dict[tuple[str, str], Pod] = {}
+        for pod in pods:
+            self._by_uid[kubelet_uid(pod)] = pod
+            name = pod.namespace, pod.name
+            if name not in self._by_name or self._by_name[name].is_finished:
+                self._by_name[name] = pod
+
+    def holding(self, held: HeldDevices) -> Pod | None:
+        """The pod that has these devices, if it is known."""
+        return self._by_uid.get(held.pod_uid) if held.pod_uid else self._by_name.get((held.namespace, held.pod))
 
 
 def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDevices], pods: Sequence[Pod]) -> IdsOwner | DeviceRefusal:
@@ -51,7 +61,7 @@ def find_owner(resource: str, device_ids: Collection[str], held: Iterable[HeldDe
     is not known yet may be known in a moment, so no refusal of these is final.
     """
     wanted = set(device_ids)
-    same = [each for each in held if each.resource == resource and set(each.ids) == wanted]
+    same = [each for each in held if each.resource == resource and len(each.ids) == len(wanted) and set(each.ids) == wanted]
     if not same:
         return _not_yet(f"no container of this node has these {len(wanted)} devices of {resource}")
     uids, names = {each.pod_uid for each in same if each.pod_uid}, {(each.namespace, each.pod) for each in same if each.pod}
