@@ -144,6 +144,19 @@ def many_shapes(line: Line) -> None:
     wait_until("no core percent", lambda: line.shown(CORE)[1] == "0", SECONDS)
 
 
+def equal_pods_at_once(line: Line) -> None:
+    """Pods of one size on both cards, all bound as fast as it goes: each has the card of its own placement (AGENT_ROUNDS: how often)."""
+    for _ in range(int(os.environ.get("AGENT_ROUNDS", "1"))):
+        names = [f"equal-{number}" for number in range(8)]
+        line.create(*(shared(name, container("app", 3, SHOWS)) for name in names))
+        line.runs(*names)
+        agrees(line, *names)
+        placed = [json.loads(line.annotation(name, "fairlead.io/gpu-allocation"))["app"][0]["uuid"] for name in names]
+        assert sorted(placed.count(uuid) for uuid in set(placed)) == [4, 4]
+        line.remove_all()
+        wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
+
+
 def equal_ids(line: Line) -> None:
     """Init and app of one size have the same ids; the file is of whoever starts, and the smaller limit holds for both."""
     line.create(shared("same", container("app", 4, SHOWS), init=[container("prepare", 4, SAYS)]))
@@ -370,6 +383,7 @@ def short(path: Path) -> str:
 
 Case = Callable[[Line], None]
 CASES: tuple[Case, ...] = (
+    equal_pods_at_once,
     many_shapes,
     equal_ids,
     crash_loop,
