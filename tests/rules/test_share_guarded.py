@@ -10,11 +10,14 @@ import pytest
 from tests.rules.sharing import bound, cards, container, ledger, node, pod, used
 
 from fairlead.model.actions import BindPod, Outcome
+from fairlead.model.devices.granted import DeviceRefusal
+from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.sharing import BindAsked
+from fairlead.rules.devices.grant import guarded_grant
 from fairlead.rules.sharing.alike import NotYet
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.ledger import Ledger
@@ -264,6 +267,19 @@ def test_a_pod_that_somebody_else_put_there_is_given_cards_when_the_others_have_
     assert cards(written.grants) == {"main": [(1, 8)]}  # type: ignore[union-attr]
 
 
+def assert_the_agent_answers(made: Ledger) -> None:
+    """The node's own rule, asked for every size that may be asked for now: it serves all of them."""
+    row, pods = made.node("n"), [tenant.pod for tenant in made.tenants.values()]
+    started = [each for each in pods if "true" in each.annotations.values()]
+    held = [
+        HeldDevices(GPU_MEMORY, (), part.name, pod_uid=each.uid) for each in started for part in (*each.containers, *each.init_containers)
+    ]
+    for units in {part.limits[GPU_MEMORY] for each in pods if each not in started for part in (*each.containers, *each.init_containers)}:
+        ids = [f"{row.gpus[0].uuid}-_-{number}" for number in range(units)]
+        given = guarded_grant(ids, pods, held, row.gpus)
+        assert not isinstance(given, DeviceRefusal), given
+
+
 # --- any life ------------------------------------------------------------------------------------------------------------------
 
 
@@ -300,5 +316,6 @@ def test_in_any_life_equal_containers_that_start_are_alike(seed: int) -> None:
         elif living:
             made.remove_pod(rng.choice(living).uid)
         assert_alike(tenant.pod for tenant in made.tenants.values())
+        assert_the_agent_answers(made)
     assert placed > 10
     assert waited

@@ -103,11 +103,15 @@ class SimulatedDevices:
         for card, hold in self.held(uid, container):
             card.stop(hold, self._clock.now())
 
-    def release(self, uid: str) -> None:
-        """The pod is gone or finished: its cards are free again."""
-        for card, hold in self._holds.pop(uid, ()):
+    def release(self, uid: str, container: str = "") -> None:
+        """The pod, or one of its containers, is gone or finished: its cards are free again."""
+        let_go = self.held(uid, container)
+        for card, hold in let_go:
             card.stop(hold, self._clock.now())
             card.holds.remove(hold)
+        kept = [each for each in self._holds.pop(uid, ()) if container and each[1].container != container]
+        if kept:
+            self._holds[uid] = kept
 
     def sample(self, *, is_brief: bool = False) -> Sequence[DeviceSample]:
         """All cards that answer, now; `is_brief`: only what boards show of each."""

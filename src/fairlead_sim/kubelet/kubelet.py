@@ -18,7 +18,7 @@ from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.load import LOADS
 from fairlead_sim.kubelet.adoption import take_status
-from fairlead_sim.kubelet.allocation import allocate, hold_again
+from fairlead_sim.kubelet.allocation import allocate, annotated_shares, hold_again, take_lasting_shares, take_shares
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_in, surroundings
 from fairlead_sim.kubelet.image_name import image_name_fault
 from fairlead_sim.kubelet.pod_status import RUNNING, TERMINATED, WAITING, ContainerRun, PodRun, render_status
@@ -27,6 +27,7 @@ from fairlead_sim.objects.conditions import is_true, phase_of, status_of
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.objects.saved import HeldCard
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
+from fairlead_sim.scheduler.hooks import AgentHook
 from fairlead_sim.scheduler.needs import is_sidecar
 from fairlead_sim.scheduler.pod_shape import unreadable
 from fairlead_sim.store.cluster import StoredCluster
@@ -42,6 +43,9 @@ LOOKUP_SECONDS = 1.0
 """How long it takes to learn that an image is not there."""
 LOOK_AGAIN_SECONDS = 12.0
 """How often a kubelet looks for an image that it may not pull."""
+ASK_AGAIN_SECONDS = 0.7
+"""How soon a container that its node's agent refused is tried once more; then every `LOOK_AGAIN_SECONDS`."""
+CONFIG_ERROR = "CreateContainerConfigError"
 PULL_ERROR_SECONDS = 2.0
 """How long a pod says `ErrImagePull` before it says `ImagePullBackOff`."""
 NO_DEVICE = 1
@@ -71,6 +75,7 @@ class Kubelets:
         self._images: set[tuple[str, str]] = set()
         self._addresses: dict[str, int] = {}
         self._silent: set[str] = set()
+        self.agent: AgentHook = annotated_shares
         cluster.subscribe(PODS, self._on_pod)
 
     def container(self, namespace: str, pod: str, name: str) -> ContainerRun | None:
@@ -100,6 +105,7 @@ class Kubelets:
         allocate(pod, run.node, self._devices)
         self._give_address(run, pod)
         for container in run.apps:
+            take_shares(pod, container.name, run.node, self._devices, self.agent)
             self._images.add((run.node, container.image))
             self._run(run, container, pod)
         run.settle()
@@ -120,6 +126,11 @@ class Kubelets:
         if run.is_finished:
             return
         hold_again(pod, run.node, held, self._devices)
+        for container in run.containers:
+            if container.state == RUNNING:
+                take_shares(pod, container.name, run.node, self._devices, self.agent)
+            elif container in run.inits and not container.is_sidecar:
+                self._devices.release(run.uid, container.name)
         if run.is_ending:
             ends_at = parse_time(pod["metadata"]["deletionTimestamp"])
             self._later(run, max(0.1, -lived_since(ends_at)), self._end)
@@ -199,7 +210,8 @@ class Kubelets:
             self._write(run)
             return
         run.admitted_at = self._timers.clock.now()
-        self._write(run, _assigned)
+        has_all = take_lasting_shares(pod, run.node, self._devices, self.agent)
+        self._write(run, _assigned if has_all else None)
         self._pull(run, _images(run))
 
     def _pull(self, run: PodRun, images: Sequence[tuple[str, bool]]) -> None:
@@ -287,7 +299,7 @@ class Kubelets:
         if pending is not None:
             self._start(run, pending, pod)
             self._write(run)
-            if pending.is_sidecar:
+            if pending.is_sidecar and pending.state == RUNNING:
                 self._later(run, 0.5, self._start_next)
             return
         if run.is_initialized:
@@ -302,6 +314,9 @@ class Kubelets:
             run.pod_ip = run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
 
     def _start(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
+        if refusal := take_shares(pod, container.name, run.node, self._devices, self.agent):
+            self._refuse_start(run, container, pod, refusal)
+            return
         self._run(run, container, pod)
         if container.image in run.pulled:
             run.pulled.discard(container.image)
@@ -310,6 +325,22 @@ class Kubelets:
             self._recorder.normal(pod, "Pulled", message, COMPONENT, run.node)
         self._recorder.normal(pod, "Created", "Container created", COMPONENT, run.node)
         self._recorder.normal(pod, "Started", "Container started", COMPONENT, run.node)
+
+    def _refuse_start(self, run: PodRun, container: ContainerRun, pod: Object, why: str) -> None:
+        """Its node's agent gives it nothing: that is asked for again, without end."""
+        seconds = LOOK_AGAIN_SECONDS if container.reason == CONFIG_ERROR else ASK_AGAIN_SECONDS
+        container.wait(CONFIG_ERROR, why)
+        self._recorder.warning(pod, "Failed", f"Error: {why}", COMPONENT, run.node)
+        self._later(run, seconds, lambda run: self._start_again(run, container))
+
+    def _start_again(self, run: PodRun, container: ContainerRun) -> None:
+        pod = self._pod(run)
+        if pod is None or run.is_ending or run.is_finished or container.state != WAITING:
+            return
+        self._start(run, container, pod)
+        self._write(run, _assigned if container.state == RUNNING else None)
+        if container in run.inits and container.is_sidecar and container.state == RUNNING:
+            self._later(run, 0.5, self._start_next)
 
     def _run(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
         container.run(self._timers.clock.now())
@@ -339,6 +370,8 @@ class Kubelets:
         if container.state != RUNNING or container.restarts != restarts:
             return
         self._devices.stop(run.uid, container.name)
+        if container in run.inits and not container.is_sidecar:
+            self._devices.release(run.uid, container.name)
         now = self._timers.clock.now()
         container.end(now, exit_code)
         if container in run.inits and exit_code == 0 and not container.is_sidecar:

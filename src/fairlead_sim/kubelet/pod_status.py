@@ -57,6 +57,8 @@ class ContainerRun:
 
 
 _PASSING = ("ContainerCreating", "PodInitializing", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "CrashLoopBackOff")
+NOT_STARTED = "device plugin PreStartContainer rpc failed with err: "
+"""How a kubelet begins to tell that a device plugin does not let a container start."""
 _REASONS = {0: "Completed", 137: "Error"}
 
 
@@ -91,7 +93,7 @@ class PodRun:
     def is_stuck(self) -> bool:
         """Whether a container waits for something that nobody here brings: a volume, a Secret, a name that
         can be an image's."""
-        return any(run.state == WAITING and run.reason not in _PASSING for run in self.containers)
+        return any(run.state == WAITING and run.reason not in _PASSING and NOT_STARTED not in run.message for run in self.containers)
 
     @property
     def is_initialized(self) -> bool:

@@ -1,4 +1,4 @@
-"""The places where a real cluster asks somebody outside: the scheduler's extender, and admission.
+"""The places where a real cluster asks somebody outside: the scheduler's extender, admission, a node's agent.
 
 Nothing is decided here. `sim` knows no rule of ours; whoever builds a world fills the hooks, and a world
 without any runs, too: pods that need the extender then wait, as they do when a real one is down.
@@ -6,7 +6,7 @@ without any runs, too: pods that need the extender then wait, as they do when a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -56,6 +56,25 @@ class SchedulerHook(Protocol):
         ...
 
 
+class Share(NamedTuple):
+    """What a container is given of one shared card."""
+
+    uuid: str
+    mib: int
+
+
+class NoShare(NamedTuple):
+    """Why a node's agent gives a container nothing: a code of gRPC as Go spells it, and the sentence."""
+
+    code: str
+    reason: str
+
+
+AgentHook = Callable[[Object, str, Collection[str]], Sequence[Share] | NoShare]
+"""What the agent of a pod's node gives one of its containers, by name; with the UUIDs of cards that somebody
+has as a whole."""
+
+
 def by_label_cgpu(labels: Mapping[str, str]) -> bool:
     return labels.get(LABEL_SHARED) == "true"
 
@@ -64,13 +83,15 @@ def by_label_cgpu(labels: Mapping[str, str]) -> bool:
 class Hooks:
     """`shares`: whether the labels of a node ask its agent to share the GPUs.
 
-    `lives`: begins what else lives in the cluster's time, such as a controller.
+    `agent`: what containers are given of shared cards; None: what the pod's annotation says. `lives`: begins
+    what else lives in the cluster's time, such as a controller.
     """
 
     extender: SchedulerHook | None = None
     admission: Admission | None = None
     shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
     lives: Callable[[Timers], object] | None = None
+    agent: AgentHook | None = None
 
 
 def no_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:

@@ -99,6 +99,8 @@ class World:
         asked = hooks(self.cluster, self.recorder)
         self.cluster.admission = asked.admission
         self._shares = asked.shares
+        if asked.agent is not None:
+            self.kubelets.agent = asked.agent
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)

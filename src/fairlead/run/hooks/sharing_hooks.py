@@ -24,6 +24,7 @@ from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
+from fairlead.run.hooks.node_shares import SharesOfNodes
 from fairlead.run.hooks.quota_admission import QuotaPolicies, denied
 from fairlead.run.hooks.world_quota import WorldQuota
 from fairlead.wire.gpus.allocation import parse_withheld, render_action
@@ -61,7 +62,7 @@ def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     def admission(write: Write) -> Object:
         return admit_quota(write._replace(new=admit(write)))
 
-    return Hooks(SharedGpus(cluster, recorder), admission, lambda labels: share_mode(labels).is_shared, quota)
+    return Hooks(SharedGpus(cluster, recorder), admission, lambda labels: share_mode(labels).is_shared, quota, SharesOfNodes(cluster))
 
 
 class SharedGpus:
