@@ -521,7 +521,7 @@ class AgentFiles(GivenFile, Protocol):
     def remove(self, token: str) -> None: ...
 
     def plugin_sockets(self) -> tuple[str, ...]:
-        """Names of all sockets in the kubelet's plugin directory."""
+        """Names of the sockets in the kubelet's plugin directory on which somebody listens."""
         ...
 
 

@@ -350,6 +350,9 @@ def foreign_plugin(line: Line) -> None:
     path = kubelet_folder(line.cluster) / "device-plugins" / "nvidia-gpu.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(short(path))
+        time.sleep(1)  # nobody listens yet: a socket that a dead plugin has left changes nothing
+        assert line.shown(MEMORY) == ("28", "28")
+        listening.listen()
         wait_until("no memory is given away", lambda: line.shown(MEMORY)[1] == "0", SECONDS)
         wait_until("it is said", lambda: line.condition("GPUShareReady") == ("False", "ForeignDevicePlugin"), SECONDS)
     path.unlink()

@@ -81,7 +81,8 @@ class FakeApi:
         return Outcome()
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
-        if not any(isinstance(each, CreateObject) for each in self.actions):
+        written = [each for each in self.actions if isinstance(each, CreateObject | DeleteObject)]
+        if not written or isinstance(written[-1], DeleteObject):
             return None
         return self.test_pods.pop(0) if len(self.test_pods) > 1 else self.test_pods[0]
 

@@ -383,3 +383,34 @@ def test_what_the_runtime_can_do_is_found_out(tmp_path: Path, found: Pod, identi
         assert again.api.made(CreateObject) == (0 if is_known else 1)
 
     again.play(knows)
+
+
+def test_guarded_an_answer_stands_until_the_kubelet_has_written_down_whose_it_is(world: World) -> None:
+    """A look that begins while the kubelet has not told yet takes no files away."""
+    world.api.pods = {"uid-p": pod("p")}
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        chosen = ids(world, 1)
+        assert isinstance(await world.memory.answers.allocate(chosen), ContainerEdits)
+        answered = world.folders.state / "containers" / token(MEMORY, chosen) / "answered"
+        world.api.label(team="mine")  # something to look at
+        await asyncio.sleep(1)
+        assert answered.exists()
+        await until(lambda: not answered.exists(), seconds=60)
+
+    world.play(story)
+
+
+def test_a_runtime_that_could_not_be_tested_is_tested_again(tmp_path: Path) -> None:
+    world = World(tmp_path, test_image="any")
+    world.api.test_pods = [TEST_POD]
+
+    async def story() -> None:
+        await until(lambda: world.api.node.annotations.get("fairlead.io/gpu-identity") == "guarded", seconds=200)
+        world.api.test_pods = [structs.replace(TEST_POD, phase=PodPhase.SUCCEEDED, statuses=OVER)]
+        await asyncio.sleep(500)
+        assert world.api.node.annotations["fairlead.io/gpu-identity"] == "guarded"
+        await until(lambda: world.api.node.annotations["fairlead.io/gpu-identity"] == "deferred", seconds=300)
+
+    world.play(story)

@@ -31,6 +31,7 @@ from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result
 from fairlead.model.devices.gpu import CardMode
+from fairlead.model.devices.granted import GpuIdentity
 from fairlead.model.metric import MetricName
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
@@ -51,6 +52,8 @@ XID_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10.0
 """After so long what the API server refused is tried again."""
 LOCK_SECONDS: Final = 1.0
+TEST_AGAIN_SECONDS: Final = 600.0
+"""After so long a test of the container runtime is repeated that came to no end."""
 ISOLATION: Final = MetricName(
     "fairlead_gpushare_isolation_info",
     "gauge",
@@ -219,7 +222,7 @@ class NodeAgent:
             self.desk.files.write_given(share for shares in self.desk.machine.given.values() for share in shares)
         if self.desk.identity is None:
             return  # the test of the runtime has a file of its own
-        for token in self.desk.files.tokens() - self.desk.machine.tokens() - self._shared.busy.keys():
+        for token in self.desk.files.tokens() - self.desk.machine.tokens() - self._shared.in_hand():
             self.desk.files.remove(token)
 
     async def _write_for_ever(self) -> None:
@@ -249,13 +252,18 @@ class NodeAgent:
         return [*(each for each in found if each is not None), *seen.assigned]
 
     async def _find_runtime(self) -> None:
-        """Find out once how containers can be told apart; nothing is shared before."""
-        while self.desk.identity is None:
+        """Find out how containers can be told apart; nothing is shared before it was tried once."""
+        does_cdi = None if self._chosen.test_image else False
+        while does_cdi is None:
             node = self.desk.machine.node
-            if node is not None and not self.desk.machine.missing:
-                self.desk.identity = await self._test.found(node)
-                self.desk.hear()
-            await asyncio.sleep(COALESCE_SECONDS)
+            if node is None or self.desk.machine.missing:
+                await asyncio.sleep(COALESCE_SECONDS)
+                continue
+            does_cdi = await self._test.found(node)
+            self.desk.identity = GpuIdentity.DEFERRED if does_cdi else GpuIdentity.GUARDED
+            self.desk.hear()
+            if does_cdi is None:
+                await asyncio.sleep(TEST_AGAIN_SECONDS)
 
     async def _serve_while_wanted(self, name: str) -> None:
         while True:

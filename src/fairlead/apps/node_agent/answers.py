@@ -29,6 +29,7 @@ ALLOCATE_PATIENCE_SECONDS: Final = 8.0
 """The extender lets at most five seconds pass until containers of one size agree (sharing contract 3.3)."""
 ASK_SECONDS: Final = 0.3
 """The kubelet is asked no more often than this for one container."""
+JUST_ANSWERED_SECONDS: Final = 5.0
 MARK_SECONDS: Final = 1.0
 """So long a start waits for the API server; the mark is written later, too."""
 
@@ -69,12 +70,19 @@ class CoreAnswers(WholeAnswers):
 
 
 class SharedAnswers(WholeAnswers):
-    """`aliyun.com/gpu-mem`. `busy`: tokens that are being answered now."""
+    """`aliyun.com/gpu-mem`."""
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self.busy: Counter[str] = Counter()
+        self._busy: Counter[str] = Counter()
         self._locks: dict[str, asyncio.Lock] = {}
+        self._answered: dict[str, float] = {}
+
+    def in_hand(self) -> frozenset[str]:
+        """Tokens that are answered now or were a moment ago: the kubelet may not have noted whose they are."""
+        now = self._desk.monotonic()
+        self._answered = {name: at for name, at in self._answered.items() if now - at < JUST_ANSWERED_SECONDS}
+        return frozenset((*self._busy, *self._answered))
 
     async def allocate(self, ids: Sequence[str]) -> ContainerEdits | CdiDevices | DeviceRefusal:
         desk, name = self._desk, token(GPU_MEMORY, ids)
@@ -144,12 +152,13 @@ class SharedAnswers(WholeAnswers):
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
         """One at a time for each token: a kubelet that waits no longer asks again beside what it began."""
-        self.busy[name] += 1
+        self._busy[name] += 1
         lock = self._locks.setdefault(name, asyncio.Lock())
         try:
             async with lock:
                 yield
         finally:
-            self.busy[name] -= 1
-            if not self.busy[name]:
-                del self.busy[name], self._locks[name]
+            self._answered[name] = self._desk.monotonic()
+            self._busy[name] -= 1
+            if not self._busy[name]:
+                del self._busy[name], self._locks[name]

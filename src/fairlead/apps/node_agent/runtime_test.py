@@ -15,7 +15,7 @@ from typing import Any, Final
 from fairlead.apps.node_agent.desk import Desk, NodeAgentSettings
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, DeleteObject, ObjectRef, Result
-from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
+from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, OfferedDevice
 from fairlead.model.node import Node
 from fairlead.model.pod import PodPhase
@@ -61,8 +61,8 @@ class RuntimeTest:
     async def start(self, ids: Sequence[str]) -> DeviceRefusal | None:
         return None
 
-    async def found(self, node: Node) -> GpuIdentity:
-        """How its containers can be told apart. Takes as long as a pod takes, where it is not known."""
+    async def found(self, node: Node) -> bool | None:
+        """Whether its runtime does CDI; None = nobody could tell. Where it is not known, a pod finds out."""
         versions = f"kubelet {node.kubelet_version} {node.runtime_version}"
         does_cdi = self._files.read_runtime(versions)
         if does_cdi is None:
@@ -73,7 +73,7 @@ class RuntimeTest:
             except OutsideError as failed:
                 _log.warning("whether %s does CDI cannot be found out: %s", node.runtime_version, failed.log_line)
         _log.info("%s %s", node.runtime_version, {True: "does CDI", False: "does not do CDI", None: "was not found to do CDI"}[does_cdi])
-        return GpuIdentity.DEFERRED if does_cdi else GpuIdentity.GUARDED
+        return does_cdi
 
     async def _try(self) -> bool | None:
         self._files.write_cdi(_TOKEN, ContainerEdits({_VARIABLE: "yes"}))

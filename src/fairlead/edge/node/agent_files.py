@@ -12,6 +12,7 @@ import fcntl
 import logging
 import os
 import shutil
+import socket
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -142,7 +143,7 @@ class NodeAgentFiles:
 
     def plugin_sockets(self) -> tuple[str, ...]:
         folder = self._folders.plugins
-        return tuple(name for name in _names(folder) if _is_socket(folder / name))
+        return tuple(name for name in _names(folder) if _is_served(folder / name))
 
     def _answer(self, token: str) -> Path:
         return Path(self.limits_path(token)).with_name("answered")
@@ -236,11 +237,24 @@ def _is_token(name: str) -> bool:
     return len(name) == 16 and set(name) <= set("0123456789abcdef")
 
 
-def _is_socket(path: Path) -> bool:
+def _is_served(path: Path) -> bool:
+    """Whether it is a socket and somebody listens: one that was left by a dead program is nobody's."""
     try:
-        return stat.S_ISSOCK(path.stat().st_mode)
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            return False
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return False
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as asking:
+            asking.connect(f"/proc/self/fd/{folder}/{path.name}")  # a path that is short enough for a socket
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True  # it is busy, or may not be asked
+    finally:
+        os.close(folder)
+    return True
 
 
 def _boot() -> str:

@@ -1,0 +1,125 @@
+"""What a node's agent keeps on its node: whole files, none that is damaged believed, and nobody else's taken away."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead.edge.node import agent_files
+from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
+from fairlead.errors import OutsideError
+from fairlead.model.devices.driver import CardFault
+from fairlead.model.devices.gpu import Grant
+from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare
+from fairlead.model.refusal import Refusal
+
+TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
+LIMITS = ContainerLimits((CardLimit("GPU-a", 4308),), "/run/fairlead/gpu/region")
+EDITS = ContainerEdits({"A": "b"})
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> NodeFolders:
+    made = NodeFolders(tmp_path / "plugins", tmp_path / "cdi", tmp_path / "state", tmp_path / "run")
+    made.plugins.mkdir()
+    return made
+
+
+@pytest.fixture
+def files(folders: NodeFolders) -> NodeAgentFiles:
+    return NodeAgentFiles(folders)
+
+
+def test_a_container_gets_a_fresh_region_and_limits_that_nobody_writes(files: NodeAgentFiles, folders: NodeFolders) -> None:
+    files.write_container(TOKEN, LIMITS, EDITS)
+    limits, region = Path(files.limits_path(TOKEN)), Path(files.region_path(TOKEN))
+    assert stat.S_IMODE(limits.stat().st_mode) == 0o444
+    assert stat.S_IMODE(region.stat().st_mode) == 0o666
+    with region.open("rb") as mounted:
+        mounted_limits = limits.open("rb")
+        files.write_container(TOKEN, LIMITS, EDITS)
+        assert os.fstat(mounted.fileno()).st_ino != region.stat().st_ino, "who has the old one keeps it"
+        assert os.fstat(mounted_limits.fileno()).st_ino != limits.stat().st_ino
+        mounted_limits.close()
+    assert (folders.cdi / f"fairlead.io-gpu_{TOKEN}.json").exists()
+    assert not [path for path in folders.state.rglob("*") if path.name.startswith(".")], "nothing half written is left"
+
+
+def test_files_of_one_token_go_and_no_others(files: NodeAgentFiles, folders: NodeFolders) -> None:
+    files.write_container(TOKEN, LIMITS, EDITS)
+    files.write_container(OTHER, LIMITS, EDITS)
+    (folders.cdi / "nvidia.yaml").write_text("mine", encoding="utf-8")
+    assert files.tokens() == {TOKEN, OTHER}
+    files.remove(TOKEN)
+    files.remove(TOKEN)
+    assert files.tokens() == {OTHER}
+    assert sorted(path.name for path in folders.cdi.iterdir()) == [f"fairlead.io-gpu_{OTHER}.json", "nvidia.yaml"]
+
+
+def test_an_answer_that_nobody_can_read_allows_nothing(files: NodeAgentFiles) -> None:
+    assert files.read_answer(TOKEN) is None
+    files.write_answer(TOKEN, LIMITS)
+    assert files.read_answer(TOKEN) == LIMITS
+    assert " limit_bytes 0 " in Path(files.limits_path(TOKEN)).read_text()
+    Path(files.limits_path(TOKEN)).with_name("answered").write_bytes(b"\xff garbage")
+    damaged = files.read_answer(TOKEN)
+    assert damaged is not None
+    assert damaged.cards == ()
+
+
+def test_what_is_kept_is_read_again_and_garbage_is_told(
+    files: NodeAgentFiles, folders: NodeFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share = GivenShare("ns", "p", "u", "c", Grant("GPU-a", 0, 4, 4308), TOKEN)
+    fault = CardFault("GPU-a", xid=79, is_sticky=True)
+    assert files.read_given() == () and files.read_faults() == () and files.read_runtime("v") is None
+    files.write_given([share])
+    files.write_faults([fault])
+    files.write_runtime("v", True)
+    assert files.read_given() == (share,)
+    assert files.read_faults() == (fault,)
+    assert files.read_runtime("v") is True and files.read_runtime("w") is None
+    boot = folders.state / "boot"
+    boot.write_text("another", encoding="ascii")
+    monkeypatch.setattr(agent_files, "BOOT_ID", boot)
+    assert files.read_faults() == (), "a boot resets every card"
+    for name in ("grants.json", "faults.json", "runtime.json"):
+        (folders.state / name).write_bytes(b'[{"podUID":')
+    assert isinstance(files.read_given(), Refusal)
+    assert isinstance(files.read_faults(), Refusal)
+    assert files.read_runtime("v") is None
+
+
+def test_a_disk_that_takes_nothing_is_told_with_its_path(files: NodeAgentFiles, folders: NodeFolders) -> None:
+    folders.cdi.write_text("a file in the place of a directory", encoding="utf-8")
+    with pytest.raises(OutsideError, match=r"cdi/fairlead\.io-gpu_0123456789abcdef\.json` cannot be written"):
+        files.write_container(TOKEN, LIMITS, EDITS)
+    folders.state.rename(folders.state.with_name("away"))
+    folders.state.write_text("likewise", encoding="utf-8")
+    with pytest.raises(OutsideError, match="lock` cannot be locked"):
+        files.lock()
+
+
+def test_two_agents_of_one_node(files: NodeAgentFiles, folders: NodeFolders) -> None:
+    assert files.lock() and files.lock()
+    told = "import sys; from pathlib import Path; from fairlead.edge.node.agent_files import *; p = Path(sys.argv[1]);"
+    ask = [sys.executable, "-c", f"{told} print(NodeAgentFiles(NodeFolders(p, p, p, p)).lock())", str(folders.state)]
+    assert subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout == "False\n"
+    files.unlock()
+    assert subprocess.run(ask, capture_output=True, text=True, timeout=60, check=True).stdout == "True\n"
+
+
+def test_sockets_on_which_somebody_listens(files: NodeAgentFiles, folders: NodeFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folders.plugins)
+    (folders.plugins / "nvidia-file.sock").write_text("no socket", encoding="utf-8")
+    with socket.socket(socket.AF_UNIX) as living, socket.socket(socket.AF_UNIX) as dead:
+        living.bind("nvidia-gpu.sock")
+        living.listen()
+        dead.bind("nvidia-old.sock")
+        assert files.plugin_sockets() == ("nvidia-gpu.sock",)
