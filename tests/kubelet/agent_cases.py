@@ -1,6 +1,7 @@
 """What the node's agent promises on a real kubelet, whether its runtime does CDI (deferred) or not (guarded).
 
-`tests/kubelet` plays these cases on Debian's containerd 1.6, `tests/cdi` on containerd 2. Each begins with no pod and ends with none.
+`tests/cdi` plays these cases on containerd 2; `tests/kubelet`, on Debian's containerd 1.6, those in which the two ways differ, and with
+`AGENT_CASES=all` all of them. Each begins with no pod and ends with none.
 """
 
 from __future__ import annotations
@@ -401,3 +402,4 @@ CASES: tuple[Case, ...] = (
     bad_placements,
     foreign_plugin,
 )
+GUARDED: tuple[Case, ...] = (equal_pods_at_once, many_shapes, equal_ids, crash_loop, kubelet_starts_anew, ids_are_given_again)

@@ -79,7 +79,7 @@ class SharedAnswers(WholeAnswers):
         self._answered: dict[str, float] = {}
 
     def in_hand(self) -> frozenset[str]:
-        """Tokens that are answered now or were a moment ago: the kubelet may not have noted whose they are."""
+        """Tokens that are answered now or were a moment ago: the kubelet may not have noted their owners."""
         now = self._desk.monotonic()
         self._answered = {name: at for name, at in self._answered.items() if now - at < JUST_ANSWERED_SECONDS}
         return frozenset((*self._busy, *self._answered))
