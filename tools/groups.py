@@ -104,7 +104,7 @@ def real_groups() -> tuple[Group, ...]:
             "kubelet",
             "containers that really run, on a real node",
             (_pytest("kubelet", "tests/kubelet"), _pytest("cdi", "tests/cdi")),
-            limit_seconds=900,
+            limit_seconds=1500,
             packages=NODE_PACKAGES,
             needs_kube=True,
             missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
