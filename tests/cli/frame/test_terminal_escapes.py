@@ -212,7 +212,7 @@ LOGS: Final = ("arena logs bert", "arena serve logs fast")
 _OTHER_KINDS: Final = ("tfjob", "pytorchjob", "rayjob", "etjob", "deepspeedjob", "volcanojob", "sparkjob")
 _SERVERS: Final = (
     *("up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "quota-controller"),
-    *("api-server", "admission-webhook"),
+    *("api-server", "admission-webhook", "device-plugin"),
 )
 NOT_HERE: Final = {
     **dict.fromkeys(
