@@ -11,6 +11,7 @@ from fairlead.run.simulation import Simulation
 from fairlead_sim.world.snapshot import take_snapshot
 
 
+@pytest.mark.long
 async def test_the_past_leads_to_the_present() -> None:
     simulation = Simulation(scenario_beginning("default").world(7), speed=1.0)
     now = simulation.world.clock.now()
