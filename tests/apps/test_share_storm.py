@@ -37,6 +37,7 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(seed: int) -> None:
     assert len(server.bindings) > PODS // 10, "a storm in which nothing is bound proves nothing"
 
 
+@pytest.mark.long
 def test_a_storm_can_be_lived_again() -> None:
     once, again = ([(kind, key, getattr(row, "node", "")) for kind, key, row in live(3, 150).history] for _ in range(2))
     assert once == again
