@@ -15,6 +15,7 @@ from fairlead.edge.files.own_files import absolute
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.node.node_api import KubeNodeApi
 from fairlead.edge.node.process_homes import NodeProcesses
+from fairlead.edge.nvml.mps import PIPES
 from fairlead.errors import UserError
 from fairlead.model.resources import MemoryUnit
 from fairlead.ports import CardDriver, DeviceAnswers, ResourceServer
@@ -48,6 +49,7 @@ async def run_device_plugin(asked: Invocation) -> None:
         test_image=args.test_image,
         ignored_xids=args.ignored_xids,
         over_grant=OverGrantPolicy(args.over_grant),
+        mps_folder=str(PIPES),
         has_device_nodes=args.backend != "sim",
     )
 

@@ -119,6 +119,7 @@ class FakeDriver:
         self.seen: list[SeenXid] = []
         self.ill: dict[str, str] = {}
         self.used: list[ProcessMemory] = []
+        self.can = IsolationMeans()
 
     def cards(self) -> Sequence[GpuSlot]:
         self._answer()
@@ -137,7 +138,7 @@ class FakeDriver:
         return self.used
 
     def means(self) -> IsolationMeans:
-        return IsolationMeans()
+        return self.can
 
     def _answer(self) -> None:
         if self.failure:
@@ -207,7 +208,7 @@ class World:
             self.kubelet,
             self.tenants,
             self._serve,
-            NodeAgentSettings("n1", MemoryUnit.GIB, "fairlead-system", test_image, has_device_nodes=False),
+            NodeAgentSettings("n1", MemoryUnit.GIB, "fairlead-system", test_image, mps_folder="/mps", has_device_nodes=False),
             now=lambda: EPOCH + self.loop.time(),
             monotonic=self.loop.time,
         )

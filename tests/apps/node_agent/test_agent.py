@@ -13,7 +13,7 @@ from tests.waiting import until
 
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, DeleteObject, Outcome, PatchObject, Result
-from fairlead.model.devices.driver import ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import IsolationMeans, ProcessHome, ProcessMemory, SeenXid
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits
 from fairlead.model.pod import ContainerStatus, Pod, PodPhase
@@ -285,6 +285,48 @@ def test_guarded_nobody_is_answered_while_it_is_not_one_answer_for_all(world: Wo
     world.play(story)
 
 
+def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world: World) -> None:
+    """The node still shows what the process before has served."""
+    world.api.node = structs.replace(world.api.node, labels={"cgpu": "false"}, allocatable={WHOLE: 2})
+
+    async def story() -> None:
+        await until(lambda: world.served[WHOLE].lists)
+        assert world.served[WHOLE].counts == (2, 2)
+
+    world.play(story)
+
+
+def test_another_plugin_that_serves_more_cards_is_seen_in_the_end(world: World) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.api.show(structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 2}))
+        await asyncio.sleep(30)
+        assert world.memory.counts == (28, 28), "what a node says lags behind"
+        await until(lambda: world.memory.counts == (0, 0), seconds=60)
+        await until(lambda: [(each.status, each.reason) for each in world.api.node.conditions] == [("False", "ForeignDevicePlugin")])
+
+    world.play(story)
+
+
+def test_mps_where_it_is_asked_for_and_runs(world: World) -> None:
+    world.api.pods = {"uid-p": pod("p")}
+    world.api.node = structs.replace(world.api.node, labels={"ack.node.gpu.schedule": "mps"})
+    world.driver.can = IsolationMeans(has_mps=True)
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        answer = await world.memory.answers.allocate(ids(world, 1))
+        assert isinstance(answer, ContainerEdits)
+        assert answer.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] == "0=4308M"
+        assert {(each.host_path, each.container_path) for each in answer.mounts} >= {
+            (f"/mps/{uuid(0)}", "/run/fairlead/mps"),
+            ("/dev/shm", "/dev/shm"),
+        }
+        await until(lambda: world.api.node.labels.get("fairlead.io/gpu-isolation") == "mps")
+
+    world.play(story)
+
+
 def test_foreign_ids_are_refused_for_good(world: World) -> None:
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
@@ -339,7 +381,7 @@ def test_who_uses_more_than_its_grant_is_told(world: World) -> None:
         chosen = ids(world, 0)
         world.hold(chosen, "p")
         assert await world.memory.answers.start(chosen) is None
-        world.tenants.by_pid = {7: ProcessHome(token=token(MEMORY, chosen))}
+        world.tenants.by_pid = {7: ProcessHome("uid-p", token(MEMORY, chosen))}
         world.driver.used = [ProcessMemory(7, uuid(0), 6000.0)]
         await until(lambda: world.api.events() == [("Pod", "p", "GPUMemoryOverGrant")])
 

@@ -9,8 +9,10 @@ import pytest
 
 from fairlead.edge.node.process_homes import NodeProcesses
 from fairlead.model.devices.driver import ProcessHome
+from fairlead.wire.kubelet.process_home import pod_of_cgroups
 
 TOKEN = "0123456789abcdef"
+POD = "0b4a5f6e-1111-2222-3333-444444444444"
 ROOT = "1 0 8:1 / / rw - overlay overlay rw\n"
 
 
@@ -18,17 +20,35 @@ ROOT = "1 0 8:1 / / rw - overlay overlay rw\n"
 def test_a_container_is_known_by_its_limits_file(tmp_path: Path, ending: str) -> None:
     """The kernel names a file that was replaced since with two slashes (seen on a real node, tests/kubelet)."""
     mounted = f"2 1 8:1 /lib/fairlead/gpu/containers/{TOKEN}/limits{ending} /etc/fairlead/gpu/limits ro,nosuid - ext4 /dev/sda rw\n"
-    proc(tmp_path, 7, ROOT + mounted)
+    proc(tmp_path, 7, ROOT + mounted, f"12:cpu:/kubepods/besteffort/pod{POD}/0123\n0::/system.slice/x.service\n")
     proc(tmp_path, 8, ROOT)
     proc(tmp_path, 9, ROOT + mounted.replace(TOKEN, "not-a-token-at-al"))
     homes = NodeProcesses(tmp_path).homes([7, 8, 9, 10])
-    assert homes == {7: ProcessHome(token=TOKEN), 8: ProcessHome(), 9: ProcessHome()}
+    assert homes == {7: ProcessHome(POD, TOKEN), 8: ProcessHome(), 9: ProcessHome()}
 
 
 def test_this_process_was_given_nothing() -> None:
     assert NodeProcesses().homes([os.getpid()]) == {os.getpid(): ProcessHome()}
 
 
-def proc(folder: Path, pid: int, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "uid"),
+    [
+        (f"0::/kubepods/pod{POD}/0123", POD),
+        (f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/crio-0123.scope", POD),
+        (f"3:memory:/kubepods/guaranteed/pod{'0b4a5f6e' * 4}/0123", "0b4a5f6e" * 4),
+        (f"0::/../../pod{POD}/0123/inner/deeper", POD),
+        ("0::/user.slice/user-0.slice", ""),
+        ("0::/kubepods/podnot-a-uid/0123", ""),
+        ("", ""),
+    ],
+)
+def test_the_pod_of_a_process(text: str, uid: str) -> None:
+    """Both layouts of telemetry contract 1.11; a static pod's uid is a hash."""
+    assert pod_of_cgroups(text) == uid
+
+
+def proc(folder: Path, pid: int, text: str, cgroups: str = "0::/\n") -> None:
     (folder / str(pid)).mkdir()
     (folder / str(pid) / "mountinfo").write_text(text, encoding="utf-8")
+    (folder / str(pid) / "cgroup").write_text(cgroups, encoding="utf-8")

@@ -29,6 +29,8 @@ ALLOCATIONS: Final = MetricName(
 NAMES: Final = (ALLOCATIONS,)
 SAME_WORDS_SECONDS: Final = 300.0
 """A pod is told the same refusal once in so long: the kubelet asks again every few seconds."""
+SHARED_MEMORY: Final = "/dev/shm"
+"""Of the node: programs and their MPS daemon meet there."""
 _WAITING_EVENTS: Final = 500
 Answer = TypeVar("Answer")
 _log: Final = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ class NodeAgentSettings(Struct, frozen=True):
 
     `test_image`: of the container that finds out whether the runtime does CDI, in `namespace`; "" = nobody
     finds out, and nothing is put off. `over_grant`: what is done about who uses more than its grant.
+    `mps_folder`: in it, by UUID, the pipe directories of MPS daemons.
     """
 
     node: str
@@ -47,6 +50,7 @@ class NodeAgentSettings(Struct, frozen=True):
     test_image: str = ""
     ignored_xids: frozenset[int] = frozenset()
     over_grant: OverGrantPolicy = OverGrantPolicy.REPORT
+    mps_folder: str = ""
     has_device_nodes: bool = True
 
 
@@ -104,7 +108,14 @@ class Desk:
             return await asyncio.to_thread(call, *words)
 
     def node_files(self, token: str) -> NodeFiles:
-        return NodeFiles(self.files.limits_path(token), self.files.region_path(token), has_device_nodes=self._chosen.has_device_nodes)
+        chosen = self._chosen
+        return NodeFiles(
+            self.files.limits_path(token),
+            self.files.region_path(token),
+            mps_pipes={uuid: f"{chosen.mps_folder}/{uuid}" for uuid in self.machine.uuids} if chosen.mps_folder else {},
+            mps_shared_memory=SHARED_MEMORY,
+            has_device_nodes=chosen.has_device_nodes,
+        )
 
     def whole(self, ids: Collection[str]) -> ContainerEdits | DeviceRefusal:
         return self.machine.whole(ids, self.now(), has_device_nodes=self._chosen.has_device_nodes)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fairlead.model.devices.driver import ProcessHome
-from fairlead.wire.kubelet.process_home import token_of_mounts
+from fairlead.wire.kubelet.process_home import pod_of_cgroups, token_of_mounts
 
 PROC = Path("/proc")
 
@@ -24,8 +24,10 @@ class NodeProcesses:
         found: dict[int, ProcessHome] = {}
         for pid in pids:
             try:
-                mounts = (self._proc / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
+                mounts, cgroups = (
+                    (self._proc / str(pid) / name).read_text(encoding="utf-8", errors="replace") for name in ("mountinfo", "cgroup")
+                )
             except OSError:
                 continue  # it has ended
-            found[pid] = ProcessHome(token=token_of_mounts(mounts))
+            found[pid] = ProcessHome(pod_of_cgroups(cgroups), token_of_mounts(mounts))
         return found

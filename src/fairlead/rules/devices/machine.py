@@ -98,7 +98,7 @@ class NodeMachine:
         self.fault = ""
         self._whole: dict[str, float] = {}
         self._told: set[tuple[str, ...]] = set()
-        self._served = (0, 0.0)
+        self._served: tuple[int, float] | None = None
         self._plan: tuple[_PlanFrom, CardPlan] | None = None
 
     # --- facts ----------------------------------------------------------------------------------------------
@@ -145,6 +145,11 @@ class NodeMachine:
             for device_id in each.ids if each.resource == NVIDIA_GPU else ():
                 self._whole.pop(device_id, None)
 
+    @property
+    def uuids(self) -> list[str]:
+        """Of all cards."""
+        return [card.uuid for card in self._cards or ()]
+
     # --- what follows ---------------------------------------------------------------------------------------
 
     def look(self, now: float, sockets: Collection[str] = ()) -> Seen:
@@ -152,7 +157,7 @@ class NodeMachine:
         node = self._known_node()
         holders = self._holders(now)
         judged = self.healths.judged(self._cards or (), self.withheld)
-        served, since = self._served
+        served, since = self._served = self._served or (0, now)
         allocatable = node.allocatable.get(NVIDIA_GPU, 0)
         is_foreign = is_foreign_plugin(sockets, allocatable, served, now - since)
         bad = unlistable(judged, self._unit)

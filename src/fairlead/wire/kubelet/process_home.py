@@ -1,4 +1,4 @@
-"""In which container a process runs, as its mounts tell.
+"""In which pod and container a process runs, as its cgroups and mounts tell.
 
 Each container with shared memory has a limits file of its own, whose path on the node names its token.
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+_POD: Final = re.compile(r"/(?:kubepods[^/]*-)?pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12})(?:\.slice)?/")
 _LIMITS: Final = re.compile(r"^\S+ \S+ \S+ \S*/containers/([0-9a-f]{16})/limits(?://deleted)? /etc/fairlead/gpu/limits ", re.MULTILINE)
 
 
@@ -23,3 +24,17 @@ def token_of_mounts(mountinfo: str) -> str:
     """
     match = _LIMITS.search(mountinfo)
     return match[1] if match else ""
+
+
+def pod_of_cgroups(text: str) -> str:
+    """The uid of the pod whose `/proc/<pid>/cgroup` this is, as the kubelet names it; "" = it is in no pod.
+
+    Both drivers of cgroups are read, systemd's slices and plain folders; a static pod's uid has no hyphens.
+
+    >>> pod_of_cgroups("0::/kubepods/burstable/pod0b4a5f6e-1111-2222-3333-444444444444/0123abcd")
+    '0b4a5f6e-1111-2222-3333-444444444444'
+    >>> pod_of_cgroups("0::/user.slice/user-0.slice")
+    ''
+    """
+    match = _POD.search(text)
+    return match[1].replace("_", "-") if match else ""
