@@ -241,8 +241,7 @@ class NodeAgent:
                     is_done = False
                     _log.warning("%s %s could not be changed: %s", patch.target.kind, patch.target.name, outcome.reason)
             if not is_done:
-                await asyncio.sleep(RETRY_SECONDS)
-                self.desk.has_writes.set()
+                await asyncio.sleep(RETRY_SECONDS)  # each look asks again
 
     def _patches(self) -> Sequence[PatchObject]:
         seen, node = self.seen, self.desk.machine.node

@@ -1,0 +1,162 @@
+"""The agent is killed at any step of an answer; what the process after it finds, and what the container gets in the end.
+
+What a newcomer gets wrong: a kill comes between two files. It is played by a rename that never happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from tests.apps.node_agent.node_world import MEMORY, World, pod
+from tests.rules.devices.cards import uuid
+from tests.waiting import until
+
+from fairlead.model.devices.granted import GpuIdentity
+from fairlead.model.devices.kubelet import ContainerEdits
+from fairlead.rules.devices.ids import token
+
+IDS = [f"{uuid(1)}-_-{number}" for number in range(4)]
+"""Of another card than the granted one."""
+NAME = token(MEMORY, IDS)
+STEPS = 5
+"""Files that a start writes, and one more: region, limits, CDI, grants."""
+
+
+class Killed(BaseException):
+    """Nobody catches it."""
+
+
+@pytest.fixture
+def kill_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The first number is counted down by every rename; at zero it does not happen."""
+    left = [10**9]
+    replace = Path.replace
+
+    def renamed(path: Path, target: Path) -> Path:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", renamed)
+    return left
+
+
+def agrees(world: World) -> None:
+    """Annotation = grants file = the container's files (sharing contract 3.3, 3.4)."""
+    (row,) = json.loads((world.folders.state / "grants.json").read_bytes())
+    assert (row["podUID"], row["container"], row["uuid"], row["units"], row["mib"], row["token"]) == (
+        "uid-p",
+        "app",
+        uuid(0),
+        4,
+        4308,
+        NAME,
+    )
+    limits = (world.folders.state / "containers" / NAME / "limits").read_text()
+    assert f"gpu {uuid(0)} limit_bytes {4308 << 20} core_percent 0 context_bytes 0\n" in limits
+    assert (world.folders.run / NAME / "region").read_bytes() == b""
+    assert world.api.pods["uid-p"].annotations["ALIYUN_COM_GPU_MEM_ASSIGNED"] == "true"
+
+
+def begun(folder: Path, identity: GpuIdentity) -> World:
+    """A process of the agent; the pod and the kubelet outlive it."""
+    world = World(folder)
+    world.agent.desk.identity = identity
+    world.api.pods = {"uid-p": pod("p")}
+    return world
+
+
+@pytest.mark.parametrize("step", range(STEPS))
+def test_killed_in_a_deferred_start(tmp_path: Path, kill_at: list[int], step: int) -> None:
+    first = begun(tmp_path, GpuIdentity.DEFERRED)
+
+    async def dies() -> None:
+        await until(lambda: first.memory.counts == (28, 28))
+        await first.memory.answers.allocate(IDS)
+        first.hold(IDS, "p")
+        await asyncio.sleep(1)
+        kill_at[0] = step
+        await first.memory.answers.start(IDS)
+        assert step == STEPS - 1, "it should have been killed"
+
+    if step < STEPS - 1:
+        with pytest.raises(Killed):
+            first.play(dies)
+    else:
+        first.play(dies)
+    kill_at[0] = 10**9
+    after = begun(tmp_path, GpuIdentity.DEFERRED)
+    after.hold(IDS, "p")
+
+    async def asked_again() -> None:
+        await until(lambda: after.memory.counts == (28, 28))
+        assert await after.memory.answers.start(IDS) is None
+        agrees(after)
+        edits = json.loads((after.folders.cdi / f"fairlead.io-gpu_{NAME}.json").read_bytes())["devices"][0]["containerEdits"]
+        assert f"NVIDIA_VISIBLE_DEVICES={uuid(0)}" in edits["env"]
+        await asyncio.sleep(30)
+        agrees(after)
+
+    after.play(asked_again)
+
+
+@pytest.mark.parametrize("step", range(STEPS - 1))
+def test_killed_in_a_guarded_start(tmp_path: Path, kill_at: list[int], step: int) -> None:
+    """What the kubelet was told before is known to the process after."""
+    first = begun(tmp_path, GpuIdentity.GUARDED)
+
+    async def dies() -> None:
+        await until(lambda: first.memory.counts == (28, 28))
+        assert isinstance(await first.memory.answers.allocate(IDS), ContainerEdits)
+        first.hold(IDS, "p")
+        await asyncio.sleep(1)
+        kill_at[0] = step
+        await first.memory.answers.start(IDS)
+        assert step == STEPS - 2, "it should have been killed"
+
+    if step < STEPS - 2:
+        with pytest.raises(Killed):
+            first.play(dies)
+    else:
+        first.play(dies)
+    kill_at[0] = 10**9
+    after = begun(tmp_path, GpuIdentity.GUARDED)
+    after.hold(IDS, "p")
+
+    async def asked_again() -> None:
+        await until(lambda: after.memory.counts == (28, 28))
+        assert await after.memory.answers.start(IDS) is None
+        agrees(after)
+        assert not after.folders.cdi.exists()
+
+    after.play(asked_again)
+
+
+@pytest.mark.parametrize("step", range(3))
+def test_killed_in_a_guarded_allocation_the_ids_are_anybodys(tmp_path: Path, kill_at: list[int], step: int) -> None:
+    """The kubelet ends that pod, and gives its ids to the next one; nothing of the first is in the way."""
+    first = begun(tmp_path, GpuIdentity.GUARDED)
+
+    async def dies() -> None:
+        await until(lambda: first.memory.counts == (28, 28))
+        await asyncio.sleep(1)
+        kill_at[0] = step
+        await first.memory.answers.allocate(IDS)
+
+    with pytest.raises(Killed):
+        first.play(dies)
+    kill_at[0] = 10**9
+    after = begun(tmp_path, GpuIdentity.GUARDED)
+
+    async def another() -> None:
+        await until(lambda: after.memory.counts == (28, 28))
+        assert isinstance(await after.memory.answers.allocate(IDS), ContainerEdits)
+        after.hold(IDS, "p")
+        assert await after.memory.answers.start(IDS) is None
+        agrees(after)
+
+    after.play(another)
