@@ -76,6 +76,7 @@ class Storm:
         self.kubelet = Kubelet()
         self.ledger = Ledger()
         self.faults: list[str] = []
+        self.starting: set[Seat] = set()
         self.started = 0
         self.count = 0
         self.world = self.begin(None)
@@ -174,10 +175,18 @@ class Storm:
 
     async def start(self) -> None:
         """A container starts, for the first time or again; of a pod one init container at a time, before all others."""
-        ready = [seat for seat in self.kubelet.given if self.is_next(seat)]
+        ready = [seat for seat in self.kubelet.given if self.is_next(seat) and seat not in self.starting]
         if not ready:
             return
-        uid, name = seat = self.chance.choice(ready)
+        seat = self.chance.choice(ready)
+        self.starting.add(seat)  # a kubelet starts a container once at a time
+        try:
+            await self.start_one(*seat)
+        finally:
+            self.starting.discard(seat)
+
+    async def start_one(self, uid: str, name: str) -> None:
+        seat = uid, name
         given, world = self.kubelet.given[seat], self.world
         if given.resource == MEMORY:
             refusal = await world.memory.answers.start(given.ids)
