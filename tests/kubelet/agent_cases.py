@@ -361,6 +361,24 @@ def foreign_plugin(line: Line) -> None:
     wait_until("it is said, too", lambda: line.condition("GPUShareReady") == ("True", "Serving"), SECONDS)
 
 
+# --- the order in which both folders play them ---------------------------------------------------------------------------------------
+
+
+def one_card_first(line: Line, identity: str) -> None:
+    """What the runtime can do is found out, and document 003 is played on one card."""
+    told = lambda: line.node()["metadata"].get("annotations", {}).get("fairlead.io/gpu-identity")  # noqa: E731 - asked often
+    wait_until(f"it is found out to be {identity}", lambda: told() == identity, SECONDS)
+    document_003(line)
+
+
+def then_two_cards(line: Line) -> Line:
+    """The node with another card, shared."""
+    line.use("2xTesla-T4")
+    line.label(cgpu="true")
+    wait_until("the node shows both", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
+    return line
+
+
 # --- helpers ------------------------------------------------------------------------------------------------------------------------
 
 

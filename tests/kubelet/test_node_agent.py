@@ -10,8 +10,7 @@ from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.node_images import BUSYBOX
 from tests.kubelet import agent_cases
-from tests.kubelet.agent import MEMORY, SECONDS, Line, running_line
-from tests.waiting import wait_until
+from tests.kubelet.agent import Line, running_line
 
 PLAYED = agent_cases.CASES if os.environ.get("AGENT_CASES") == "all" else agent_cases.GUARDED
 
@@ -26,11 +25,7 @@ def one_card(node: ControlPlane, kubelet: Component) -> Iterator[Line]:
 
 @pytest.fixture(scope="module")
 def two_cards(one_card: Line) -> Line:
-    """The node with another card, shared."""
-    one_card.use("2xTesla-T4")
-    one_card.label(cgpu="true")
-    wait_until("the node shows both", lambda: one_card.shown(MEMORY) == ("28", "28"), SECONDS)
-    return one_card
+    return agent_cases.then_two_cards(one_card)
 
 
 @pytest.fixture
@@ -41,9 +36,7 @@ def line(two_cards: Line) -> Iterator[Line]:
 
 
 def test_document_003(one_card: Line) -> None:
-    told = lambda: one_card.node()["metadata"].get("annotations", {}).get("fairlead.io/gpu-identity")  # noqa: E731 - asked often
-    wait_until("it is found out", lambda: told() == "guarded", SECONDS)
-    agent_cases.document_003(one_card)
+    agent_cases.one_card_first(one_card, "guarded")
 
 
 @pytest.mark.parametrize("case", PLAYED, ids=lambda case: case.__name__)
