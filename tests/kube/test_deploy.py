@@ -185,7 +185,13 @@ def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
 # --- the files -------------------------------------------------------------------------------------------------------------------------
 
 
-STORED_WITH_A_WARNING = ("gpushare-admission.yaml", "gpushare-webhook.yaml", "quota-admission.yaml", "quota-webhook.yaml")
+STORED_WITH_A_WARNING = (
+    "gpushare-admission.yaml",
+    "node-agent-admission.yaml",
+    "gpushare-webhook.yaml",
+    "quota-admission.yaml",
+    "quota-webhook.yaml",
+)
 
 
 @pytest.mark.parametrize("file", FILES)
