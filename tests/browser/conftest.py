@@ -11,13 +11,22 @@ from tests.browser.sight import Sight
 from tests.kube.company import build_company
 from tests.kube.control_plane import running_control_plane
 from tests.kube.laptop import Laptop, running_laptop
+from tests.kube.machine_turn import only_run
+from tests.kube.node_room import NODE_LOCK
 from tests.kube.servers import running
 
 expect.set_options(timeout=15_000)
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def _still_network() -> Iterator[None]:
+    """Chromium gives up what it loads (`ERR_NETWORK_CHANGED`) when a test node's pods bring addresses and take them away."""
+    with only_run("test node is there while a browser looks", NODE_LOCK):
+        yield
+
+
+@pytest.fixture(scope="session")
+def browser(_still_network: None) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         path = chromium_path(playwright)
         if not path:

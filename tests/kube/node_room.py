@@ -33,7 +33,8 @@ NEEDED = {
 }
 """Programs and the Debian packages that bring them."""
 CNI_PROGRAMS = Path("/usr/lib/cni")
-_LOCK = Path("/tmp/fairlead-test-node.lock")
+NODE_LOCK = Path("/tmp/fairlead-test-node.lock")
+"""Who has it may change this machine's network addresses, or relies on nobody doing so."""
 _END_SECONDS = 60.0
 _CGROUPS = Path("/sys/fs/cgroup")
 
@@ -42,7 +43,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 def node_room() -> Iterator[None]:
     """The machine is ours for one node as long as the block lasts; ComponentError when it lacks what a node needs."""
     _check_machine()
-    with only_run("test node runs", _LOCK):
+    with only_run("test node runs", NODE_LOCK):
         _sweep()
         try:
             _ip("address", "add", f"{NODE_ADDRESS}/32", "dev", "lo")
