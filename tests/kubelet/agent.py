@@ -24,6 +24,7 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import rights_of_agents
 from tests.kube.extender import SYSTEM, extended_scheduler
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.kubectl import KubectlError
 from tests.kube.kubelet import CDI_FOLDER, NODE, kubelet_folder
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import beside, end_one
@@ -256,7 +257,13 @@ class Line:
             assert self.phase(name) in ("Pending", "Failed")
 
     def log(self, name: str, container: str = "app") -> str:
-        return self.cluster.admin.run("-n", "default", "logs", name, "-c", container)
+        """ "" while the kubelet, which has just started, serves none."""
+        try:
+            return self.cluster.admin.run("-n", "default", "logs", name, "-c", container)
+        except KubectlError as error:
+            if "could not find the requested resource" in str(error) or "waiting to start" in str(error):
+                return ""
+            raise
 
     def remove_all(self) -> None:
         self.cluster.admin.run("delete", "pods", "--all", "-n", "default", "--grace-period=0", "--force", "--wait=false")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import KubectlError
 from tests.kube.kubelet import NODE
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import end_one
@@ -94,6 +95,7 @@ def test_a_kubelet_that_starts_anew_gets_the_resource_again_and_leaves_the_conta
     wait_until("it is registered again", lambda: answers.times_registered == before + 1 and plugin.is_watched, SECONDS)
     wait_until("the node shows it again", lambda: shown(node) == ("9", "8"), SECONDS)
     assert lives(node, "keeper") == same
+    wait_until("its log is served again", lambda: "started" in log_if_served(node, "keeper"), SECONDS)
     assert log(node, "app", "keeper").count("started") == 1
 
 
@@ -125,6 +127,14 @@ def one(node: ControlPlane, name: str) -> Object:
 
 def log(node: ControlPlane, name: str, of: str = "holder") -> str:
     return node.admin.run("-n", "default", "logs", of, "-c", name)
+
+
+def log_if_served(node: ControlPlane, name: str) -> str:
+    """A kubelet that has just started answers 404 for a moment, though its node is Ready."""
+    try:
+        return log(node, "app", name)
+    except KubectlError:
+        return ""
 
 
 def events(node: ControlPlane, name: str) -> str:
