@@ -206,7 +206,7 @@ def kubelet_starts_anew(line: Line) -> None:
 
 
 def agent_starts_anew(line: Line) -> None:
-    """Containers are left alone; what it has forgotten it finds again; a container that is started meanwhile waits for it."""
+    """Containers are left alone, also where the grants file is damaged; a container that is started meanwhile waits for it."""
     line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")))
     line.runs("keeper")
     wait_until("falls has begun", lambda: line.log("falls"), SECONDS)
@@ -329,7 +329,7 @@ def operator_takes_a_card_out(line: Line) -> None:
 
 
 def bad_placements(line: Line) -> None:
-    """What a pod's owner reads, and that it starts when the placement is right."""
+    """What a pod's owner reads."""
     uuid = next(card["uuid"] for card in line.cards() if card["index"] == 0)
     right = [{"uuid": uuid, "index": 0, "units": 4, "mib": 4308, "core": 0}]
     wrong: dict[str, tuple[list[Object] | None, str]] = {
