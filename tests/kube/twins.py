@@ -34,8 +34,9 @@ _SIGNS = (
     (r"20\d\d-\d\d-\d\dT[\d:.]+Z", "TIME"),
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} 20\d\d [\d:]+ \+0000", "DATE"),
     (r"(?<=\s)(\d+[dhms])+(?=[\s)])", "AGE"),
-    (r"\b(web|db|net)-[a-z0-9]{8,10}(-[a-z0-9]{5})\b", r"\1-HASH-POD"),
-    (r"\b(web|db|net)-[a-z0-9]{8,10}\b", r"\1-HASH"),
+    # The real hash is a number of 32 bits in decimal, a letter for each digit: mostly 9 or 10, now and then fewer.
+    (r"\b(web|db|net)-[a-z0-9]{5,10}(-[a-z0-9]{5})\b", r"\1-HASH-POD"),
+    (r"\b(web|db|net)-[a-z0-9]{6,10}\b", r"\1-HASH"),
     (r"\b(once|nightly|by-hand)-[a-z0-9]{5}\b", r"\1-POD"),
     (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     (r"pod-template-hash=[a-z0-9]+", "pod-template-hash=HASH"),

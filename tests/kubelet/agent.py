@@ -266,8 +266,14 @@ class Line:
             raise
 
     def remove_all(self) -> None:
-        self.cluster.admin.run("delete", "pods", "--all", "-n", "default", "--grace-period=0", "--force", "--wait=false")
-        wait_until("no pod is left", lambda: not self.cluster.admin.get("pods", "-n", "default"), SECONDS)
+        """Of the pods of `shared`; those of training jobs, which other tests have left, would be made again and again."""
+        ours = ("-n", "default", "--selector=fairlead-test=node-agent")
+        self.cluster.admin.run("delete", "pods", *ours, "--grace-period=0", "--force", "--wait=false")
+
+        def left() -> list[str]:
+            return [str(each["metadata"]) for each in self.cluster.admin.get("pods", *ours)]
+
+        wait_until(lambda: f"no pod is left: {left()}", lambda: not left(), SECONDS)
 
 
 @contextmanager
@@ -291,7 +297,8 @@ def shared(name: str, *containers: Object, init: Sequence[Object] = (), restart:
         "restartPolicy": restart,
         "terminationGracePeriodSeconds": 0,
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", **metadata}, "spec": spec}
+    meta = {"name": name, "namespace": "default", "labels": {"fairlead-test": "node-agent"}, **metadata}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
 def container(name: str, units: int, program: str, *, core: int = 0, whole: int = 0, **more: Any) -> Object:
