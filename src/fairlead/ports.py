@@ -512,6 +512,10 @@ class AgentFiles(GivenFile, Protocol):
         """The limits, a fresh region, and what the runtime adds by CDI, unless that is None."""
         ...
 
+    def read_limits(self, token: str) -> ContainerLimits | Refusal | None:
+        """What the container's own file allows it; None = there is none."""
+        ...
+
     def write_cdi(self, token: str, edits: ContainerEdits) -> None: ...
 
     def tokens(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ TESTS = Path(__file__).resolve().parents[1]
 ON_A_CLOCK_THAT_JUMPS = {
     "apps/node_agent/test_agent.py",
     "apps/node_agent/test_killed.py",
+    "apps/node_agent/test_lost_grants.py",
     "apps/node_agent/test_storm.py",
     "apps/quota_fakes.py",
     "apps/share_fakes.py",

@@ -206,7 +206,7 @@ def kubelet_starts_anew(line: Line) -> None:
 
 
 def agent_starts_anew(line: Line) -> None:
-    """Containers are left alone, also where the grants file is damaged; a container that is started meanwhile waits for it."""
+    """Containers are left alone, also where the grants file is damaged: its rows come back. One that is started meanwhile waits."""
     line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")))
     line.runs("keeper")
     wait_until("falls has begun", lambda: line.log("falls"), SECONDS)
@@ -220,7 +220,9 @@ def agent_starts_anew(line: Line) -> None:
     count = line.pod("falls")["status"]["containerStatuses"][0]["restartCount"]
     started = lambda: line.pod("falls")["status"]["containerStatuses"][0]["restartCount"] > count  # noqa: E731 - asked twice
     wait_until(lambda: f"falls is started again\n{line.told('falls')}", started, SECONDS)
+    wait_until("the row is there", lambda: "keeper" in {row["pod"] for row in line.agent.grants()}, SECONDS)
     assert lives(line, "keeper") == before
+    agrees(line, "keeper", "falls")
     assert took < 60
     line.remove_all()
 

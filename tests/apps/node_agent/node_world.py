@@ -36,13 +36,23 @@ EPOCH = 1_767_600_000.0
 MEMORY, CORE, WHOLE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage", "nvidia.com/gpu"
 
 
+class Hangs(BaseException):
+    """Of a call that does not come back."""
+
+
 class Inline(ThreadPoolExecutor):
-    """Threads would need real time."""
+    """Threads would need real time. `hanging`: calls that have not come back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hanging: list[Future[Any]] = []
 
     def submit(self, call: Callable[..., Any], /, *words: Any, **more: Any) -> Future[Any]:
         done: Future[Any] = Future()
         try:
             done.set_result(call(*words, **more))
+        except Hangs:
+            self.hanging.append(done)
         except BaseException as error:  # noqa: BLE001 - as a thread would hand it over
             done.set_exception(error)
         return done
@@ -116,6 +126,9 @@ class FakeDriver:
     def __init__(self, cards: Sequence[GpuSlot]) -> None:
         self.shown = cards
         self.failure = ""
+        self.hangs = False
+        self.wedged = ""
+        """The card of which nobody may ask."""
         self.seen: list[SeenXid] = []
         self.ill: dict[str, str] = {}
         self.used: list[ProcessMemory] = []
@@ -131,6 +144,9 @@ class FakeDriver:
         return seen
 
     def probe(self, uuid: str) -> str:
+        if uuid == self.wedged:
+            raise Hangs
+        self._answer()
         return self.ill.get(uuid, "")
 
     def processes(self) -> Sequence[ProcessMemory]:
@@ -141,6 +157,8 @@ class FakeDriver:
         return self.can
 
     def _answer(self) -> None:
+        if self.hangs:
+            raise Hangs
         if self.failure:
             raise OutsideError("driver", self.failure)
 
@@ -193,7 +211,8 @@ class FakeResource:
 class World:
     def __init__(self, folder: Path, cards: Sequence[GpuSlot] = (), *, test_image: str = "") -> None:
         self.loop = JumpingLoop()
-        self.loop.set_default_executor(Inline())
+        self.threads = Inline()
+        self.loop.set_default_executor(self.threads)
         self.folders = NodeFolders(folder / "plugins", folder / "cdi", folder / "state", folder / "run")
         self.folders.plugins.mkdir(parents=True, exist_ok=True)
         self.api = FakeApi(Node("n1", uid="node-uid", labels={"cgpu": "true"}))

@@ -136,6 +136,38 @@ def test_a_driver_that_goes_and_comes_back(world: World) -> None:
     world.play(story)
 
 
+def test_a_driver_that_hangs(world: World) -> None:
+    """Nothing more is asked of it before that call has come back; until then no card is given away."""
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.driver.hangs = True
+        began = world.loop.time()
+        await until(lambda: world.memory.counts == (28, 0), seconds=60)
+        assert 29 < world.loop.time() - began < 40
+        await until(lambda: world.api.events() == [("Node", "n1", "GPUUnhealthy")] * 2)
+        assert [card.reason for card in world.api.node.gpus] == ["probe failed: the driver has not answered for 30 s"] * 2
+        await asyncio.sleep(300)
+        (call,) = world.threads.hanging
+        assert len(world.api.events()) == 2
+        world.driver.hangs = False
+        call.set_result([])
+        await until(lambda: world.memory.counts == (28, 28), seconds=60)
+
+    world.play(story)
+
+
+def test_a_driver_that_hangs_when_a_card_is_asked_how_it_is(world: World) -> None:
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.driver.wedged = uuid(1)
+        await until(lambda: world.memory.counts == (28, 0), seconds=90)
+        (reason,) = {card.reason for card in world.api.node.gpus}
+        assert reason == f"probe failed: the driver has not answered for 30 s since it was asked for GPU {uuid(1)}"
+
+    world.play(story)
+
+
 def test_two_cards_with_one_uuid_are_not_shared_out(tmp_path: Path) -> None:
     world = World(tmp_path, [t4(0), structs.replace(t4(1), uuid=uuid(0))])
 

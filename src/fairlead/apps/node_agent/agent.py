@@ -32,6 +32,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result
 from fairlead.model.devices.gpu import CardMode
 from fairlead.model.devices.granted import GpuIdentity
+from fairlead.model.devices.kubelet import ContainerLimits
 from fairlead.model.metric import MetricName
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
@@ -91,6 +92,8 @@ class NodeAgent:
         self._chosen = chosen
         self._kept_faults: object = None
         self._kubelet_trouble = ""
+        self._has_regained = False
+        self._is_given_written = True
         self._shared = SharedAnswers(desk)
         answers = {GPU_MEMORY: self._shared, GPU_CORE: CoreAnswers(desk), NVIDIA_GPU: WholeAnswers(desk)}
         self._served = {name: serve(ENDPOINTS[name], name, answers[name], name == GPU_MEMORY) for name in ENDPOINTS}
@@ -133,8 +136,19 @@ class NodeAgent:
         faults, given = self.desk.files.read_faults(), self.desk.files.read_given()
         for told in (faults, given):
             if isinstance(told, Refusal):
-                _log.warning("%s; it begins anew", told.reason)
+                _log.warning("%s; what is still known otherwise is written again", told.reason)
+        self._is_given_written = not isinstance(given, Refusal)
         self.desk.machine.remember(() if isinstance(faults, Refusal) else faults, () if isinstance(given, Refusal) else given)
+
+    def _regain(self) -> None:
+        """Once, before anything is served: no container can start meanwhile."""
+        files, machine = self.desk.files, self.desk.machine
+        rows = {share.token for shares in machine.given.values() for share in shares}
+        limits = {token: found.cards for token in files.tokens() - rows if isinstance(found := files.read_limits(token), ContainerLimits)}
+        if regained := machine.regain(limits):
+            _log.warning("%d rows of the grants file were lost, and are written again from the containers' own files", len(regained))
+            self._is_given_written = False
+        self._has_regained = True
 
     async def _ask_driver_for_ever(self) -> None:
         probed_at = float("-inf")
@@ -162,7 +176,10 @@ class NodeAgent:
         if not self.desk.machine.fault:
             _log.warning("%s", failed.log_line)
             self.desk.hear()
-        self.desk.machine.driver_fails(failed.what)
+        if self.desk.is_driver_stuck:
+            self.desk.machine.driver_hangs(failed.what, self.desk.now())
+        else:
+            self.desk.machine.driver_fails(failed.what)
 
     async def _look_for_ever(self) -> None:
         while True:
@@ -191,6 +208,8 @@ class NodeAgent:
         self.unready = machine.missing
         if self.unready:
             return
+        if not self._has_regained:
+            self._regain()
         self.unready = "" if self.desk.identity else "what the container runtime can do is being found out"
         offered = self.seen.plan if self.seen else None
         seen = self.seen = machine.look(self.desk.now(), self.desk.files.plugin_sockets())
@@ -218,8 +237,10 @@ class NodeAgent:
         if told != self._kept_faults:
             self.desk.files.write_faults(faults)
             self._kept_faults = told
-        if self.desk.machine.forget():
+        if self.desk.machine.forget() or not self._is_given_written:
+            self._is_given_written = False
             self.desk.files.write_given(share for shares in self.desk.machine.given.values() for share in shares)
+            self._is_given_written = True
         if self.desk.identity is None:
             return  # the test of the runtime has a file of its own
         for token in self.desk.files.tokens() - self.desk.machine.tokens() - self._shared.in_hand():

@@ -7,11 +7,12 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter
 
+from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result, TellObjectEvent
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import ContainerEdits
@@ -31,7 +32,11 @@ SAME_WORDS_SECONDS: Final = 300.0
 """A pod is told the same refusal once in so long: the kubelet asks again every few seconds."""
 SHARED_MEMORY: Final = "/dev/shm"
 """Of the node: programs and their MPS daemon meet there."""
+DRIVER_SECONDS: Final = 30.0
+"""A call of the driver that takes longer hangs: a card that is wedged can hold all calls up for ever."""
 _WAITING_EVENTS: Final = 500
+DRIVER: Final = "driver"
+_LOOK_AT_DRIVER: Final = "look at the kernel's log of the node; a GPU that hangs needs a reset, or the node a reboot"
 Answer = TypeVar("Answer")
 _log: Final = logging.getLogger(__name__)
 
@@ -86,6 +91,8 @@ class Desk:
         self._chosen = chosen
         self._news = asyncio.Condition()
         self._driver_turn = asyncio.Lock()
+        self._driver_call: asyncio.Future[Any] | None = None
+        self._driver_trouble = ""
         self._told: dict[tuple[str, str], float] = {}
 
     def hear(self) -> None:
@@ -103,9 +110,28 @@ class Desk:
         self.machine.kubelet_tells(await self._kubelet.list_held())
 
     async def ask_driver(self, call: Callable[..., Answer], *words: object) -> Answer:
-        """One call of the driver, which may take long; one at a time."""
+        """One call of the driver, which may take long; one at a time.
+
+        Raises OutsideError, also when it hangs, and then at once until that call has come back: another one
+        would hang, too, and a thread with it.
+        """
         async with self._driver_turn:
-            return await asyncio.to_thread(call, *words)
+            if self.is_driver_stuck:
+                raise OutsideError(DRIVER, self._driver_trouble, _LOOK_AT_DRIVER)
+            asked = asyncio.ensure_future(asyncio.to_thread(call, *words))
+            self._driver_call = asked
+            await asyncio.wait((asked,), timeout=DRIVER_SECONDS)
+            if asked.done():
+                return asked.result()
+            about = f" since it was asked for GPU {words[0]}" if words else ""
+            self._driver_trouble = f"the driver has not answered for {DRIVER_SECONDS:.0f} s{about}"
+            asked.add_done_callback(_came_back)
+            raise OutsideError(DRIVER, self._driver_trouble, _LOOK_AT_DRIVER)
+
+    @property
+    def is_driver_stuck(self) -> bool:
+        """Whether a call of the driver has not come back yet."""
+        return self._driver_call is not None and not self._driver_call.done()
 
     def node_files(self, token: str) -> NodeFiles:
         chosen = self._chosen
@@ -152,3 +178,9 @@ class Desk:
         """What was heard is looked at: who waits for it may ask again."""
         async with self._news:
             self._news.notify_all()
+
+
+def _came_back(asked: asyncio.Future[Any]) -> None:
+    """What it answers so late is nobody's any more."""
+    failure = None if asked.cancelled() else asked.exception()
+    _log.warning("the driver has come back%s", f": {failure}" if failure else "")

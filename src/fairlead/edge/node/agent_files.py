@@ -124,6 +124,9 @@ class NodeAgentFiles:
         if edits is not None:
             self.write_cdi(token, edits)
 
+    def read_limits(self, token: str) -> ContainerLimits | Refusal | None:
+        return _parsed(Path(self.limits_path(token)), parse_limits, None)
+
     def write_cdi(self, token: str, edits: ContainerEdits) -> None:
         _write(self._folders.cdi / cdi_file_name(token), render_cdi(token, edits), _PUBLIC)
 

@@ -33,6 +33,7 @@ from fairlead.rules.devices.grant import as_remembered, foreign_ids, granted, gu
 from fairlead.rules.devices.ids import token, unlistable, uuid_of
 from fairlead.rules.devices.owner import IdsOwner, KnownPods, find_owner, kubelet_uid
 from fairlead.rules.devices.provider import Provider, choose_provider
+from fairlead.rules.devices.regained import regained_shares
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
 from fairlead.rules.nodes.status import CONFLICT, share_mode
 
@@ -106,9 +107,17 @@ class NodeMachine:
     def remember(self, faults: Iterable[CardFault], given: Iterable[GivenShare]) -> None:
         """What the process before has left."""
         self.healths = CardHealths(faults, self._ignored, self._sticky)
-        for share in given:
-            seat = (share.pod_uid, share.container)
-            self.given[seat] = (*self.given.get(seat, ()), share)
+        self.given.update(_by_seat(given))
+
+    def regain(self, limits: Mapping[str, Sequence[CardLimit]]) -> tuple[GivenShare, ...]:
+        """Rows that the process before has not left, of containers whose own files say what they were given.
+
+        `limits`: by token. The rows that are new.
+        """
+        pods = list((self.pods or {}).values())
+        found = regained_shares(limits, self.held or (), pods, self._cards or (), self.given)
+        self.given.update(_by_seat(found))
+        return found
 
     def driver_shows(self, cards: Iterable[GpuSlot], means: IsolationMeans) -> None:
         """All cards that there are now, each with its memory."""
@@ -126,6 +135,14 @@ class NodeMachine:
             self._cards = self.node.gpus
             self.healths.shown([card.uuid for card in self._cards])
         self.healths.shown(())
+
+    def driver_hangs(self, why: str, now: float) -> None:
+        """It was asked and does not come back: no card is given away that nobody can ask."""
+        if self._cards is None:
+            self.driver_fails(why)
+        self.fault = why
+        for card in self._cards or ():
+            self.healths.probed(card.uuid, why, now)
 
     @property
     def missing(self) -> str:
@@ -210,11 +227,7 @@ class NodeMachine:
 
     def started(self, prepared: Prepared) -> None:
         """Its files are written: the rows of these containers are those."""
-        by_seat: dict[tuple[str, str], tuple[GivenShare, ...]] = {}
-        for share in prepared.shares:
-            seat = (share.pod_uid, share.container)
-            by_seat[seat] = (*by_seat.get(seat, ()), share)
-        self.given.update(by_seat)
+        self.given.update(_by_seat(prepared.shares))
 
     def owner_of(self, ids: Collection[str]) -> Pod | None:
         """Whose start was refused, where that is known."""
@@ -326,6 +339,15 @@ class NodeMachine:
         known = KnownPods(pods)
         holding = {found.uid for each in whole if (found := known.holding(each)) is not None}
         return [pod for pod in pods if kubelet_uid(pod) in shared or pod.uid in holding]
+
+
+def _by_seat(shares: Iterable[GivenShare]) -> dict[tuple[str, str], tuple[GivenShare, ...]]:
+    """By pod uid and container."""
+    found: dict[tuple[str, str], tuple[GivenShare, ...]] = {}
+    for share in shares:
+        seat = (share.pod_uid, share.container)
+        found[seat] = (*found.get(seat, ()), share)
+    return found
 
 
 def _is_over(share: GivenShare, pod: Pod | None, names: Collection[str], listed: Collection[str]) -> bool:
