@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.first_seen import FirstSeen
 from tests.kube.control_plane import running_control_plane
-from tests.kube.kubelet import running_kubelet
+from tests.kube.kubelet import running_node
 from tests.kube.node_images import BUSYBOX
 from tests.kubelet.agent import MEMORY, Line, container, running_line, shared
 from tests.waiting import wait_until
@@ -28,8 +28,8 @@ PODS = "/api/v1/pods"
 def main(count: int) -> None:
     with (
         running_control_plane() as cluster,
-        running_kubelet(cluster, with_cdi=True) as kubelet,
-        running_line(cluster, kubelet, "1xTesla-T4", f"--test-image={BUSYBOX}") as line,
+        running_node(cluster, with_cdi=True) as node,
+        running_line(cluster, node, "1xTesla-T4", f"--test-image={BUSYBOX}") as line,
     ):
         line.label(cgpu="true")
         wait_until("the node shows its memory", lambda: line.shown(MEMORY) == ("14", "14"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.kubelet import NODE, running_kubelet
+from tests.kube.kubelet import NODE, running_node
 from tests.kube.node_images import BUSYBOX
 from tests.kubelet.plugins import RESOURCE, SimpleAnswers, running_plugin
 from tests.waiting import wait_until
@@ -42,7 +42,7 @@ class DeferringAnswers(SimpleAnswers):
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[ControlPlane]:
-    with running_control_plane() as started, running_kubelet(started, with_cdi=True):
+    with running_control_plane() as started, running_node(started, with_cdi=True):
         yield started
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.kube.control_plane import running_control_plane
-from tests.kube.kubelet import running_kubelet
+from tests.kube.kubelet import running_node
 from tests.kube.node_images import BUSYBOX
-from tests.kubelet import agent_cases
+from tests.kubelet import agent_cases, agent_faults
 from tests.kubelet.agent import Line, running_line
 
 
@@ -16,8 +16,8 @@ from tests.kubelet.agent import Line, running_line
 def one_card() -> Iterator[Line]:
     with (
         running_control_plane() as cluster,
-        running_kubelet(cluster, with_cdi=True) as kubelet,
-        running_line(cluster, kubelet, "1xTesla-T4", f"--test-image={BUSYBOX}") as line,
+        running_node(cluster, with_cdi=True) as node,
+        running_line(cluster, node, "1xTesla-T4", f"--test-image={BUSYBOX}") as line,
     ):
         yield line
 
@@ -38,6 +38,6 @@ def test_document_003(one_card: Line) -> None:
     agent_cases.one_card_first(one_card, "deferred")
 
 
-@pytest.mark.parametrize("case", agent_cases.CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", (*agent_cases.CASES, *agent_faults.FAULTS), ids=lambda case: case.__name__)
 def test_on_two_cards(line: Line, case: agent_cases.Case) -> None:
     case(line)

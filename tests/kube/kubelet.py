@@ -11,6 +11,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -33,15 +34,32 @@ _CRI_2 = "io.containerd.cri.v1.runtime"
 _READY_SECONDS = 120.0
 
 
+@dataclass(frozen=True)
+class RealNode:
+    """Its programs, each of which may be ended and started again."""
+
+    kubelet: Component
+    containerd: Component
+
+
 @contextmanager
-def running_kubelet(cluster: ControlPlane, *, with_cdi: bool = False) -> Iterator[Component]:
-    """The kubelet of a Ready node for as long as the block lasts. `with_cdi`: beside containerd 2; Debian's 1.6 knows no CDI."""
+def running_node(cluster: ControlPlane, *, with_cdi: bool = False) -> Iterator[RealNode]:
+    """A Ready node for as long as the block lasts. `with_cdi`: with containerd 2; Debian's 1.6 knows no CDI."""
     folder = cluster.folder / "node"
     folder.mkdir()
-    runtime = _containerd_2(folder, cluster.logs) if with_cdi else _containerd(folder, cluster.logs)
-    with node_room(), runtime as containerd, _kubelet(cluster, folder, containerd) as kubelet:
-        kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
-        yield kubelet
+    disk = folder / "disk"
+    disk.mkdir()
+    room = Component("node", first_process(disk), cluster.logs / "node.log")
+    with node_room():
+        try:
+            room.start()
+            room.wait_until(lambda: _is_furnished(room), _READY_SECONDS)
+            runtime = _containerd_2(folder, room, cluster.logs) if with_cdi else _containerd(folder, room, cluster.logs)
+            with runtime as containerd, _kubelet(cluster, folder, room) as kubelet:
+                kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
+                yield RealNode(kubelet, containerd)
+        finally:
+            end_all(room)
 
 
 def kubelet_folder(cluster: ControlPlane) -> Path:
@@ -50,50 +68,55 @@ def kubelet_folder(cluster: ControlPlane) -> Path:
 
 
 @contextmanager
-def _containerd_2(folder: Path, logs: Path) -> Iterator[Component]:
+def _containerd_2(folder: Path, room: Component, logs: Path) -> Iterator[Component]:
     """It finds its shim on PATH, by name."""
     programs = folder / "programs"
     programs.mkdir()
     for name in ("containerd", "containerd-shim-runc-v2", "ctr"):
         (programs / name).symlink_to(program(name))
     (folder / "disk" / CDI_FOLDER).mkdir(parents=True)
-    with _containerd(folder, logs, _containerd_2_config(folder), programs) as containerd:
+    with _containerd(folder, room, logs, _containerd_2_config(folder), programs) as containerd:
         yield containerd
 
 
 @contextmanager
-def _containerd(folder: Path, logs: Path, config_text: str = "", programs: Path = Path("/usr/bin")) -> Iterator[Component]:
-    """The first process of the node's namespaces: when it is killed, all of the node is."""
-    config, images, disk = folder / "containerd.toml", folder / "images.tar", folder / "disk"
-    disk.mkdir(exist_ok=True)
+def _containerd(folder: Path, room: Component, logs: Path, config_text: str = "", programs: Path = Path("/usr/bin")) -> Iterator[Component]:
+    config, images = folder / "containerd.toml", folder / "images.tar"
     config.write_text(config_text or _containerd_config(folder), encoding="utf-8")
     (folder / "bridge.conflist").write_text(json.dumps(_network()), encoding="utf-8")
     write_images(images)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-    containerd = Component("containerd", first_process(disk, "containerd", "--config", config), logs / "containerd.log", environment)
-    ctr = partial(_ctr, containerd, programs / "ctr")
+    containerd = Component("containerd", beside(room, programs / "containerd", "--config", config), logs / "containerd.log", environment)
+    ctr = partial(_ctr, room, programs / "ctr")
     try:
         containerd.start()
-        containerd.wait_until(lambda: has_begun(containerd) and ctr("version").returncode == 0, _READY_SECONDS)
+        containerd.wait_until(lambda: ctr("version").returncode == 0, _READY_SECONDS)
         ctr("--namespace", "k8s.io", "images", "import", str(images), check=True)
         yield containerd
     finally:
-        end_all(containerd)
+        containerd.kill()
 
 
 @contextmanager
-def _kubelet(cluster: ControlPlane, folder: Path, containerd: Component) -> Iterator[Component]:
+def _kubelet(cluster: ControlPlane, folder: Path, room: Component) -> Iterator[Component]:
     config = folder / "kubelet.yaml"
     config.write_text(yaml.safe_dump(_kubelet_config(cluster)), encoding="utf-8")
     user = cluster.issue_user(f"system:node:{NODE}", ["system:nodes"])
     flags = [f"--config={config}", f"--kubeconfig={cluster.write_kubeconfig('kubelet', user)}"]
     flags += [f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}"]
-    kubelet = Component("kubelet", beside(containerd, program("kubelet"), *flags), cluster.logs / "kubelet.log")
+    kubelet = Component("kubelet", beside(room, program("kubelet"), *flags), cluster.logs / "kubelet.log")
     try:
         kubelet.start()
         yield kubelet
     finally:
         kubelet.kill()
+
+
+def _is_furnished(room: Component) -> bool:
+    """Whether its mounts are there: the last one is."""
+    if not has_begun(room):
+        return False
+    return subprocess.run(beside(room, "mountpoint", "-q", "/var/log"), capture_output=True, timeout=30, check=False).returncode == 0
 
 
 def _containerd_config(folder: Path) -> str:
@@ -171,8 +194,8 @@ def _kubelet_config(cluster: ControlPlane) -> dict[str, object]:
     }
 
 
-def _ctr(containerd: Component, ctr: Path, *words: str, check: bool = False) -> subprocess.CompletedProcess[bytes]:
-    argv = beside(containerd, ctr, "--address", _SOCKET, *words)
+def _ctr(room: Component, ctr: Path, *words: str, check: bool = False) -> subprocess.CompletedProcess[bytes]:
+    argv = beside(room, ctr, "--address", _SOCKET, *words)
     return subprocess.run(argv, capture_output=True, timeout=120, check=check)
 
 

@@ -52,12 +52,15 @@ def node_room() -> Iterator[None]:
             _sweep()
 
 
-def first_process(disk: Path, *argv: str | Path) -> list[str]:
-    """The command line that runs `argv` as first process of new namespaces; `disk`, an empty folder, is its /var/lib."""
+def first_process(disk: Path) -> list[str]:
+    """The command line of the first process of new namespaces; `disk`, an empty folder, is /var/lib there.
+
+    It takes in whoever has lost its parent, as the first process of a machine does: containers outlive their runtime.
+    """
     # No tmpfs there: the kubelet wants to know how full the disk is, and of a tmpfs it cannot tell.
     mounts = 'mount --bind "$0" /var/lib && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/log'
     flags = ["--fork", "--kill-child", "--pid", "--mount", "--mount-proc", "--propagation", "private"]
-    return ["unshare", *flags, "--", "sh", "-c", f'{mounts} && exec "$@"', str(disk), *map(str, argv)]
+    return ["unshare", *flags, "--", "sh", "-c", f"{mounts} && while :; do sleep 1000000 & wait; done", str(disk)]
 
 
 def has_begun(room: Component) -> bool:

@@ -25,7 +25,7 @@ from tests.kube.deployed import rights_of_agents
 from tests.kube.extender import SYSTEM, extended_scheduler
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubectl import KubectlError
-from tests.kube.kubelet import CDI_FOLDER, NODE, kubelet_folder
+from tests.kube.kubelet import CDI_FOLDER, NODE, RealNode, kubelet_folder
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import beside, end_one
 from tests.kube.servers import FAIRLEAD, Page, Server, environment
@@ -140,9 +140,10 @@ def _own_kubeconfig(cluster: ControlPlane) -> Path:
 class Line:
     """A real node with its agent, the extender and a scheduler that asks it."""
 
-    def __init__(self, cluster: ControlPlane, kubelet: Component, agent: Agent) -> None:
+    def __init__(self, cluster: ControlPlane, node: RealNode, agent: Agent) -> None:
         self.cluster = cluster
-        self.kubelet = kubelet
+        self.kubelet = node.kubelet
+        self.containerd = node.containerd
         self.agent = agent
 
     def label(self, **labels: str | None) -> None:
@@ -277,10 +278,10 @@ class Line:
 
 
 @contextmanager
-def running_line(cluster: ControlPlane, kubelet: Component, gpus: str, *flags: str) -> Iterator[Line]:
+def running_line(cluster: ControlPlane, node: RealNode, gpus: str, *flags: str) -> Iterator[Line]:
     """`flags`: of the agent."""
     with extended_scheduler(cluster):
-        line = Line(cluster, kubelet, Agent(cluster, kubelet, gpus, flags))
+        line = Line(cluster, node, Agent(cluster, node.kubelet, gpus, flags))
         try:
             line.agent.start()
             yield line
@@ -297,7 +298,8 @@ def shared(name: str, *containers: Object, init: Sequence[Object] = (), restart:
         "restartPolicy": restart,
         "terminationGracePeriodSeconds": 0,
     }
-    meta = {"name": name, "namespace": "default", "labels": {"fairlead-test": "node-agent"}, **metadata}
+    labels = {"fairlead-test": "node-agent", **metadata.pop("labels", {})}
+    meta = {"name": name, "namespace": "default", "labels": labels, **metadata}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from tests.kube.kubelet import NODE, kubelet_folder
 from tests.kube.node_room import NODE_ADDRESS, end_one
 from tests.kubelet.agent import CORE, MEMORY, SECONDS, WHOLE, Agent, Line, container, shared
+from tests.kubelet.seen_everywhere import seen_everywhere
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -84,7 +85,7 @@ def agrees(line: Line, *pods: str) -> None:
 
 
 def document_003(line: Line) -> None:
-    """From the label to three containers with 4308 MiB each, and a fourth that waits; and back."""
+    """From the label to three containers with 4308 MiB each, and a fourth that waits; to the boards, and back."""
     wait_until("whole cards first", lambda: line.shown(WHOLE) == ("1", "1"), SECONDS)
     began = time.monotonic()
     line.label(cgpu="true")
@@ -120,6 +121,7 @@ def document_003(line: Line) -> None:
     assert line.inspected() == INSPECTED
     need = "need 4 GiB, largest free 2 GiB"
     wait_until("the fourth says why it waits", lambda: any(need in each for each in line.events("notebook-3")), SECONDS)
+    seen_everywhere(line, card["uuid"], names)
     line.remove_all()
     wait_until("rows go with their pods", lambda: not line.agent.grants(), SECONDS)
     wait_until("and files", lambda: not line.agent.tokens(), SECONDS)

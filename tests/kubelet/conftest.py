@@ -7,26 +7,32 @@ from collections.abc import Iterator
 import pytest
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.kubelet import running_kubelet
+from tests.kube.kubelet import RealNode, running_node
 from tests.kube.operators import running_operators
 
 
 @pytest.fixture(scope="session")
-def _with_kubelet() -> Iterator[tuple[ControlPlane, Component]]:
-    with running_control_plane() as started, running_kubelet(started) as kubelet:
-        yield started, kubelet
+def _with_node() -> Iterator[tuple[ControlPlane, RealNode]]:
+    with running_control_plane() as started, running_node(started) as programs:
+        yield started, programs
 
 
 @pytest.fixture(scope="session")
-def node(_with_kubelet: tuple[ControlPlane, Component]) -> ControlPlane:
+def node(_with_node: tuple[ControlPlane, RealNode]) -> ControlPlane:
     """A cluster whose only node is real."""
-    return _with_kubelet[0]
+    return _with_node[0]
 
 
 @pytest.fixture(scope="session")
-def kubelet(_with_kubelet: tuple[ControlPlane, Component]) -> Component:
+def programs(_with_node: tuple[ControlPlane, RealNode]) -> RealNode:
+    """Those of that node."""
+    return _with_node[1]
+
+
+@pytest.fixture(scope="session")
+def kubelet(programs: RealNode) -> Component:
     """The kubelet of that node."""
-    return _with_kubelet[1]
+    return programs.kubelet
 
 
 @pytest.fixture(scope="session")

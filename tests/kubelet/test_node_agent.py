@@ -6,18 +6,18 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
+from tests.kube.kubelet import RealNode
 from tests.kube.node_images import BUSYBOX
-from tests.kubelet import agent_cases
+from tests.kubelet import agent_cases, agent_faults
 from tests.kubelet.agent import Line, running_line
 
-PLAYED = agent_cases.CASES if os.environ.get("AGENT_CASES") == "all" else agent_cases.GUARDED
+PLAYED = (*agent_cases.CASES, *agent_faults.FAULTS) if os.environ.get("AGENT_CASES") == "all" else agent_cases.GUARDED
 
 
 @pytest.fixture(scope="module")
-def one_card(node: ControlPlane, kubelet: Component) -> Iterator[Line]:
-    with running_line(node, kubelet, "1xTesla-T4", f"--test-image={BUSYBOX}") as line:
+def one_card(node: ControlPlane, programs: RealNode) -> Iterator[Line]:
+    with running_line(node, programs, "1xTesla-T4", f"--test-image={BUSYBOX}") as line:
         yield line
         line.remove_all()
         line.label(cgpu=None)

@@ -73,6 +73,15 @@ def test_an_answer_that_nobody_can_read_allows_nothing(files: NodeAgentFiles) ->
     assert damaged.cards == ()
 
 
+def test_a_folder_that_is_a_file_holds_no_answer(files: NodeAgentFiles, folders: NodeFolders) -> None:
+    """Else a container that nobody answered for would be told to go; what is written next fails with a word on the disk."""
+    folders.state.mkdir(exist_ok=True)
+    (folders.state / "containers").write_text("a file", encoding="utf-8")
+    assert files.read_answer(TOKEN) is None
+    with pytest.raises(OutsideError, match="cannot be written"):
+        files.write_container(TOKEN, LIMITS, None)
+
+
 def test_what_is_kept_is_read_again_and_garbage_is_told(
     files: NodeAgentFiles, folders: NodeFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,7 +203,7 @@ def _runtime(text: bytes) -> dict[str, bool] | Refusal:
 def _parsed(path: Path, parse: Callable[[bytes], Parsed | Refusal], absent: Parsed) -> Parsed | Refusal:
     try:
         return parse(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return absent
     except OSError as error:
         return Refusal(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}")

@@ -140,7 +140,7 @@ def otherwise_answered(given: ContainerGrant, answered: Sequence[CardLimit]) -> 
     was, is_now = [(each.uuid, each.memory_mib) for each in answered], [(grant.uuid, grant.memory_mib) for grant in given.cards]
     if was == is_now:
         return None
-    told, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) for each in (was, is_now))
+    told, placed = (" and ".join(f"{mib} MiB of GPU {uuid}" for uuid, mib in each) or "what nobody can read" for each in (was, is_now))
     return DeviceRefusal(_NO_PLACEMENT, f"the kubelet was told {told}, the pod's placement is {placed}; delete the pod", is_final=True)
 
 
