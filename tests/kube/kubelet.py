@@ -43,8 +43,11 @@ class RealNode:
 
 
 @contextmanager
-def running_node(cluster: ControlPlane, *, with_cdi: bool = False) -> Iterator[RealNode]:
-    """A Ready node for as long as the block lasts. `with_cdi`: with containerd 2; Debian's 1.6 knows no CDI."""
+def running_node(cluster: ControlPlane, *, with_cdi: bool = False, status_seconds: float = 1.0) -> Iterator[RealNode]:
+    """A Ready node for as long as the block lasts. `with_cdi`: with containerd 2; Debian's 1.6 knows no CDI.
+
+    `status_seconds`: so often the kubelet tells its node's status.
+    """
     folder = cluster.folder / "node"
     folder.mkdir()
     disk = folder / "disk"
@@ -55,7 +58,7 @@ def running_node(cluster: ControlPlane, *, with_cdi: bool = False) -> Iterator[R
             room.start()
             room.wait_until(lambda: _is_furnished(room), _READY_SECONDS)
             runtime = _containerd_2(folder, room, cluster.logs) if with_cdi else _containerd(folder, room, cluster.logs)
-            with runtime as containerd, _kubelet(cluster, folder, room) as kubelet:
+            with runtime as containerd, _kubelet(cluster, folder, room, status_seconds) as kubelet:
                 kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
                 yield RealNode(kubelet, containerd)
         finally:
@@ -98,9 +101,9 @@ def _containerd(folder: Path, room: Component, logs: Path, config_text: str = ""
 
 
 @contextmanager
-def _kubelet(cluster: ControlPlane, folder: Path, room: Component) -> Iterator[Component]:
+def _kubelet(cluster: ControlPlane, folder: Path, room: Component, status_seconds: float) -> Iterator[Component]:
     config = folder / "kubelet.yaml"
-    config.write_text(yaml.safe_dump(_kubelet_config(cluster)), encoding="utf-8")
+    config.write_text(yaml.safe_dump(_kubelet_config(cluster, status_seconds)), encoding="utf-8")
     user = cluster.issue_user(f"system:node:{NODE}", ["system:nodes"])
     flags = [f"--config={config}", f"--kubeconfig={cluster.write_kubeconfig('kubelet', user)}"]
     flags += [f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}"]
@@ -161,7 +164,7 @@ def _network() -> dict[str, object]:
     return {"cniVersion": "0.4.0", "name": "fairlead", "plugins": [bridge]}
 
 
-def _kubelet_config(cluster: ControlPlane) -> dict[str, object]:
+def _kubelet_config(cluster: ControlPlane, status_seconds: float) -> dict[str, object]:
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -181,7 +184,7 @@ def _kubelet_config(cluster: ControlPlane) -> dict[str, object]:
         # By default a status may be a minute old: a container that crashes again and again is then mostly told as `Error`.
         "syncFrequency": "2s",
         # By default every ten seconds: so long a change of a node's devices may take to be seen.
-        "nodeStatusUpdateFrequency": "1s",
+        "nodeStatusUpdateFrequency": f"{status_seconds:g}s",
         "localStorageCapacityIsolation": False,
         "makeIPTablesUtilChains": False,
         "resolvConf": "",

@@ -53,6 +53,16 @@ CASES = {
     ),
     "no-other-resource": Case("node/own", {"status": {"capacity": {"nvidia.com/gpu": "8"}}}, "changes nothing of its node but", "status"),
     "condition": Case("node/own", {"status": {"conditions": [{"type": "GPUShareReady", "status": "True"}]}}, "", "status"),
+    "not-where-it-is": Case(
+        "node/own", {"status": {"addresses": [{"type": "InternalIP", "address": "10.9.9.9"}]}}, "changes nothing else of its node", "status"
+    ),
+    "not-its-kubelet's-port": Case(
+        "node/own", {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 4444}}}}, "changes nothing else of its node", "status"
+    ),
+    "not-its-images": Case(
+        "node/own", {"status": {"images": [{"names": ["mine"], "sizeBytes": 1}]}}, "changes nothing else of its node", "status"
+    ),
+    "not-its-finalizers": Case("node/own", {"metadata": {"finalizers": ["fairlead.test/keep"]}}, "changes nothing else of its node"),
     "no-other-condition": Case("node/own", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}, "and no other", "status"),
 }
 
@@ -96,7 +106,8 @@ def test_a_token_that_names_no_node_writes_nothing(cluster: ControlPlane, agent:
 
 
 def test_it_makes_the_pod_that_tests_its_runtime_and_no_other(agent: ApiClient) -> None:
-    test = pod("fairlead-cdi-test-own", "own", SYSTEM)
+    test = {**pod("fairlead-cdi-test-own", "own", SYSTEM)}
+    test["spec"] |= {"automountServiceAccountToken": False}
     path = f"/api/v1/namespaces/{SYSTEM}/pods"
     assert agent.ask("POST", path, test).status == 201
     assert agent.ask("GET", f"{path}/fairlead-cdi-test-own").status == 200
@@ -108,6 +119,39 @@ def test_it_makes_the_pod_that_tests_its_runtime_and_no_other(agent: ApiClient) 
         answer = agent.ask("POST", path, other)
         assert (answer.status, told in answer.message) == (403, True), answer.message
     assert agent.ask("POST", "/api/v1/namespaces/default/pods", pod("fairlead-cdi-test-own", "own")).status == 403
+
+
+RIGHTS: dict[str, Object] = {
+    "an account": {"serviceAccountName": "fairlead-quota"},
+    "its own account": {"serviceAccountName": ACCOUNT},
+    "a token": {"automountServiceAccountToken": True},
+    "the node's disk": {"volumes": [{"name": "all", "hostPath": {"path": "/"}}]},
+    "the node's network": {"hostNetwork": True},
+    "the node's processes": {"hostPID": True},
+    "the node's memory": {"hostIPC": True},
+    "all rights": {"containers": [{"name": "main", "image": "none", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]},
+    "a second container": {"containers": [{"name": "main", "image": "none"}, {"name": "other", "image": "none"}]},
+    "a container before": {"initContainers": [{"name": "other", "image": "none", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]},
+    "kernel settings": {"securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "0"}]}},
+}
+
+
+@pytest.mark.parametrize("more", RIGHTS.values(), ids=RIGHTS)
+def test_the_pod_that_tests_the_runtime_has_no_rights(cluster: ControlPlane, agent: ApiClient, more: Object) -> None:
+    """Who has broken into a node could else be whoever he wants in Fairlead's namespace."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "fairlead-quota", "namespace": SYSTEM}}
+    cluster.admin.apply([account])
+    test = pod("fairlead-cdi-test-own", "own", SYSTEM)
+    test["spec"] |= {"automountServiceAccountToken": False, **more}
+    answer = agent.ask("POST", f"/api/v1/namespaces/{SYSTEM}/pods", test)
+    assert (answer.status, "no account, no volumes and no rights" in answer.message) == (403, True), answer.message
+
+
+def test_it_deletes_no_other_pod(cluster: ControlPlane, agent: ApiClient) -> None:
+    cluster.admin.create([pod("extender", "own", SYSTEM), pod("fairlead-cdi-test-other", "other", SYSTEM)])
+    for name in ("extender", "fairlead-cdi-test-other"):
+        answer = agent.ask("DELETE", f"/api/v1/namespaces/{SYSTEM}/pods/{name}")
+        assert (answer.status, "deletes no pod but the one" in answer.message) == (403, True), answer.message
 
 
 def test_others_are_not_bound_by_it(cluster: ControlPlane, agent: ApiClient) -> None:
