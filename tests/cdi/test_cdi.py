@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.kubelet import NODE, running_node
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubelet import NODE
 from tests.kube.node_images import BUSYBOX
 from tests.kubelet.plugins import RESOURCE, SimpleAnswers, running_plugin
 from tests.waiting import wait_until
@@ -38,12 +38,6 @@ class DeferringAnswers(SimpleAnswers):
             scratch.write_bytes(render_cdi(token(RESOURCE, ids), edits))
             scratch.replace(path)
         return None
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[ControlPlane]:
-    with running_control_plane() as started, running_node(started, with_cdi=True):
-        yield started
 
 
 @pytest.fixture(scope="module")

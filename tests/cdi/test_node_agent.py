@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.kube.control_plane import running_control_plane
-from tests.kube.kubelet import running_node
-from tests.kube.node_images import BUSYBOX
 from tests.kubelet import agent_cases, agent_faults
-from tests.kubelet.agent import Line, running_line
+from tests.kubelet.agent import Line
 
 
 @pytest.fixture(scope="module")
-def one_card() -> Iterator[Line]:
-    with (
-        running_control_plane() as cluster,
-        running_node(cluster, with_cdi=True) as node,
-        running_line(cluster, node, "1xTesla-T4", f"--test-image={BUSYBOX}") as line,
-    ):
-        yield line
+def one_card(whole_line: Line) -> Line:
+    whole_line.use("1xTesla-T4")
+    return whole_line
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,15 @@ SIMULATED = {
     "fairlead.test/nginx:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
 }
 """Images that do for true what the simulated cluster's containers do by the names of theirs (`fairlead_sim/kubelet/behaviour.py`)."""
+SAYS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
+test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
+"""A program that tells what its container was given, and then `end`."""
+TELLS = "fairlead.test/tells:1"
+"""Tells, and runs on until it is asked to end."""
+TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"
+"""Tells, and ends as document 001's program does that wants more memory than it was given."""
+LINE_E = """CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)\""""
+_TELLING = {TELLS: f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}", TAKES_TOO_MUCH: f"{SAYS}; echo '{LINE_E}'; exit 1"}
 _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
 """mpi-operator's workers run one. Nobody logs in here, for no `mpirun` is there."""
@@ -31,7 +40,8 @@ _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
 def write_images(tar: Path) -> None:
     """A tar of all images, for `ctr images import`."""
     layer = _layer()
-    commands = {BUSYBOX: ["sh"], PAUSE: ["sleep", "1000000"], **{tag: ["sh", "-c", program] for tag, program in SIMULATED.items()}}
+    programs = {**SIMULATED, **_TELLING}
+    commands = {BUSYBOX: ["sh"], PAUSE: ["sleep", "1000000"], **{tag: ["sh", "-c", program] for tag, program in programs.items()}}
     configs = {tag: _config(layer, command) for tag, command in commands.items()}
     manifest = [{"Config": _config_name(config), "RepoTags": [tag], "Layers": ["layer.tar"]} for tag, config in configs.items()]
     with tarfile.open(tar, "w") as images:

@@ -51,7 +51,8 @@ CASES = {
     "count": Case(
         "node/own", {"status": {"capacity": {"aliyun.com/gpu-count": "3"}, "allocatable": {"aliyun.com/gpu-count": "3"}}}, "", "status"
     ),
-    "no-other-resource": Case("node/own", {"status": {"capacity": {"nvidia.com/gpu": "8"}}}, "changes nothing of its node but", "status"),
+    "counts": Case("node/own", {"status": {"allocatable": {"nvidia.com/gpu": "0", "aliyun.com/gpu-mem": "14"}}}, "", "status"),
+    "no-other-resource": Case("node/own", {"status": {"capacity": {"cpu": "800"}}}, "changes nothing of its node but", "status"),
     "condition": Case("node/own", {"status": {"conditions": [{"type": "GPUShareReady", "status": "True"}]}}, "", "status"),
     "not-where-it-is": Case(
         "node/own", {"status": {"addresses": [{"type": "InternalIP", "address": "10.9.9.9"}]}}, "changes nothing else of its node", "status"
@@ -131,7 +132,9 @@ RIGHTS: dict[str, Object] = {
     "the node's memory": {"hostIPC": True},
     "all rights": {"containers": [{"name": "main", "image": "none", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]},
     "a second container": {"containers": [{"name": "main", "image": "none"}, {"name": "other", "image": "none"}]},
-    "a container before": {"initContainers": [{"name": "other", "image": "none", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]},
+    "a container before": {
+        "initContainers": [{"name": "other", "image": "none", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]
+    },
     "kernel settings": {"securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "0"}]}},
 }
 

@@ -236,9 +236,9 @@ class Line:
         finally:
             end_one(component)
 
-    def inspected(self) -> str:
-        """`kubectl inspect cgpu -d`, blanks at the ends of lines aside."""
-        argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), "-d"]
+    def inspected(self, *flags: str) -> str:
+        """`kubectl inspect cgpu`, blanks at the ends of lines aside."""
+        argv = [str(Path(sys.executable).with_name("kubectl-inspect-cgpu")), *flags]
         own = {**environment(), "KUBECONFIG": str(self.cluster.kubeconfig)}
         answer = subprocess.run(argv, env=own, capture_output=True, text=True, timeout=60, check=True)
         return "\n".join(text.rstrip() for text in answer.stdout.split("\n"))

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.kube.kubelet import NODE, kubelet_folder
+from tests.kube.node_images import SAYS
 from tests.kube.node_room import NODE_ADDRESS, end_one
 from tests.kubelet.agent import CORE, MEMORY, SECONDS, WHOLE, Agent, Line, container, shared
 from tests.kubelet.seen_everywhere import seen_everywhere
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
-SAYS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
-test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
 SHOWS = f"{SAYS}; sleep 1000000"
 DASHES = "-" * (3 * len("notebook-0\tdefault\t4\t\n") + 10)
 INSPECTED = f"""\
@@ -118,7 +117,7 @@ def document_003(line: Line) -> None:
         at, assumed = (int(line.annotation(name, f"ALIYUN_COM_GPU_MEM_{which}_TIME")) for which in ("ASSIGN", "ASSUME"))
         assert at >= assumed
     agrees(line, *names)
-    assert line.inspected() == INSPECTED
+    assert line.inspected("-d") == INSPECTED
     need = "need 4 GiB, largest free 2 GiB"
     wait_until("the fourth says why it waits", lambda: any(need in each for each in line.events("notebook-3")), SECONDS)
     seen_everywhere(line, card["uuid"], names)

@@ -13,9 +13,10 @@ from typing import Any
 
 from tests.kube.deployed import rights_of_agents
 from tests.kube.kubelet import kubelet_folder
+from tests.kube.node_images import SAYS
 from tests.kube.node_room import end_one
 from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line, container, shared
-from tests.kubelet.agent_cases import SAYS, SHOWS, agrees, lives, plain
+from tests.kubelet.agent_cases import SHOWS, agrees, lives, plain
 from tests.waiting import wait_until
 
 Object = dict[str, Any]

@@ -183,23 +183,28 @@ class FakeHomes:
 
 
 class FakeResource:
-    """`lists`: what was offered, one after the other."""
+    """`lists`: what was offered, one after the other. `is_away`: there is no kubelet."""
 
     def __init__(self, answers: DeviceAnswers) -> None:
         self.answers = answers
         self.lists: list[tuple[OfferedDevice, ...]] = []
-        self.is_watched = False
+        self.is_away = False
         self.trouble = ""
+        self._is_served = False
+
+    @property
+    def is_watched(self) -> bool:
+        return self._is_served and not self.is_away
 
     def offer(self, devices: Iterable[OfferedDevice]) -> None:
         self.lists.append(tuple(devices))
 
     async def run(self) -> None:
-        self.is_watched = True
+        self._is_served = True
         try:
             await asyncio.Event().wait()
         finally:
-            self.is_watched = False
+            self._is_served = False
 
     @property
     def counts(self) -> tuple[int, int]:

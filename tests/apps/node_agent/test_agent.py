@@ -328,9 +328,44 @@ def test_an_agent_that_comes_back_does_not_take_its_own_cards_for_anothers(world
     world.play(story)
 
 
+def test_the_node_shows_what_the_kubelet_was_told_before_that_says_so(world: World) -> None:
+    """A kubelet does so every ten seconds. It is told once: whatever the kubelet says afterwards stands."""
+    world.api.node = structs.replace(world.api.node, capacity={WHOLE: 2}, allocatable={WHOLE: 2})
+
+    def shown(name: str) -> tuple[int, int]:
+        return world.api.node.capacity.get(name, 0), world.api.node.allocatable.get(name, 0)
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        await until(lambda: (shown(MEMORY), shown(WHOLE)) == ((28, 28), (0, 0)), seconds=1)
+        world.api.label(cgpu="false")
+        await until(lambda: (shown(MEMORY), shown(WHOLE)) == ((0, 0), (2, 2)), seconds=1)
+        world.api.show(structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 1}))
+        await asyncio.sleep(60)
+        assert shown(WHOLE) == (2, 1)
+
+    world.play(story)
+
+
+def test_what_no_kubelet_was_told_is_not_told_the_node(world: World) -> None:
+    async def story() -> None:
+        for served in world.served.values():
+            served.is_away = True
+        await until(lambda: world.memory.counts == (28, 28))
+        await asyncio.sleep(60)
+        assert MEMORY not in world.api.node.capacity
+        for served in world.served.values():
+            served.is_away = False
+        world.agent.desk.hear()
+        await until(lambda: world.api.node.capacity.get(MEMORY) == 28, seconds=1)
+
+    world.play(story)
+
+
 def test_another_plugin_that_serves_more_cards_is_seen_in_the_end(world: World) -> None:
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
+        await asyncio.sleep(1)  # what we told our kubelet is told
         world.api.show(structs.replace(world.api.node, allocatable={**world.api.node.allocatable, WHOLE: 2}))
         await asyncio.sleep(30)
         assert world.memory.counts == (28, 28), "what a node says lags behind"

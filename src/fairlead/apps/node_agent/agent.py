@@ -23,7 +23,7 @@ from starlette.responses import Response
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.node_agent.answers import CoreAnswers, SharedAnswers, WholeAnswers
 from fairlead.apps.node_agent.desk import Desk, NodeAgentSettings
-from fairlead.apps.node_agent.node_patches import metadata_patch, status_patch
+from fairlead.apps.node_agent.node_patches import counts_patch, metadata_patch, status_patch
 from fairlead.apps.node_agent.overuse import Overuse
 from fairlead.apps.node_agent.runtime_test import RuntimeTest
 from fairlead.apps.node_agent.sinks import OwnNodeSink, OwnPodsSink, TakenOutSink
@@ -32,7 +32,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result
 from fairlead.model.devices.gpu import CardMode
 from fairlead.model.devices.granted import GpuIdentity
-from fairlead.model.devices.kubelet import ContainerLimits
+from fairlead.model.devices.kubelet import ContainerLimits, OfferedDevice
 from fairlead.model.metric import MetricName
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU
@@ -53,6 +53,8 @@ XID_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10.0
 """After so long what the API server refused is tried again."""
 LOCK_SECONDS: Final = 1.0
+AHEAD_SECONDS: Final = 0.2
+"""The kubelet has taken in a list long before. It tells the API server every ten seconds, by default."""
 TEST_AGAIN_SECONDS: Final = 600.0
 """After so long a test of the container runtime is repeated that came to no end."""
 ISOLATION: Final = MetricName(
@@ -94,6 +96,7 @@ class NodeAgent:
         self._kubelet_trouble = ""
         self._has_regained = False
         self._is_given_written = True
+        self._told_lists: dict[str, tuple[OfferedDevice, ...]] = {}
         self._shared = SharedAnswers(desk)
         answers = {GPU_MEMORY: self._shared, GPU_CORE: CoreAnswers(desk), NVIDIA_GPU: WholeAnswers(desk)}
         self._served = {name: serve(ENDPOINTS[name], name, answers[name], name == GPU_MEMORY) for name in ENDPOINTS}
@@ -261,6 +264,7 @@ class NodeAgent:
                 if outcome.result in (Result.REFUSED, Result.UNKNOWN):
                     is_done = False
                     _log.warning("%s %s could not be changed: %s", patch.target.kind, patch.target.name, outcome.reason)
+            await self._tell_ahead()
             if not is_done:
                 await asyncio.sleep(RETRY_SECONDS)  # each look asks again
 
@@ -270,6 +274,25 @@ class NodeAgent:
             return ()
         found = (metadata_patch(node, seen, self.desk.identity, self._chosen.unit), status_patch(node, seen.plan, self.desk.now()))
         return [*(each for each in found if each is not None), *seen.assigned]
+
+    async def _tell_ahead(self) -> None:
+        """What the kubelet was told, once for each list. It has the last word, seconds later."""
+        if not self._new_lists():
+            return
+        await asyncio.sleep(AHEAD_SECONDS)
+        new = self._new_lists()
+        self._told_lists.update(new)
+        node = self.desk.machine.node
+        if node is not None and (patch := counts_patch(node, new)):
+            outcome = await self._api.apply(patch)
+            if outcome.result in (Result.REFUSED, Result.UNKNOWN):
+                _log.info("the kubelet itself tells the API server what it was told: %s", outcome.reason)
+
+    def _new_lists(self) -> dict[str, tuple[OfferedDevice, ...]]:
+        """Those that the kubelet has been told, and nobody else yet."""
+        lists = self.seen.plan.lists if self.seen else {}
+        heard = {name: lists[name] for name, served in self._served.items() if served.is_watched and name in lists}
+        return {name: devices for name, devices in heard.items() if self._told_lists.get(name) is not devices}
 
     async def _find_runtime(self) -> None:
         """Find out how containers can be told apart; nothing is shared before it was tried once."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.model.actions import PatchObject
 from fairlead.model.devices.granted import GpuIdentity
+from fairlead.model.devices.kubelet import OfferedDevice
 from fairlead.model.keys import ANNOTATION_GPU_IDENTITY, ANNOTATION_GPU_UNIT
 from fairlead.model.node import Condition, Node
 from fairlead.model.resources import GPU_COUNT, MemoryUnit
@@ -42,6 +43,17 @@ def status_patch(node: Node, plan: CardPlan, now: float) -> PatchObject | None:
     before = next((each for each in node.conditions if each.type == SHARE_READY), None)
     if condition := _condition(before, plan.condition, now):
         status["conditions"] = [condition]
+    return PatchObject(node_ref(node), {"status": status}, "status", is_strategic=True) if status else None
+
+
+def counts_patch(node: Node, lists: Mapping[str, Sequence[OfferedDevice]]) -> PatchObject | None:
+    """What the kubelet makes of these lists, where the node does not say so yet."""
+    status: dict[str, dict[str, str]] = {}
+    for name, devices in lists.items():
+        counts = len(devices), sum(each.is_healthy for each in devices)
+        for place, said, count in zip(("capacity", "allocatable"), (node.capacity, node.allocatable), counts, strict=True):
+            if said.get(name, 0) != count:
+                status.setdefault(place, {})[name] = str(count)
     return PatchObject(node_ref(node), {"status": status}, "status", is_strategic=True) if status else None
 
 

@@ -1,0 +1,196 @@
+"""Documents 001 and 003 on a real node, their YAML with only the image replaced: what a container gets, and what a person sees.
+
+What a newcomer gets wrong: no GPU is here. The image's program says what it was given, and the one that wants too much ends by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.kube.deployed import POLICIES
+from tests.kube.kubelet import NODE
+from tests.kube.node_images import LINE_E, TAKES_TOO_MUCH, TELLS
+from tests.kube.node_room import NODE_ADDRESS
+from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+MANIFESTS = Path(__file__).parents[1] / "documents" / "manifests"
+DASHES = "-" * (len(f"{NODE}\t{NODE_ADDRESS}\t0/15\t0/15\n") + 20)
+FIRST_LOOK = f"""\
+NAME       IPADDRESS  GPU0(Allocated/Total)  GPU Memory(GiB)
+{NODE}  {NODE_ADDRESS}  0/15                   0/15
+{DASHES}
+Allocated/Total GPU Memory In Cluster:
+0/15 (0%)
+"""
+TWO_SHARE = f"""\
+NAME:       {NODE}
+IPADDRESS:  {NODE_ADDRESS}
+
+NAME         NAMESPACE  GPU0(Allocated)
+app-3g-v1-0  default    4
+app-3g-v1-1  default    4
+Allocated :  8 (53%)
+Total :      15
+--------------------------------------------------------
+
+Allocated/Total GPU Memory In Cluster:  8/15 (53%)
+"""
+"""Both of sharing contract 4, which has document 001's text, with this node's name and address."""
+
+
+@pytest.fixture(scope="module")
+def line(whole_line: Line) -> Iterator[Line]:
+    """Shared GPUs have a scheduler of their own, which the documents' YAML does not name."""
+    admin = whole_line.cluster.admin
+    admin.run("apply", "--server-side", "-f", str(POLICIES))
+    asks = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": "default"}}
+    asks["spec"] = {"containers": [{"name": "c", "image": "x", "resources": {"limits": {MEMORY: "1"}}}]}
+
+    def scheduler() -> str:
+        made = json.loads(admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(asks)))
+        return str(made["spec"]["schedulerName"])
+
+    wait_until("the policies are in force", lambda: scheduler() == "fairlead-scheduler", SECONDS)
+    yield whole_line
+    for name in {path.name for path in MANIFESTS.glob("*.yaml")} & {"app-6g-v1.yaml", "gpu_deployment.yaml", *SHARED}:
+        admin.run("delete", "-f", str(MANIFESTS / name), "--ignore-not-found", "--wait=false")
+    whole_line.label(cgpu=None)
+    admin.run("delete", "-f", str(POLICIES))
+    wait_until("no policy names a scheduler", lambda: scheduler() == "default-scheduler", SECONDS)
+
+
+SHARED = ("app-3g-v1-shared.yaml", "mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml")
+
+
+def test_document_001(line: Line) -> None:
+    line.use("1xTesla-V100-SXM2-16GB")
+    wait_until("a whole card", lambda: line.shown(WHOLE) == ("1", "1"), SECONDS)
+    (card,) = line.cards()
+
+    apply(line, "app-3g-v1.yaml")
+    line.runs("app-3g-v1-0")
+    assert given(line, "app-3g-v1-0", "app-3g-v1") == [f"NVIDIA_VISIBLE_DEVICES={card['uuid']}"]
+    remove(line, "app-3g-v1.yaml")
+
+    line.label(cgpu="true")
+    wait_until("its memory", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("15", "15")), SECONDS)
+    wait_until("their count", lambda: line.shown("aliyun.com/gpu-count") == ("1", "1"), SECONDS)
+    assert line.inspected() == FIRST_LOOK
+
+    apply(line, "app-3g-v1-shared.yaml")
+    both = ("app-3g-v1-0", "app-3g-v1-1")
+    line.runs(*both)
+    for name in both:
+        assert given(line, name, "app-3g-v1") == [
+            "ALIYUN_COM_GPU_MEM_CONTAINER=4",
+            "ALIYUN_COM_GPU_MEM_DEV=15",
+            "ALIYUN_COM_GPU_MEM_IDX=0",
+            "ALIYUN_COM_GPU_MEM_POD=4",
+            "ALIYUN_COM_GPU_VISIBLE_DEVICES=0",
+            "CGPU_DISABLE=true",
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+            f"NVIDIA_VISIBLE_DEVICES={card['uuid']}",
+            "version 1",
+            f"gpu {card['uuid']} limit_bytes 4509925376 core_percent 0 context_bytes 0",
+            "region /run/fairlead/gpu/region",
+            "region",
+        ]
+    assert line.inspected("-d") == TWO_SHARE
+
+    apply(line, "app-6g-v1.yaml", TAKES_TOO_MUCH)
+    wait_until("it is started again", lambda: restarts(line, "app-6g-v1-0") >= 1, SECONDS)
+    assert LINE_E in line.log("app-6g-v1-0", "app-6g-v1")
+    wait_until("kubectl says so", lambda: "CrashLoopBackOff" in line.cluster.admin.run("get", "pods", "-n", "default"), SECONDS)
+    assert [restarts(line, name) for name in both] == [0, 0]
+    assert "Allocated :  12 (80%)" in line.inspected("-d")
+
+    line.label(cgpu="false")
+    wait_until("the card drains", lambda: line.modes() == {card["uuid"]: "draining"}, SECONDS)
+    assert line.shown(WHOLE)[1] == "0"
+    remove(line, "app-6g-v1.yaml")
+    assert [line.phase(name) for name in both] == ["Running", "Running"]
+    remove(line, "app-3g-v1-shared.yaml")
+    wait_until("it is whole again", lambda: (line.shown(WHOLE), line.shown(MEMORY)[1]) == (("1", "1"), "0"), SECONDS)
+
+
+def test_document_003(line: Line) -> None:
+    line.use("1xTesla-T4")
+    wait_until("a whole card", lambda: line.shown(WHOLE) == ("1", "1") and line.cards()[0]["model"] == "Tesla T4", SECONDS)
+    apply(line, "gpu_deployment.yaml")
+    wait_until("one of two runs", lambda: sorted(phases(line, "tf-notebook-gpu")) == ["Pending", "Running"], SECONDS)
+    (waits,) = [name for name, phase in named(line, "tf-notebook-gpu").items() if phase == "Pending"]
+    told = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    wait_until("it says why", lambda: any(told in each for each in line.events(waits)), SECONDS)
+    remove(line, "gpu_deployment.yaml")
+
+    line.label(cgpu="true")
+    wait_until("its memory", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("14", "14")), SECONDS)
+    names = ("tf-notebook", "tf-notebook-2", "tf-notebook-3")
+    for number, name in enumerate(names):
+        apply(line, SHARED[1 + number])
+        wait_until(lambda name=name: f"{name} runs", lambda name=name: phases(line, name) == ["Running"], SECONDS)
+    for name in names:
+        (pod,) = named(line, name)
+        assert f"limit_bytes {4308 << 20} " in "\n".join(given(line, pod, "tf-notebook"))
+    assert "Allocated :" in line.inspected("-d") and "12 (85%)" in line.inspected("-d")
+
+    fourth = MANIFESTS.joinpath("mem_deployment-3.yaml").read_text(encoding="utf-8").replace("tf-notebook-3", "tf-notebook-4")
+    send(line, fourth, TELLS)
+    (pod,) = wait_for_pods(line, "tf-notebook-4")
+    wait_until("the fourth says why", lambda: any("need 4 GiB, largest free 2 GiB" in each for each in line.events(pod)), SECONDS)
+    line.cluster.admin.run("delete", "deployment,service", "tf-notebook-4", "-n", "default")
+
+
+# --- helpers ------------------------------------------------------------------------------------------------------------------------
+
+
+def apply(line: Line, name: str, image: str = TELLS) -> None:
+    send(line, MANIFESTS.joinpath(name).read_text(encoding="utf-8"), image)
+
+
+def send(line: Line, text: str, image: str) -> None:
+    """Only the image is another one."""
+    replaced = re.sub(r"^( +image: ).*$", rf"\g<1>{image}", text, flags=re.MULTILINE)
+    assert len(list(yaml.safe_load_all(replaced))) == len(list(yaml.safe_load_all(text)))
+    line.cluster.admin.run("apply", "-n", "default", "-f", "-", stdin=replaced)
+
+
+def remove(line: Line, name: str) -> None:
+    line.cluster.admin.run("delete", "-n", "default", "-f", str(MANIFESTS / name))
+    app = name.removesuffix(".yaml").removesuffix("-shared")
+    wait_until("its pods are gone", lambda: not named(line, "tf-notebook-gpu" if app == "gpu_deployment" else app), SECONDS)
+
+
+def named(line: Line, app: str) -> dict[str, str]:
+    """The phases of its pods, by name."""
+    found = line.cluster.admin.get("pods", "-n", "default", f"--selector=app={app}")
+    return {each["metadata"]["name"]: each["status"]["phase"] for each in found}
+
+
+def phases(line: Line, app: str) -> list[str]:
+    return list(named(line, app).values())
+
+
+def wait_for_pods(line: Line, app: str) -> list[str]:
+    wait_until(f"{app} has a pod", lambda: named(line, app), SECONDS)
+    return list(named(line, app))
+
+
+def restarts(line: Line, name: str) -> int:
+    return sum(each["restartCount"] for each in line.pod(name)["status"].get("containerStatuses", ()))
+
+
+def given(line: Line, pod: str, container: str) -> list[str]:
+    """What its program says that it was given; where there is no file, it says nothing of it."""
+    said = line.said(pod, container)
+    has_region = any(re.fullmatch(r"region \d+", text) for text in said)
+    strange = re.compile(r"region( \d+)?$|end$|cat: can't open|stat: can't stat")
+    return [text for text in said if not strange.match(text)] + (["region"] if has_region else [])
