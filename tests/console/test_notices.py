@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
+from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.node import Node
+from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 
@@ -85,4 +88,5 @@ def test_simulated_time_that_runs_faster_ages_sources_no_faster() -> None:
 
 @pytest.mark.parametrize(("reporting", "total", "warns"), [(0, 4, False), (3, 4, True), (4, 4, False), (0, 0, False)])
 def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(reporting: int, total: int, warns: bool) -> None:
-    assert (series_missing(reporting, total) is not None) is warns
+    nodes = [NodeOccupancy(Node("n"), GpuMode.EXCLUSIVE, gpus_total=total, gpus_reporting=reporting)]
+    assert (series_missing(nodes) is not None) is warns

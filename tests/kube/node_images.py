@@ -23,9 +23,9 @@ SIMULATED = {
     "fairlead.test/nginx:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
 }
 """Images that do for true what the simulated cluster's containers do by the names of theirs (`fairlead_sim/kubelet/behaviour.py`)."""
-SAYS = """env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
+SAYS = """exec 2>&1; env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
 test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
-"""A program that tells what its container was given, and then `end`."""
+"""A program that tells what its container was given, and then `end`, all in one stream: of two, nobody knows the order."""
 TELLS = "fairlead.test/tells:1"
 """Tells, and runs on until it is asked to end."""
 TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"

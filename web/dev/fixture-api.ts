@@ -145,7 +145,7 @@ function node(world: World, name: string): object | null {
     conditions: [{ type: "Ready", status: row.status === "Ready" ? "True" : "False", reason: "KubeletReady", message: "kubelet is posting ready status", at: row.createdAt }],
     taints: row.schedulable ? [] : [{ key: "node.kubernetes.io/unschedulable", value: "", effect: "NoSchedule" }],
     labels: { "kubernetes.io/hostname": name, "node.kubernetes.io/instance-type": row.instanceType, "nvidia.com/gpu.product": row.gpuModel },
-    pods: gpus.flatMap((g) => g.pods.map((p) => ({ namespace: p.namespace, name: p.name, job: p.job, phase: "Running", status: "Running", terminating: false, pending: false, gpuIndexes: [g.index], units: p.units, gpus: 1, gpuMemoryAllocatedMiB: each, createdAt: new Date(Date.now() - 9e6).toISOString() }))),
+    pods: gpus.flatMap((g) => g.pods.map((p) => ({ namespace: p.namespace, name: p.name, job: p.job, phase: "Running", status: "Running", terminating: false, pending: false, gpuIndexes: [g.index], units: p.units, gpus: 1, gpuMemoryAllocatedMiB: each, createdAt: new Date(Date.now() - 9e6).toISOString(), heldSince: new Date(Date.now() - 8e6).toISOString() }))),
   };
 }
 

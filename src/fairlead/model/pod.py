@@ -156,6 +156,17 @@ class Pod(Struct, frozen=True, gc=False):
         return bool(self.node) and not self.is_finished
 
     @property
+    def held_since(self) -> Moment | None:
+        """When it was bound: from then on it holds what it asks for. None while it is not.
+
+        Where no condition says so, the kubelet's start of it is the nearest word.
+        """
+        if not self.node:
+            return None
+        bound = (each.at for each in self.conditions if each.type == "PodScheduled" and each.status == "True")
+        return next(bound, None) or self.started_at or self.created_at
+
+    @property
     def controller(self) -> Owner | None:
         return controller_of(self.owners)
 

@@ -248,9 +248,11 @@ export interface Instance {
   waiting: Waiting | null
 }
 
+/** `unknown`: on nodes that are silent; they may run, and nobody knows. */
 export interface InstanceCounts {
   desired: number
   running: number
+  unknown: number
   pending: number
   succeeded: number
   failed: number
@@ -287,7 +289,7 @@ export interface JobList {
   items: Array<JobRow>
 }
 
-/** `live`: the object still exists. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
+/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
 export interface JobRow {
   namespace: string
   name: string
@@ -296,6 +298,7 @@ export interface JobRow {
   state: string
   waiting: Waiting | null
   durationSeconds: number
+  heldSeconds: number | null
   gpusRequested: number
   gpusAllocated: number
   gpuMemoryRequestedMiB: number | null
@@ -404,7 +407,7 @@ export interface NodeList {
   items: Array<NodeRow>
 }
 
-/** A pod that holds GPUs of this node. `gpuIndexes` is empty where nobody knows which. `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`). `units` of `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it holds until it is gone. */
+/** A pod that holds GPUs of this node. `gpuIndexes` is empty where nobody knows which. `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`). `units` of `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it holds until it is gone. `heldSince`: when it was bound. */
 export interface NodePod {
   namespace: string
   name: string
@@ -418,6 +421,7 @@ export interface NodePod {
   gpus: number
   gpuMemoryAllocatedMiB: number | null
   createdAt: string | null
+  heldSince: string | null
 }
 
 /** `status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`. `gpusAllocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on a card that nobody knows. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that change between whole and shared and take nothing new. */

@@ -77,8 +77,8 @@ export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
 
 type Since = ReadonlyMap<string, string | null>;
 
-function sinceOf(pods: readonly { namespace: string; name: string; createdAt: string | null }[] | undefined): Since {
-  return new Map((pods ?? []).map((pod) => [`${pod.namespace}/${pod.name}`, pod.createdAt]));
+function sinceOf(pods: readonly { namespace: string; name: string; heldSince: string | null }[] | undefined): Since {
+  return new Map((pods ?? []).map((pod) => [`${pod.namespace}/${pod.name}`, pod.heldSince]));
 }
 
 function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Cell; palette: Palette; gpu: GpuRow | undefined; since: Since }) {

@@ -69,6 +69,6 @@ const grantedOf = (gpu: GpuRow): ReactNode => (gpu.units > 0 ? units(gpu.unitsAl
 /** Since the first of them. */
 const sinceOf: Say = (gpu, pods) => {
   const here = new Set(gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`));
-  const times = pods.flatMap((pod) => (here.has(`${pod.namespace}/${pod.name}`) && pod.createdAt ? [pod.createdAt] : []));
+  const times = pods.flatMap((pod) => (here.has(`${pod.namespace}/${pod.name}`) && pod.heldSince ? [pod.heldSince] : []));
   return <Ago at={times.toSorted()[0] ?? null} />;
 };

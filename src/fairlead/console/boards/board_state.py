@@ -63,7 +63,7 @@ from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead.model.quota.use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
-from fairlead.rules.nodes.status import NO_GPU
+from fairlead.rules.nodes.status import NO_GPU, is_silent
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
@@ -102,8 +102,7 @@ class BoardState:
 
     def warnings(self, page: str) -> list[Warning]:
         warnings = warnings_of(self.snapshot.main_sources, page)
-        expected = self.totals.gpus - self.totals.gpus_unhealthy  # a card known to be broken owes no figures
-        silent = series_missing(self.totals.gpus_reporting, expected) if page != "quota" else None
+        silent = series_missing(self.occupancy.nodes) if page != "quota" else None
         return [*warnings, silent] if silent else warnings
 
     @cached_property
@@ -113,6 +112,11 @@ class BoardState:
     @cached_property
     def totals(self) -> GpuTotals:
         return self.occupancy.totals()
+
+    @cached_property
+    def silent_nodes(self) -> frozenset[str]:
+        """Names of nodes whose kubelet is not heard of any more: nobody knows what runs there."""
+        return frozenset(node.name for node in self.snapshot.nodes if is_silent(node))
 
     @cached_property
     def instances(self) -> tuple[JobInstances, ...]:
@@ -136,7 +140,7 @@ class BoardState:
 
     @cached_property
     def jobs(self) -> RowSet[JobRow]:
-        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now, self.share_why)
+        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now, self.share_why, self.silent_nodes)
 
     @cached_property
     def job_list(self) -> list[JobRow]:
@@ -334,7 +338,7 @@ class BoardState:
             stale=self.is_stale("jobs"),
             version=self.version("jobs"),
             warnings=self.warnings("jobs"),
-            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.share_why),
-            instances=instance_rows(each, self.occupancy, self.now, self.share_why),
+            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.share_why, self.silent_nodes),
+            instances=instance_rows(each, self.occupancy, self.now, self.share_why, self.silent_nodes),
             events=job_events(each, self.snapshot.events),
         )

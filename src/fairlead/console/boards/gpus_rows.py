@@ -10,9 +10,10 @@ from fairlead.console.pages.envelope import neat_or_null, percent
 from fairlead.console.pages.gpu_map import STATES, UNKNOWN
 from fairlead.console.pages.gpus import ListedGpu
 from fairlead.model.devices.gpu import CardMode, Health
-from fairlead.model.occupancy import CardOccupancy
+from fairlead.model.node import Node
+from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
 from fairlead.rules.holding.occupancy import ClusterOccupancy
-from fairlead.rules.nodes.status import SHARE
+from fairlead.rules.nodes.status import SHARE, is_silent
 
 HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Health.UNKNOWN}
 
@@ -20,7 +21,7 @@ HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Heal
 def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     """All GPUs by node and index."""
     words = _Lowered()
-    entries = [_entry(seen, each.mode, words, now) for each in occupancy.nodes for seen in seen_cards(each)]
+    entries = [_entry(seen, each, words, now) for each in occupancy.nodes for seen in seen_cards(each)]
     rows = [entry.row for entry in entries]
     facets = {
         "gpu_node": choices(row.node for row in rows),
@@ -32,6 +33,11 @@ def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     return RowSet(ListedGpu, entries, facets, ties="")
 
 
+def health_word(card: CardOccupancy, node: Node) -> Health:
+    """What was known of a card says nothing of it any more once its node is silent, unless it was broken."""
+    return HEALTH_WORDS[None if card.is_healthy and is_silent(node) else card.is_healthy]
+
+
 class _Lowered(dict[str, tuple[str, ...]]):
     """A word -> what a filter compares. 40,000 rows have few words, and share them."""
 
@@ -40,8 +46,8 @@ class _Lowered(dict[str, tuple[str, ...]]):
         return self[word]
 
 
-def _entry(seen: SeenCard, node_mode: str, words: _Lowered, now: float) -> Entry[ListedGpu]:
-    row = _row(seen, node_mode, now)
+def _entry(seen: SeenCard, on: NodeOccupancy, words: _Lowered, now: float) -> Entry[ListedGpu]:
+    row = _row(seen, on, now)
     answers = {
         "gpu_node": words[row.node],
         "GPU": (str(row.index), row.uuid.lower()) if row.uuid else words[str(row.index)],
@@ -52,16 +58,16 @@ def _entry(seen: SeenCard, node_mode: str, words: _Lowered, now: float) -> Entry
     return Entry(row, "\n".join((row.node, row.uuid, row.model, row.mode, row.state, *row.holders)).lower(), answers)
 
 
-def _row(seen: SeenCard, node_mode: str, now: float) -> ListedGpu:
+def _row(seen: SeenCard, on: NodeOccupancy, now: float) -> ListedGpu:
     card, reading = seen.card, seen.card.reading
     return ListedGpu(
         node=card.node,
         index=card.index,
         uuid=card.uuid,
         model=card.model,
-        mode=_mode(card, node_mode),
+        mode=_mode(card, on.mode),
         state=STATES[seen.state],
-        health=HEALTH_WORDS[card.is_healthy],
+        health=health_word(card, on.node),
         holders=_holders(seen, card),
         units=card.units if card.is_divided else 0,
         units_allocated=card.units_allocated,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Final
 
-from fairlead.console.boards.jobs_rows import memory_allocated, told_why
+from fairlead.console.boards.jobs_rows import is_unheard, memory_allocated, told_why
 from fairlead.console.pages.envelope import neat, neat_or_null, percent
 from fairlead.console.pages.events import EventRow, event_rows
 from fairlead.console.pages.jobs import Instance
@@ -17,10 +18,17 @@ from fairlead.rules.jobs.waiting import why_pod_waits
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.sharing.why import ShareWhy
 
+UNHEARD: Final = "Unknown"
+"""In the place of `Running`, as kubectl says it of a pod whose node is gone for good."""
 
-def instance_rows(each: JobInstances, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy) -> list[Instance]:
-    """The job's pods, the chief first, then by name."""
-    rows = [_instance(pod, role, pod is each.chief, occupancy, now, share_why) for pod, role in zip(each.pods, each.roles, strict=True)]
+
+def instance_rows(
+    each: JobInstances, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy, silent: Collection[str]
+) -> list[Instance]:
+    """The job's pods, the chief first, then by name. `silent`: see `job_rows`."""
+    rows = [
+        _instance(pod, role, pod is each.chief, occupancy, now, share_why, silent) for pod, role in zip(each.pods, each.roles, strict=True)
+    ]
     return sorted(rows, key=lambda row: (not row.is_chief, row.name))
 
 
@@ -38,13 +46,15 @@ def _is_about(event: Event, namespace: str, uids: set[str], named: set[tuple[str
     return event.object_namespace == namespace and (event.object_kind, event.object_name) in named
 
 
-def _instance(pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy) -> Instance:
+def _instance(
+    pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy, silent: Collection[str]
+) -> Instance:
     use, wait = occupancy.use(pod), why_pod_waits(pod)
     cards = [card for card, _ in occupancy.seats(pod)]
     return Instance(
         name=pod.name,
         role=role,
-        status=pod_status(pod),
+        status=UNHEARD if is_unheard(pod, silent) else pod_status(pod),
         node=pod.node,
         ip=pod.pod_ip,
         gpus=neat(use.gpus),

@@ -5,7 +5,7 @@ A job that holds nothing has 0 GPU memory allocated; what it uses is unknown (nu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
@@ -26,12 +26,17 @@ STATUSES: Final = {state: state.capitalize() for state in BOARD_STATES}
 
 
 def job_rows(
-    instances: Iterable[JobInstances], occupancy: ClusterOccupancy, quota: QuotaNode | None, now: float, share_why: ShareWhy
+    instances: Iterable[JobInstances],
+    occupancy: ClusterOccupancy,
+    quota: QuotaNode | None,
+    now: float,
+    share_why: ShareWhy,
+    silent: Collection[str],
 ) -> RowSet[JobRow]:
-    """All jobs, newest first."""
+    """All jobs, newest first. `silent`: names of nodes whose kubelet is not heard of any more."""
     leaf_paths = paths_by_namespace(quota)
     found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), each.job.name, each.job.namespace))
-    entries = [_entry(job_row(each, occupancy, leaf_paths, now, share_why), each.job) for each in found]
+    entries = [_entry(job_row(each, occupancy, leaf_paths, now, share_why, silent), each.job) for each in found]
     rows = [entry.row for entry in entries]
     facets = {
         "job_namespace": choices(row.namespace for row in rows),
@@ -62,7 +67,14 @@ def jobs_sentence(rows: Sequence[JobRow], now: float, instances: Sequence[JobIns
     return Sentence(code, dict(values), f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed.")
 
 
-def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping[str, str], now: float, share_why: ShareWhy) -> JobRow:
+def job_row(
+    each: JobInstances,
+    occupancy: ClusterOccupancy,
+    leaf_paths: Mapping[str, str],
+    now: float,
+    share_why: ShareWhy,
+    silent: Collection[str],
+) -> JobRow:
     job, pods = each.job, each.pods
     state = job_status(job, pods)
     board = board_state(state)
@@ -77,6 +89,7 @@ def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping
         state=state,
         waiting=told_why(wait, pods, share_why) if wait else None,
         duration_seconds=int(job_duration(job, now)),
+        held_seconds=_held_seconds(pods, now),
         gpus_requested=requested_gpus(job),
         gpus_allocated=neat(use.gpus),
         gpu_memory_requested_mib=units * occupancy.unit_mib if units else None,
@@ -90,7 +103,7 @@ def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping
         created_at=timestamp(job.created_at),
         started_at=timestamp(job.started_at),
         finished_at=timestamp(job.finished_at),
-        instances=_counts(job, pods),
+        instances=_counts(job, pods, silent),
         nodes=sorted({pod.node for pod in pods if pod.is_holding}),
         gpu_seconds=None,
         core_seconds=None,
@@ -139,11 +152,23 @@ def waits_for_room(each: JobInstances) -> bool:
     return not each.job.suspended and board_state(job_status(each.job, each.pods)) == PENDING
 
 
-def _counts(job: Job, pods: Sequence[Pod]) -> InstanceCounts:
+def _held_seconds(pods: Iterable[Pod], now: float) -> int | None:
+    since = min((pod.held_since for pod in pods if pod.is_holding and pod.held_since is not None), default=None)
+    return None if since is None else max(0, int(now - since))
+
+
+def is_unheard(pod: Pod, silent: Collection[str]) -> bool:
+    """Whether it ran when its node was last heard of."""
+    return pod.phase == PodPhase.RUNNING and pod.node in silent
+
+
+def _counts(job: Job, pods: Sequence[Pod], silent: Collection[str]) -> InstanceCounts:
     phases = [pod.phase for pod in pods]
+    unknown = sum(is_unheard(pod, silent) for pod in pods)
     return InstanceCounts(
         desired=sum(role.replicas for role in job.roles),
-        running=phases.count(PodPhase.RUNNING),
+        running=phases.count(PodPhase.RUNNING) - unknown,
+        unknown=unknown,
         pending=phases.count(PodPhase.PENDING),
         succeeded=phases.count(PodPhase.SUCCEEDED),
         failed=phases.count(PodPhase.FAILED),

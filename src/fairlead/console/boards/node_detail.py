@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.console.boards.gpu_map_cells import idle_seconds
-from fairlead.console.boards.gpus_rows import HEALTH_WORDS
+from fairlead.console.boards.gpus_rows import health_word
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.overview import is_idle
 from fairlead.console.pages.envelope import neat, neat_or_null, percent, timestamp
@@ -66,7 +66,7 @@ def sharing(occupied: NodeOccupancy) -> Sharing | None:
 
 def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], now: float) -> list[GpuRow]:
     """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
-    return [_gpu_row(card, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
+    return [_gpu_row(card, occupied.node, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
 
 
 def node_pods(
@@ -96,10 +96,11 @@ def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_p
         gpus=neat(use.gpus),
         gpu_memory_allocated_mib=neat_or_null(None if is_pending else memory_allocated(use)),
         created_at=timestamp(pod.created_at),
+        held_since=timestamp(pod.held_since),
     )
 
 
-def _gpu_row(card: CardOccupancy, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
+def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
     reading, has_cores = card.reading, card.core_total > 0
     return GpuRow(
         index=card.index,
@@ -118,7 +119,7 @@ def _gpu_row(card: CardOccupancy, has_unplaced: bool, job_by_pod: Mapping[str, s
         util_percent=percent(reading.utilization_ratio if reading else None),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
         power_w=neat_or_null(reading.power_watts if reading else None),
-        health=HEALTH_WORDS[card.is_healthy],
+        health=health_word(card, node),
         reason=card.reason,
         last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at)) if reading and reading.last_xid else None,
         idle_seconds=idle_seconds(card, now),

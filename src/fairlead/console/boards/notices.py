@@ -6,14 +6,18 @@ state becomes a warning with the address tried and the setting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fairlead.console.pages.envelope import Warning
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
 from fairlead.model.source import Source, SourceState
 
 STALE_SECONDS: Final = 30.0
+NAMED_NODES: Final = 3
+"""So many are named of those whose figures are missing."""
 _TOLD: Final = {
     SourceState.SYNCING: ("cache-syncing", "`{source}` is still being read"),
     SourceState.FAILING: ("cache-syncing", "`{source}` cannot be read at the moment; the last good state is shown"),
@@ -72,17 +76,35 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
     return any(good_at is not None and now - good_at > limit for good_at in times)
 
 
-def series_missing(reporting: int, total: int) -> Warning | None:
-    """The warning when some of the GPUs that should report are silent while others do, else None."""
+def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
+    """The warning when some of the GPUs that should report are silent while others do, else None.
+
+    A card that is known to be broken owes no figures, and those that it gives do not count.
+    """
+    expected = {each.node.name: max(0, each.gpus_total - each.gpus_unhealthy) for each in nodes}
+    heard = {each.node.name: min(_reporting(each), expected[each.node.name]) for each in nodes}
+    reporting, total = sum(heard.values()), sum(expected.values())
     if not 0 < reporting < total:
         return None
+    missing = [name for name in expected if heard[name] < expected[name]]
+    some = ", ".join([*missing[:NAMED_NODES], *(["…"] if len(missing) > NAMED_NODES else [])])
     return Warning(
         code="series-missing",
         source=GPU_TELEMETRY,
-        message=f"{reporting} of {total} working GPUs report utilisation and memory; means are over those",
-        hint="look at the node exporters of the nodes whose figures are missing",
-        values={"reporting": reporting, "total": total},
+        message=f"{reporting} of {total} working GPUs report utilization and memory, not all of {some}; means are over those",
+        hint="look at the node exporters of these nodes",
+        values={"reporting": reporting, "total": total, "nodes": some},
     )
+
+
+def _reporting(occupied: NodeOccupancy) -> int:
+    """Cards that say how busy they are, without the broken ones."""
+    broken = sum(card.is_healthy is False and _tells(card.reading) for card in occupied.cards)
+    return occupied.gpus_reporting - broken
+
+
+def _tells(reading: GpuReading | None) -> bool:
+    return reading is not None and reading.utilization_ratio is not None
 
 
 def _left_out(source: Source) -> Warning:

@@ -22,15 +22,19 @@ class Waiting(Json, frozen=True):
 
 
 class InstanceCounts(Json, frozen=True):
+    """`unknown`: on nodes that are silent; they may run, and nobody knows."""
+
     desired: int
     running: int
+    unknown: int
     pending: int
     succeeded: int
     failed: int
 
 
 class JobRow(Json, frozen=True):
-    """`live`: the object still exists.
+    """`live`: the object still exists. `held_seconds`: since the first pod of those that hold something was
+    bound, null while none does; a job may have waited long before.
 
     `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it.
     """
@@ -42,6 +46,7 @@ class JobRow(Json, frozen=True):
     state: str
     waiting: Waiting | None
     duration_seconds: int
+    held_seconds: int | None
     gpus_requested: float
     gpus_allocated: float
     gpu_memory_requested_mib: float | None

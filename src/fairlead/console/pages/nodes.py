@@ -129,7 +129,7 @@ class NodePod(Json, frozen=True):
 
     `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`).
     `units` of `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it
-    holds until it is gone.
+    holds until it is gone. `held_since`: when it was bound.
     """
 
     namespace: str
@@ -144,6 +144,7 @@ class NodePod(Json, frozen=True):
     gpus: float
     gpu_memory_allocated_mib: float | None
     created_at: Timestamp | None
+    held_since: Timestamp | None
 
 
 class Sharing(Json, frozen=True):

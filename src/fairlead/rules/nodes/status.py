@@ -71,6 +71,16 @@ def is_ready(node: Node) -> bool:
     return status_word(node) == _READY
 
 
+def is_silent(node: Node) -> bool:
+    """Whether its kubelet has not been heard of for so long that nobody knows what runs there.
+
+    >>> from fairlead.model.node import Condition
+    >>> is_silent(Node("n", conditions=(Condition("Ready", "Unknown"),))), is_silent(Node("n"))
+    (True, False)
+    """
+    return any(each.type == "Ready" and each.status == "Unknown" for each in node.conditions)
+
+
 def node_ip(node: Node) -> str:
     """The first InternalIP, else the first address, else ""."""
     for kind, address in node.addresses:

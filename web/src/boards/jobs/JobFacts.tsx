@@ -62,7 +62,7 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
       <dt>{t("col.utilization")}</dt>
       <dd>{percent(j.gpuUtilPercent)}</dd>
       <dt>{t("job.instances")}</dt>
-      <dd>{t("job.instanceCounts", { running: count(i.running), desired: count(i.desired), pending: count(i.pending), failed: count(i.failed) })}</dd>
+      <dd>{t(i.unknown > 0 ? "job.instanceCountsSilent" : "job.instanceCounts", { running: count(i.running), desired: count(i.desired), unknown: count(i.unknown), pending: count(i.pending), failed: count(i.failed) })}</dd>
       <dt>{t("col.user")}</dt>
       <dd>{j.user || UNKNOWN}</dd>
       <dt>{t("col.quotaPath")}</dt>

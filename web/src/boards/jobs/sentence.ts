@@ -6,8 +6,10 @@ import { shares } from "./columns";
 const CODES: Readonly<Record<string, string>> = { Running: "job-running", Pending: "job-pending", Succeeded: "job-succeeded", Failed: "job-failed" };
 
 export function jobSentence(job: JobRow): Sentence {
-  const { running, desired, failed } = job.instances;
-  const values = { running, desired, failed, held: job.gpusAllocated, asked: job.gpusRequested, memory: memory(job.gpuMemoryRequestedMiB), duration: duration(job.durationSeconds) };
+  const { running, desired, failed, unknown } = job.instances;
+  const held = job.status === "Running" ? (job.heldSeconds ?? job.durationSeconds) : job.durationSeconds;
+  const values = { running, desired, failed, unknown, held: job.gpusAllocated, asked: job.gpusRequested, memory: memory(job.gpuMemoryRequestedMiB), duration: duration(held) };
+  if (job.status === "Running" && unknown > 0) return { code: "job-silent", values, text: `${job.status} · ${job.state}` };
   const code = CODES[job.status];
   return { code: code ? `${code}${shares(job) ? "-share" : ""}` : "", values, text: `${job.status} · ${job.state}` };
 }

@@ -144,6 +144,6 @@ export function podColumns(unit: string, t: Words["t"]): Column<NodePod>[] {
     { key: "units", head: t("node.units"), width: 72, number: true, cell: (p) => (p.units > 0 ? `${count(p.units)} ${unit}` : UNKNOWN) },
     { key: "gpus", head: t("node.gpus"), width: 52, number: true, cell: (p) => (p.pending ? UNKNOWN : gpus(p.gpus)) },
     { key: "memory", head: t("col.memoryAllocated"), width: 94, number: true, title: (p) => exactMemory(p.gpuMemoryAllocatedMiB), cell: (p) => memory(p.gpuMemoryAllocatedMiB) },
-    { key: "since", head: t("node.since"), width: 76, cell: (p) => <Ago at={p.createdAt} /> },
+    { key: "since", head: t("node.since"), width: 76, cell: (p) => <Ago at={p.heldSince} /> },
   ];
 }
