@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.pages.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN
+from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE
 from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.event import Event
 from fairlead.model.node import Node
@@ -102,7 +102,7 @@ def test_held_gpus_are_not_free_whether_or_not_somebody_says_where() -> None:
     seen, unseen = pod("a", "gpu-1", GPU), pod("b", "gpu-1", GPU)
     gpus = [reading(index=0, holder=seen), *(reading(index=n) for n in (1, 2))]
     (pool,) = board_state([gpu_node(gpus=3)], [seen, unseen], gpus=gpus).overview.pools
-    assert (pool.gpus_allocated, pool.gpus_free, pool.gpus_unhealthy) == (2, 1, 0)
+    assert (pool.gpus_allocated, pool.gpus_free, pool.gpus_free_unnamed, pool.gpus_unhealthy) == (2, 0, 1, 0)
 
 
 def test_gpus_that_a_node_withholds_are_not_free() -> None:
@@ -112,9 +112,9 @@ def test_gpus_that_a_node_withholds_are_not_free() -> None:
     assert (pool.gpus_free, pool.gpus_unhealthy) == (1, 2)
 
 
-def test_of_a_shared_card_the_rest_is_free_and_of_a_draining_one_nothing() -> None:
+def test_a_card_that_is_shared_by_somebody_is_not_free_and_a_draining_one_neither() -> None:
     holder = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
-    assert [pool.gpus_free for pool in board_state([shared_node()], [holder]).overview.pools] == [1.75]
+    assert [pool.gpus_free for pool in board_state([shared_node()], [holder]).overview.pools] == [1]
     slot = GpuSlot(0, "GPU-0", 0, "NVIDIA A100", 40_960, 40, health="Unhealthy", mode="draining")
     node = Node("n", capacity=shared_node(cards=1).capacity, conditions=shared_node().conditions, gpus=(slot,))
     assert [pool.gpus_free for pool in board_state([node]).overview.pools] == [0]
@@ -156,8 +156,12 @@ def test_a_draining_card_is_no_fault() -> None:
     assert states(board_state([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))])) == [DRAINING]
 
 
-def test_the_cells_of_a_silent_node_are_unknown() -> None:
-    assert states(board_state([gpu_node(gpus=2, ready="Unknown")], gpus=[reading(index=n) for n in range(2)])) == [UNKNOWN, UNKNOWN]
+def test_the_cells_of_a_silent_node_are_unreachable_and_of_a_cordoned_one_closed() -> None:
+    assert states(board_state([gpu_node(gpus=2, ready="Unknown")], gpus=[reading(index=n) for n in range(2)])) == [UNREACHABLE, UNREACHABLE]
+    holder = pod("a", "gpu-1", GPU)
+    gpus = [reading(index=0, holder=holder), reading(index=1)]
+    assert states(board_state([gpu_node(gpus=2, cordoned=True)], [holder], gpus=gpus)) == [ALLOCATED, CLOSED]
+    assert states(board_state([gpu_node(gpus=2, ready="False")], [holder], gpus=gpus)) == [ALLOCATED, CLOSED]
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,18 @@ The clusters are written down here, and what is expected of them is what a perso
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.model.node import Condition
+from fairlead.console.pages.gpu_map import STATES
+from fairlead.model.devices.gpu import GpuReading, Grant
+from fairlead.model.node import Condition, Node
+from fairlead.model.pod import Pod
 
-from .clusters import EPOCH, cluster, gpu_node, pod, reading, training_job
+from .clusters import EPOCH, cluster, gpu_node, pod, reading, shared_node, training_job
 
 GPU = {"nvidia.com/gpu": 1}
 BOUND = Condition("PodScheduled", "True", at=EPOCH - 480)
@@ -69,6 +75,14 @@ def test_on_a_silent_node_nothing_is_said_to_run_or_to_be_well() -> None:
     assert [entry.row.health for entry in seen.gpus.entries] == ["Unknown", "Unknown"]
 
 
+def test_a_pod_that_is_to_go_is_terminating_on_a_silent_node_too() -> None:
+    job = training_job(workers=1)
+    going = structs.replace(pod("bert-worker-0", "gpu-1", GPU, job=job), deleted_at=EPOCH - 60)
+    detail = board_state([gpu_node(ready="Unknown")], [going], [job]).job("team-a", "pytorchjob", "bert")
+    assert detail is not None
+    assert [each.status for each in detail.instances] == ["Terminating"]
+
+
 def test_a_node_that_says_itself_that_it_is_not_ready_is_not_silent() -> None:
     seen = waited_long("False")
     (row,) = [entry.row for entry in seen.jobs.entries]
@@ -107,3 +121,60 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
     gpus = [reading("gpu-0", 0), *(reading(f"gpu-{number}", 0, None, None) for number in range(1, 6))]
     (warning,) = board_state(nodes, gpus=gpus).warnings("nodes")
     assert warning.values == {"reporting": 1, "total": 6, "nodes": "gpu-1, gpu-2, gpu-3, …"}
+
+
+# --- numbers that stand in several places -------------------------------------------------------------------------------------------
+
+
+def some_cluster(seed: int) -> BoardState:
+    """Nodes of all kinds and fates, with holders that are known, and some that are not."""
+    chance = random.Random(seed)
+    nodes: list[Node] = []
+    pods: list[Pod] = []
+    gpus: list[GpuReading] = []
+    for number in range(chance.randrange(1, 7)):
+        name = f"gpu-{number}"
+        count = chance.choice((1, 2, 4))
+        ready, is_cordoned = chance.choice(("True", "True", "True", "False", "Unknown")), chance.random() < 0.2
+        if chance.random() < 0.3:
+            node = structs.replace(shared_node(name, count), conditions=(Condition("Ready", ready),), unschedulable=is_cordoned)
+            grants = {"main": (Grant(f"GPU-{name}-0", 0, 10, 10_240),)} if chance.random() < 0.7 else None
+            pods += [pod(f"s-{name}", name, {"aliyun.com/gpu-mem": 10}, grants=grants)] if chance.random() < 0.7 else []
+        else:
+            node = gpu_node(name, count, ready=ready, cordoned=is_cordoned)
+            mine = [pod(f"p-{name}-{each}", name, GPU) for each in range(chance.randrange(count + 1))]
+            pods += mine
+            seats = [holder if chance.random() < 0.7 else None for holder in mine]
+            held = dict(zip(chance.sample(range(count), len(seats)), seats, strict=True))
+            if chance.random() < 0.8:
+                health = {index: chance.random() < 0.85 or held.get(index) is not None for index in range(count)}
+                gpus += [reading(name, index, holder=held.get(index), healthy=health[index]) for index in range(count)]
+            if chance.random() < 0.3:
+                offered = {**node.allocatable, "nvidia.com/gpu": chance.randrange(count + 1)}
+                node = structs.replace(node, allocatable=offered)
+        nodes.append(node)
+    return board_state(nodes, pods, gpus=gpus)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_what_is_free_is_one_number_on_map_list_and_pools(seed: int) -> None:
+    seen = some_cluster(seed)
+    cells = [STATES[cell[0]] for node in seen.gpu_map.nodes for cell in node.gpus]
+    listed = [entry.row.state for entry in seen.gpus.entries]
+    board = seen.overview
+    assert sorted(cells) == sorted(listed)
+    assert cells.count("free") == sum(pool.gpus_free for pool in board.pools)
+    assert len(cells) == board.gpus.total == sum(pool.gpus for pool in board.pools)
+    for pool in board.pools:
+        assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_allocated <= pool.gpus + 1e-6, "held is not free"
+        assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_unhealthy <= pool.gpus, "broken is not free"
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_nothing_is_free_on_a_node_that_takes_no_pods(seed: int) -> None:
+    seen = some_cluster(seed)
+    open_nodes = {row.name for row in (entry.row for entry in seen.nodes.entries) if row.status == "Ready" and row.schedulable}
+    for node in seen.gpu_map.nodes:
+        states = {STATES[cell[0]] for cell in node.gpus}
+        assert node.name in open_nodes or "free" not in states
+        assert node.name not in open_nodes or not states & {"closed", "unreachable"}

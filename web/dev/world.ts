@@ -199,7 +199,7 @@ function makePools(nodes: readonly NodeRow[]): World["overview"]["pools"] {
   return MODELS.map((m, at) => {
     const members = nodes.filter((n) => n.gpuModel === m.name);
     const sum = (of: (n: NodeRow) => number) => Math.round(members.reduce((a, n) => a + of(n), 0) * 100) / 100;
-    return { model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: members.length, gpus: sum((n) => n.gpusTotal), gpusAllocated: sum((n) => n.gpusAllocated), gpusFree: sum(freeOn), largestFreeMiB: at === 2 ? 11264 : null, gpusUnhealthy: sum((n) => n.gpusUnhealthy) };
+    return { model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: members.length, gpus: sum((n) => n.gpusTotal), gpusAllocated: sum((n) => n.gpusAllocated), gpusFree: sum(freeOn), gpusFreeUnnamed: 0, largestFreeMiB: at === 2 ? 11264 : null, gpusUnhealthy: sum((n) => n.gpusUnhealthy) };
   }).filter((p) => p.gpus > 0);
 }
 

@@ -9,7 +9,7 @@ import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
 import { gpus } from "../src/format/format";
-import type { Cell, CellState } from "../src/gpumap/cells";
+import { type Cell, type CellState, STATES } from "../src/gpumap/cells";
 import { countMarks } from "../src/gpumap/counts";
 import { wholeOf } from "../src/gpumap/draw";
 import { isCardInFocus } from "../src/gpumap/focus";
@@ -188,7 +188,12 @@ const cell = (state: CellState, util: number | null): Cell => ({ node: 0, index:
 
 describe("the legend of the map", () => {
   it("a silent card and a card of unknown holder are two things", () => {
-    const cells = [cell("unknown", 40), cell("unknown", null), cell("allocated", null), cell("allocated", 0), cell("free", null), cell("unhealthy", null)];
-    expect(countMarks({ nodes: [], teams: [], models: [], cells, firstCell: new Int32Array(1) })).toEqual({ free: 1, idle: 1, broken: 1, draining: 0, noReading: 2, holderUnknown: 2 });
+    const cells = [cell("unknown", 40), cell("unknown", null), cell("allocated", null), cell("allocated", 0), cell("free", null), cell("unhealthy", null), cell("closed", null), cell("unreachable", null), cell("shared", 3)];
+    expect(countMarks({ nodes: [], teams: [], models: [], cells, firstCell: new Int32Array(1) })).toEqual({ held: 3, free: 1, idle: 1, broken: 1, draining: 0, closed: 1, unreachable: 1, noReading: 2, holderUnknown: 2 });
+  });
+  it("states add up to the cards", () => {
+    const cells = STATES.flatMap((state, times) => Array.from({ length: times + 1 }, () => cell(state, null)));
+    const { held, free, broken, draining, closed, unreachable, holderUnknown } = countMarks({ nodes: [], teams: [], models: [], cells, firstCell: new Int32Array(1) });
+    expect(held + free + broken + draining + closed + unreachable + holderUnknown).toBe(cells.length);
   });
 });

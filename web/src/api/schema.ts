@@ -153,7 +153,7 @@ export interface GpuList {
   items: Array<ListedGpu>
 }
 
-/** `teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown. */
+/** `teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown (who holds it), 6 closed (held by nobody, on a node that is cordoned or not ready), 7 unreachable (its node has fallen silent). */
 export interface GpuMap {
   generatedAt: string
   stale: boolean
@@ -481,7 +481,7 @@ export interface Person {
   role: string
 }
 
-/** All GPUs of one model and mode. `gpusFree`: what could be had now, without broken, draining and unreachable cards. `largestFreeMiB`: the most that one pod can have on one shared card now; null of whole cards. */
+/** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more of them, among cards of which nobody can say who holds them. `largestFreeMiB`: the most that one pod can have on one shared card now; null of whole cards. */
 export interface Pool {
   model: string
   mode: string
@@ -489,6 +489,7 @@ export interface Pool {
   gpus: number
   gpusAllocated: number
   gpusFree: number
+  gpusFreeUnnamed: number
   largestFreeMiB: number | null
   gpusUnhealthy: number
 }

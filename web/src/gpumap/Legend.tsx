@@ -10,9 +10,10 @@ const TEAMS_NAMED = 8;
 
 export function Legend({ map, by, palette }: { map: GpuMapData; by: ColourBy; palette: Palette }) {
   const { t } = useWords();
-  const { free, idle, broken, draining, noReading, holderUnknown } = useMemo(() => countMarks(map), [map]);
+  const { held, free, idle, broken, draining, closed, unreachable, noReading, holderUnknown } = useMemo(() => countMarks(map), [map]);
   return (
     <div className="legend">
+      <Item mark="held" word={t("map.held")} n={held} />
       <Item mark="free" word={t("map.free")} n={free} />
       {(by === "util" || by === "memory") && <Item mark="idle" word={t("map.idle")} n={idle} />}
       {by === "util" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.util")} />}
@@ -22,6 +23,8 @@ export function Legend({ map, by, palette }: { map: GpuMapData; by: ColourBy; pa
       {by === "team" && <Teams map={map} palette={palette} />}
       {broken > 0 && <Item mark="broken" word={t("map.broken")} n={broken} />}
       {draining > 0 && <Item mark="draining" word={t("map.draining")} n={draining} />}
+      {closed > 0 && <Item mark="closed" word={t("map.closed")} n={closed} />}
+      {unreachable > 0 && <Item mark="unreachable" word={t("map.unreachable")} n={unreachable} />}
       {noReading > 0 && <Item mark="silent" word={t("map.noReading")} n={noReading} />}
       {holderUnknown > 0 && <Item mark="unknown" word={t("map.unknown")} n={holderUnknown} />}
     </div>

@@ -2,7 +2,7 @@
 import type { GpuMapAnswer, MapGpu, MapNode } from "../api/types";
 
 /** The server's numbers; the order is the wire's. */
-export const STATES = ["free", "allocated", "shared", "unhealthy", "draining", "unknown"] as const;
+export const STATES = ["free", "allocated", "shared", "unhealthy", "draining", "unknown", "closed", "unreachable"] as const;
 export type CellState = (typeof STATES)[number];
 
 /** Kept as on the wire: 40,000 cells have many. */
@@ -71,7 +71,7 @@ export const isSplit = (cell: Cell): boolean => cell.slices.length > 0 && (cell.
 export const isHeld = (cell: Cell): boolean => cell.slices.length > 0 || cell.state === "allocated" || cell.state === "shared";
 
 /** Held, and observed doing nothing. Below 1 % counts as nothing: drivers report stray samples. */
-export const isIdle = (cell: Cell): boolean => isHeld(cell) && cell.util !== null && cell.util < 1;
+export const isIdle = (cell: Cell): boolean => isHeld(cell) && cell.state !== "unreachable" && cell.util !== null && cell.util < 1;
 
 /** GPUs held per team, whole cards and shares alike, most first. */
 export function heldByTeam(map: GpuMapData): { team: number; gpus: number }[] {

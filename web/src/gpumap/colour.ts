@@ -55,11 +55,12 @@ export function onScale(scale: readonly string[], share: number): string {
   return scale[at] as string;
 }
 
-export type Edge = "none" | "free" | "held" | "unknown" | "broken";
+export type Edge = "none" | "free" | "held" | "unknown" | "broken" | "closed" | "unreachable";
 
 /** How the edge is drawn; a filled cell needs none, except where the fill is so pale that the edge must say "held". */
 export function edgeOf(cell: Cell, fill: string | null, palette: Palette, touching = false): Edge {
   if (cell.state === "unhealthy") return "broken";
+  if (cell.state === "unreachable" || cell.state === "closed") return cell.state;
   if (fill === palette.tokens.idleFill || fill === palette.tokens.track) return "held";
   if (fill !== null && (!isSplit(cell) || touching)) return "none";
   if (cell.state === "unknown") return "unknown";

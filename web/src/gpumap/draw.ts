@@ -1,7 +1,7 @@
 // Paints the map on a canvas: once per answer, size, theme or colour switch, never for a hover (that has its own layer).
 import type { Cell, GpuMapData } from "./cells";
 import { isHeld, isSplit } from "./cells";
-import { type ColourBy, edgeOf, fillOf, type Palette } from "./colour";
+import { type ColourBy, type Edge, edgeOf, fillOf, type Palette } from "./colour";
 import { type Focus, isCardInFocus, isNodeInFocus } from "./focus";
 import type { Layout } from "./layout";
 
@@ -95,13 +95,23 @@ function drawCell(context: CanvasRenderingContext2D, { layout, palette, by }: Pi
   }
   if (edge !== "none") {
     const t = palette.tokens;
-    context.strokeStyle = { free: t.free, held: t.idleLine, unknown: t.unknownLine, broken: t.red }[edge];
+    context.strokeStyle = { free: t.free, closed: t.free, held: t.idleLine, unknown: t.unknownLine, unreachable: t.unknownLine, broken: t.red }[edge];
     context.lineWidth = 1;
-    if (layout.gap > 0) context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+    if (layout.gap > 0) drawEdge(context, edge, x, y, size);
     else if (edge !== "free") fillTouching(context, context.strokeStyle, x, y, size);
   }
   if (cell.state === "draining" && layout.gap > 0) drawDot(context, palette.tokens.text, palette.tokens.surface, x, y, size);
   if (layout.numbered) drawIndex(context, palette, cell, fill, x, y, size);
+}
+
+/** Dashes: nobody hears of it. A bar across, as on the road: nobody may enter. */
+function drawEdge(context: CanvasRenderingContext2D, edge: Edge, x: number, y: number, size: number): void {
+  context.setLineDash(edge === "unreachable" ? [2, 2] : []);
+  context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+  context.setLineDash([]);
+  if (edge !== "closed") return;
+  context.fillStyle = context.strokeStyle;
+  context.fillRect(x + size / 4, y + size / 2 - 1, size / 2, 2);
 }
 
 /** No room for an outline: the colour of the edge fills the cell. */

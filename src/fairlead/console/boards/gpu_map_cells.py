@@ -1,7 +1,8 @@
 """The cells of the GPU map and their states: one card, one cell, in the order of nodes and indexes.
 
 A card is not free because no holder is known. Where pods hold GPUs of a node and nobody can say which, its
-seemingly free cards are unknown, unless the cards have no identity or all of them must be taken.
+seemingly free cards are unknown, unless the cards have no identity or all of them must be taken. Nor is one
+free that nobody can be given: that of a node which is cordoned, not ready or silent.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.console.pages.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, Cell, MapNode, Slice
+from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE, Cell, MapNode, Slice
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy
-from fairlead.rules.nodes.status import gpu_model, is_ready, status_word
-from fairlead.rules.pods.devices import whole_gpus
+from fairlead.rules.nodes.status import gpu_model, is_ready, is_silent, status_word
+from fairlead.rules.pods.devices import memory_units, whole_gpus
 
 _WHOLE_MODES: Final = (GpuMode.EXCLUSIVE, GpuMode.TOPOLOGY)
 
@@ -76,10 +78,27 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
 def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
-    is_known = is_ready(occupied.node)
-    cards = [_seen_card(card, claims.get(card.index), is_known) for card in occupied.cards]
+    cards = [_seen_card(card, claims.get(card.index), occupied.node) for card in occupied.cards]
     withheld = withheld_gpus(occupied)
-    return _with_withheld(cards, withheld) if withheld and is_known and _are_nameless(occupied.cards) else cards
+    return _with_withheld(cards, withheld) if withheld and is_ready(occupied.node) else cards
+
+
+def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
+    """How many cards are free, and how many more of those that are unknown must be.
+
+    Where nobody can say which card a pod has, some of them are free, and nobody can say which.
+    """
+    states = [seen.state for seen in seen_cards(occupied)]
+    if not is_open(occupied.node):
+        return 0, 0
+    unknown = states.count(UNKNOWN)
+    taken = len(_claimed(occupied)) + (0 if _are_nameless(occupied.cards) else withheld_gpus(occupied))
+    return states.count(FREE), max(0, unknown - taken) if unknown else 0
+
+
+def is_open(node: Node) -> bool:
+    """Whether it takes new pods."""
+    return is_ready(node) and not node.unschedulable
 
 
 def idle_seconds(card: CardOccupancy, now: float) -> int | None:
@@ -94,16 +113,20 @@ def withheld_gpus(occupied: NodeOccupancy) -> int:
 
 
 def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
-    """The last free cards as unhealthy: of cards without identity only their number is known."""
+    """Of cards without identity only their number is known: the last free ones are unhealthy.
+
+    Of others nobody can say which it is.
+    """
+    is_nameless = _are_nameless([seen.card for seen in cards])
     for place in reversed(range(len(cards))):
-        if withheld and cards[place].state == FREE:
-            cards[place] = SeenCard(cards[place].card, UNHEALTHY)
+        if cards[place].state in (FREE, CLOSED) and (withheld or not is_nameless):
+            cards[place] = SeenCard(cards[place].card, UNHEALTHY if is_nameless else UNKNOWN)
             withheld -= 1
     return cards
 
 
-def _seen_card(card: CardOccupancy, claim: Pod | str | None, is_known: bool) -> SeenCard:
-    return SeenCard(card, _state(card, claim, is_known), claim if isinstance(claim, Pod) else None)
+def _seen_card(card: CardOccupancy, claim: Pod | str | None, node: Node) -> SeenCard:
+    return SeenCard(card, _state(card, claim, node), claim if isinstance(claim, Pod) else None)
 
 
 def _cell(seen: SeenCard, teams: Numbering, now: float) -> Cell:
@@ -131,32 +154,41 @@ def _odd_indexes(cards: Sequence[CardOccupancy]) -> list[int]:
     return [] if indexes == list(range(len(indexes))) else indexes
 
 
-def _state(card: CardOccupancy, claim: Pod | str | None, is_known: bool) -> int:
+def _state(card: CardOccupancy, claim: Pod | str | None, node: Node) -> int:
     if card.is_healthy is False:
         return UNHEALTHY
+    if is_silent(node):
+        return UNREACHABLE
     if card.is_draining:
         return DRAINING
-    if not is_known or claim == "unknown":
+    if claim == "unknown":
         return UNKNOWN
     if isinstance(claim, Pod):
         return ALLOCATED
     if not card.holders:
-        return FREE
+        return FREE if is_open(node) else CLOSED
     return ALLOCATED if any(holder.mode in _WHOLE_MODES for holder in card.holders) else SHARED
 
 
 def _unplaced_claims(occupied: NodeOccupancy) -> dict[int, Pod | str]:
     """Card index -> the pod that must be there, or `unknown`.
 
-    For whole GPUs held by pods that no grant or reading seats.
+    For GPUs held by pods that no grant or reading seats.
     """
-    wanted = [pod for pod in occupied.unplaced for _ in range(min(whole_gpus(pod.limits), len(occupied.cards)))]
+    wanted = _claimed(occupied)
     free = [card for card in occupied.cards if not card.holders and card.is_healthy is not False and not card.is_draining]
     if not wanted or not free:
         return {}
-    if len(wanted) >= len(free) or _are_nameless(free):
+    is_share = any(memory_units(pod.limits) for pod in wanted)
+    if not is_share and (len(wanted) >= len(free) or _are_nameless(free)):
         return {card.index: pod for card, pod in zip(free, wanted, strict=False)}
     return {card.index: "unknown" for card in free}
+
+
+def _claimed(occupied: NodeOccupancy) -> list[Pod]:
+    """A pod for each card that it holds though nobody can say which; a share is on one at least."""
+    count = len(occupied.cards)
+    return [pod for pod in occupied.unplaced for _ in range(min(whole_gpus(pod.limits) or bool(memory_units(pod.limits)), count))]
 
 
 def _are_nameless(cards: Sequence[CardOccupancy]) -> bool:

@@ -6,14 +6,14 @@ to be had.
 
 from __future__ import annotations
 
-from fairlead.console.boards.gpu_map_cells import withheld_gpus
+from fairlead.console.boards.gpu_map_cells import free_cards, is_open, withheld_gpus
 from fairlead.console.pages.cluster import Pool
 from fairlead.console.pages.envelope import neat
 from fairlead.model.devices.gpu import CardMode
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, granted_mib
-from fairlead.rules.nodes.status import SHARE, gpu_model, is_ready
+from fairlead.rules.nodes.status import SHARE, gpu_model
 
 
 def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Pool]:
@@ -25,13 +25,13 @@ def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Po
     return sorted(found, key=lambda pool: (-pool.gpus, pool.model, pool.mode))
 
 
-def free_gpus(occupied: NodeOccupancy) -> float:
+def _free_gpus(occupied: NodeOccupancy) -> float:
     """Cards' worth that a pod could be given now.
 
     On a Ready, schedulable node, of cards neither broken nor draining. What pods hold without a known card,
     and what the node withholds without saying which, is taken off: a promise must not be too large.
     """
-    if not is_ready(occupied.node) or occupied.node.unschedulable:
+    if not is_open(occupied.node):
         return 0
     usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining]
     seated = sum(card.allocated_ratio for card in occupied.cards)
@@ -45,20 +45,22 @@ def largest_free_mib(occupied: NodeOccupancy) -> float:
     A card that may be the broken one is not counted on. Rooms of two cards never add up: who asks for 4 GiB
     needs a card with 4 GiB.
     """
-    if not free_gpus(occupied):
+    if not _free_gpus(occupied):
         return 0
     usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == CardMode.SHARED]
     return max((granted_mib(card, max(0, card.units - card.units_allocated)) or 0 for card in usable), default=0)
 
 
 def _pool(model: str, mode: str, nodes: list[NodeOccupancy]) -> Pool:
+    free = [free_cards(each) for each in nodes]
     return Pool(
         model=model,
         mode=mode,
         nodes=len(nodes),
         gpus=sum(each.gpus_total for each in nodes),
         gpus_allocated=neat(sum(each.gpus_allocated for each in nodes)),
-        gpus_free=neat(sum(free_gpus(each) for each in nodes)),
+        gpus_free=sum(named for named, _ in free),
+        gpus_free_unnamed=sum(unnamed for _, unnamed in free),
         largest_free_mib=neat(max(map(largest_free_mib, nodes))) if mode == SHARE else None,
         gpus_unhealthy=sum(each.gpus_unhealthy for each in nodes),
     )

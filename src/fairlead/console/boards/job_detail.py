@@ -19,7 +19,7 @@ from fairlead.rules.pods.status import pod_status
 from fairlead.rules.sharing.why import ShareWhy
 
 UNHEARD: Final = "Unknown"
-"""In the place of `Running`, as kubectl says it of a pod whose node is gone for good."""
+"""In the place of `Running`; one that is to go is `Terminating` all the same."""
 
 
 def instance_rows(
@@ -54,7 +54,7 @@ def _instance(
     return Instance(
         name=pod.name,
         role=role,
-        status=UNHEARD if is_unheard(pod, silent) else pod_status(pod),
+        status=UNHEARD if is_unheard(pod, silent) and pod.deleted_at is None else pod_status(pod),
         node=pod.node,
         ip=pod.pod_ip,
         gpus=neat(use.gpus),

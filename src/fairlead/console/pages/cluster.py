@@ -79,7 +79,8 @@ class RecentWarning(Json, frozen=True):
 class Pool(Json, frozen=True):
     """All GPUs of one model and mode.
 
-    `gpus_free`: what could be had now, without broken, draining and unreachable cards. `largest_free_mib`:
+    `gpus_free`: whole cards that could be had now, the cells that the map shows as free.
+    `gpus_free_unnamed`: more of them, among cards of which nobody can say who holds them. `largest_free_mib`:
     the most that one pod can have on one shared card now; null of whole cards.
     """
 
@@ -88,7 +89,8 @@ class Pool(Json, frozen=True):
     nodes: int
     gpus: int
     gpus_allocated: float
-    gpus_free: float
+    gpus_free: int
+    gpus_free_unnamed: int
     largest_free_mib: float | None
     gpus_unhealthy: int
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from fairlead.console.pages.envelope import Envelope, Json
 
-FREE, ALLOCATED, SHARED, UNHEALTHY, DRAINING, UNKNOWN = range(6)
-STATES: Final = ("free", "allocated", "shared", "unhealthy", "draining", "unknown")
+FREE, ALLOCATED, SHARED, UNHEALTHY, DRAINING, UNKNOWN, CLOSED, UNREACHABLE = range(8)
+STATES: Final = ("free", "allocated", "shared", "unhealthy", "draining", "unknown", "closed", "unreachable")
 
 Slice = tuple[int, float]
 """(index into `teams`, share of the card's memory 0..1)."""
@@ -41,7 +41,8 @@ class MapNode(Json, frozen=True, array_like=True):
 class GpuMap(Envelope, frozen=True):
     """`teams` are namespaces.
 
-    State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown.
+    State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown (who holds it), 6 closed
+    (held by nobody, on a node that is cordoned or not ready), 7 unreachable (its node has fallen silent).
     """
 
     teams: list[str]

@@ -53,6 +53,7 @@ function Pools({ overview }: { overview: Overview }) {
               {gpus(pool.gpusFree)} <span className="dim">{t("overview.freeOf", { total: gpus(pool.gpus) })}</span>
             </span>
             <Meter label={`${pool.model}: ${gpus(pool.gpusAllocated)} / ${gpus(pool.gpus)}`} total={pool.gpus} allocated={pool.gpusAllocated} broken={pool.gpusUnhealthy} />
+            {pool.gpusFreeUnnamed > 0 && <span className="note num">{t("overview.freeUnnamed", { n: gpus(pool.gpusFreeUnnamed) })}</span>}
             {pool.largestFreeMiB !== null && <span className="note num">{t("overview.largestFree", { memory: memory(pool.largestFreeMiB) })}</span>}
           </Link>
         ))}
