@@ -60,6 +60,18 @@ def test_waiting_pods_and_jobs_are_counted_up_the_tree() -> None:
         assert (seen[path].waiting_pods, seen[path].waiting_jobs, seen[path].requested, seen[path].used) == (1, 1, 4, 0)
 
 
+def test_who_waits_is_counted_for_what_it_asks_and_nothing_else() -> None:
+    """A job that runs, with one more worker that waits for quota: no GPU is waited for, and the job does wait."""
+    job = training_job(namespace="team-c", gpus=0)
+    runs = pod("bert-worker-0", "gpu-1", {"cpu": 4000}, namespace="team-c", job=job)
+    waits = pod("bert-worker-1", "", {"cpu": 4000}, namespace="team-c", job=job, gates=GATED)
+    seen = board_state([gpu_node()], [runs, waits], [job], quota=quota_tree())
+    leaf = [entry.row for entry in seen.quota.entries if entry.row.path == "root.b"]
+    found = {row.resource: (row.waiting_pods, row.waiting_jobs) for row in leaf}
+    assert found["cpu"] == (1, 1)
+    assert set(found.values()) == {(1, 1), (0, 0)}
+
+
 def test_a_job_that_its_owner_suspended_does_not_wait() -> None:
     job = training_job(namespace="team-c", state="Suspended", suspended=True)
     assert rows(board_state(jobs=[job], quota=quota_tree()))["root.b"].waiting_jobs == 0

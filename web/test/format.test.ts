@@ -21,6 +21,9 @@ describe("numbers", () => {
     expect(memoryFraction(512, 81920)).toBe("0.5 / 80.0 GiB");
     expect(memoryFraction(null, 81920)).toBe("— / 80.0 GiB");
     expect(memoryFraction(null, null)).toBe("— / —");
+    expect([10_000 * 1024 - 1024, 10_000 * 1024, 3_276_800_000].map(memory)).toEqual(["9,999.0 GiB", "9.8 TiB", "3,125.0 TiB"]);
+    expect(memoryFraction(1024 * 1024, 20 * 1024 * 1024)).toBe("1.0 / 20.0 TiB");
+    expect(memoryInGib(20 * 1024 * 1024)).toBe("20.0 TiB");
   });
   it("GPUs are whole, or have one decimal when shared", () => {
     expect([8, 1.5, 27.7667, 0, 2.9999].map(gpus)).toEqual(["8", "1.5", "27.8", "0", "3"]);

@@ -524,7 +524,7 @@ export interface QuotaEffects {
   plans: number
 }
 
-/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `byUser` is of leaves. */
+/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `byUser` is of leaves. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
 export interface QuotaRow {
   name: string
   path: string

@@ -21,11 +21,15 @@ export function gpus(n: Maybe): string {
   return Math.abs(n - Math.round(n)) < 0.05 ? groups.format(Math.round(n)) : oneDecimal.format(n);
 }
 
-/** MiB in: GiB with one decimal, MiB below one GiB. `withUnit` off where the unit stands in the head. */
+const MIB_PER_TIB = 1024 * 1024;
+/** From 10,000 GiB on digits say less than the next unit. */
+const isLarge = (mib: number): boolean => Math.abs(mib) >= 10_000 * 1024;
+
+/** MiB in: GiB with one decimal, MiB below one GiB, TiB from 10,000 GiB on. */
 export function memory(mib: Maybe): string {
   if (!isKnown(mib)) return UNKNOWN;
   if (mib !== 0 && Math.abs(mib) < 1024) return `${groups.format(mib)} MiB`;
-  return `${oneDecimal.format(mib / 1024)} GiB`;
+  return isLarge(mib) ? `${oneDecimal.format(mib / MIB_PER_TIB)} TiB` : `${oneDecimal.format(mib / 1024)} GiB`;
 }
 
 /** The same for a column whose head says GiB: `640.0`, and the unit only where it is another one. */
@@ -41,8 +45,9 @@ export function exactMemory(mib: Maybe): string {
 /** Used of total in the unit of the total: `312.4 / 480.0 GiB`. */
 export function memoryFraction(used: Maybe, total: Maybe): string {
   if (isKnown(total) && total >= 1024) {
-    const part = isKnown(used) ? oneDecimal.format(used / 1024) : UNKNOWN;
-    return `${part} / ${oneDecimal.format(total / 1024)} GiB`;
+    const [per, unit] = isLarge(total) ? ([MIB_PER_TIB, "TiB"] as const) : ([1024, "GiB"] as const);
+    const part = isKnown(used) ? oneDecimal.format(used / per) : UNKNOWN;
+    return `${part} / ${oneDecimal.format(total / per)} ${unit}`;
   }
   return `${isKnown(used) ? groups.format(used) : UNKNOWN} / ${memory(total)}`;
 }

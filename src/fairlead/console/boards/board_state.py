@@ -6,6 +6,7 @@ a board state is never changed, the next one replaces it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -32,7 +33,7 @@ from fairlead.console.boards.overview import (
     starved_leaves,
     top_consumers,
 )
-from fairlead.console.boards.quota_rows import invalid_sentence, quota_rows, quota_sentence
+from fairlead.console.boards.quota_rows import WaitingJobs, invalid_sentence, quota_rows, quota_sentence
 from fairlead.console.boards.quota_tree_rows import tree_rows
 from fairlead.console.boards.quota_waiting import fault_rows, waiting_rows, waiting_sentence, waiting_unit
 from fairlead.console.boards.quota_what_if import (
@@ -56,6 +57,7 @@ from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.kinds.instances import all_instances
 from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
 from fairlead.model.quota.plan import QuotaPlan
 from fairlead.model.quota.state import QuotaState
@@ -250,12 +252,14 @@ class BoardState:
         )
 
     @cached_property
-    def _waiting_jobs(self) -> dict[str, int]:
-        """Namespace -> jobs that wait, those their owner suspended left out."""
-        count: dict[str, int] = {}
+    def _waiting_jobs(self) -> WaitingJobs:
+        """Those that wait, or of which a pod waits for quota; those their owner suspended left out."""
+        count: Counter[tuple[str, str]] = Counter()
         for each in self.instances:
+            asked = [pod.requests for pod in each.pods if QUOTA_GATE in pod.gates]
             if waits_for_room(each):
-                count[each.job.namespace] = count.get(each.job.namespace, 0) + 1
+                asked += [{**role.limits, **role.requests} for role in each.job.roles if role.replicas]
+            count.update({(each.job.namespace, name) for amounts in asked for name, amount in amounts.items() if amount})
         return count
 
     @cached_property

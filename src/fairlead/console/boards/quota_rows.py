@@ -21,8 +21,12 @@ from fairlead.model.resources import CPU, GPU_MEMORY, is_byte_resource
 _UNITS: Final = {CPU: ("cores", 1000), GPU_MEMORY: ("GiB", 1)}
 
 
-def quota_rows(uses: Sequence[QuotaUse], resources: Sequence[str], waiting_jobs: Mapping[str, int]) -> RowSet[QuotaRow]:
-    """All rows, resource by resource, parents before children. `waiting_jobs` by namespace."""
+WaitingJobs = Mapping[tuple[str, str], int]
+"""Namespace and resource -> jobs of which something that asks for it waits."""
+
+
+def quota_rows(uses: Sequence[QuotaUse], resources: Sequence[str], waiting_jobs: WaitingJobs) -> RowSet[QuotaRow]:
+    """All rows, resource by resource, parents before children."""
     places = places_of(uses)
     entries: list[Entry[QuotaRow]] = []
     for resource in resources:
@@ -126,7 +130,7 @@ def places_of(uses: Sequence[QuotaUse]) -> dict[str, Place]:
     return places
 
 
-def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mapping[str, float], waiting_jobs: Mapping[str, int]) -> QuotaRow:
+def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mapping[str, float], waiting_jobs: WaitingJobs) -> QuotaRow:
     node = use.node
     used, least, most = use.own.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
     below = [leaf for leaf in node.walk() if leaf.is_leaf]
@@ -146,8 +150,8 @@ def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mappin
         borrowed=shown_amount(resource, use.own.borrowed.get(resource, 0)),
         lent=shown_amount(resource, sum(lent.get(leaf.path, 0.0) for leaf in below)),
         claimed=shown_amount(resource, use.own.claimed.get(resource, 0)),
-        waiting_pods=use.own.waiting_pods,
-        waiting_jobs=sum(waiting_jobs.get(name, 0) for leaf in below for name in leaf.namespaces),
+        waiting_pods=use.own.waiting_by_resource.get(resource, 0),
+        waiting_jobs=sum(waiting_jobs.get((name, resource), 0) for leaf in below for name in leaf.namespaces),
         by_namespace=[
             NamespaceUse(name, shown_amount(resource, amounts.get(resource, 0))) for name, amounts in use.own.used_by_namespace.items()
         ],

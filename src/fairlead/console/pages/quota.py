@@ -26,7 +26,8 @@ class UserUse(Json, frozen=True):
 class QuotaRow(Json, frozen=True):
     """`borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too.
 
-    `claimed`: promised to pods that wait until there is room. `by_user` is of leaves.
+    `claimed`: promised to pods that wait until there is room. `by_user` is of leaves. `waiting_pods`,
+    `waiting_jobs`: those that wait and ask for this resource.
     """
 
     name: str

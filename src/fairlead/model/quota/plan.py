@@ -141,8 +141,8 @@ class QuotaNodeUse(Struct, frozen=True):
     `used`: admitted and unfinished, stopping included. `request`: with what waits. `claimed`: promised.
     `lost`: of pods that do not stop, and part of nothing else. `guaranteed` and `borrowed` are computed at
     the node itself. `pods`: those of `used`. `waiting_by_reason`: by what their conditions say; "" = nothing
-    yet. `used_by_namespace` has every namespace of a leaf, also those that use nothing, and is empty on inner
-    nodes, as is `used_by_user`, where "" is nobody's.
+    yet; `waiting_by_resource`: those that ask for it. `used_by_namespace` has every namespace of a leaf, also
+    those that use nothing, and is empty on inner nodes, as is `used_by_user`, where "" is nobody's.
     """
 
     name: str
@@ -160,6 +160,7 @@ class QuotaNodeUse(Struct, frozen=True):
     waiting_pods: int = 0
     pods: int = 0
     waiting_by_reason: Mapping[str, int] = {}
+    waiting_by_resource: Mapping[str, int] = {}
     used_by_namespace: Mapping[str, Amounts] = {}
     used_by_user: Mapping[str, Amounts] = {}
 

@@ -115,12 +115,14 @@ class _LeafSums:
         self.waiting_units = 0
         self.pods = 0
         self.waiting_pods: Counter[str] = Counter()
+        self.waiting_for: Counter[str] = Counter()
         self.by_namespace: dict[str, Sum] = {name: {} for name in node.namespaces}
         self.by_user: dict[str, Sum] = {}
 
     def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_told: bool) -> None:
         if not pod.is_admitted:
             self.waiting_pods[pod.said_reason] += 1
+            self.waiting_for.update(name for name, amount in pod.request.items() if amount and name in managed)
             _add(self.waiting, pod.request, managed)
             if not pod.is_preemptible:
                 _add(self.firm_waiting, pod.request, managed)
@@ -150,6 +152,7 @@ class _LeafSums:
         self.waiting_units += below.waiting_units
         self.pods += below.pods
         self.waiting_pods.update(below.waiting_pods)
+        self.waiting_for.update(below.waiting_for)
 
 
 def _gather(node: QuotaNode, sums: Mapping[int, _LeafSums]) -> tuple[_LeafSums, list[QuotaNodeUse]]:
@@ -182,6 +185,7 @@ def _row(node: QuotaNode, own: _LeafSums) -> QuotaNodeUse:
         waiting_pods=own.waiting_pods.total(),
         pods=own.pods,
         waiting_by_reason=own.waiting_pods,
+        waiting_by_resource=own.waiting_for,
         used_by_namespace=own.by_namespace if node.is_leaf else {},
         used_by_user=own.by_user,
     )
