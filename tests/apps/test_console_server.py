@@ -90,7 +90,7 @@ async def test_who_looks_learns_the_cluster_its_clock_and_its_speed() -> None:
     assert answer["clock"] == {"now": "2026-01-05T08:00:00.000Z", "speed": 60.0, "isPaused": False, "since": None, "until": None}
     assert (answer["cluster"], answer["features"]) == (
         {"name": "test-cluster", "world": "kubernetes", "version": "7"},
-        {"prometheus": False, "clock": False},
+        {"prometheus": False, "clock": False, "historySeconds": 3600},
     )
     assert len(answer["csrf"]) >= 32
 

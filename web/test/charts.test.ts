@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { heatWord } from "../src/charts/heat";
 import { LABEL_MAX_PX, labelPx, shortLabel } from "../src/charts/labels";
-import { axisStart, rangeOf } from "../src/charts/range";
-import { chartCsv, EntityStyles, firstSample, lineStyles, seriesNames, valueAt } from "../src/charts/series";
+import { isKept, rangeOf, WINDOWS } from "../src/charts/range";
+import { chartCsv, EntityStyles, lineStyles, seriesNames, valueAt } from "../src/charts/series";
 import { unitStyle } from "../src/charts/units";
 import { type MessageKey, translate, type Values } from "../src/i18n/translate";
 import { tokens } from "../src/look/tokens";
@@ -56,8 +56,6 @@ describe("series", () => {
   it("a gap is a gap", () => {
     const points: [number, number | null][] = [[0, 1], [15, null], [30, 3]];
     expect([0, 14, 29, 100].map((ms) => valueAt(points, ms, 15))).toEqual([1, null, 3, null]);
-    expect(firstSample([line({}, [[0, null], [15, 2]]), line({}, [[0, null]])])).toBe(15);
-    expect(firstSample([line({}, [[0, null]])])).toBeNull();
   });
   it("CSV keeps times that only one series has, and runs no formula", () => {
     const csv = chartCsv(["=cmd()", 'a "b"'], [line({}, [[0, 1]]), line({}, [[15000, null], [0, 2]])], "percent");
@@ -114,11 +112,8 @@ describe("the time range", () => {
     expect(at("from=100&to=90000")).toEqual({ from: 100, to: 90000, window: null });
     expect(at("from=90000&to=100").window).toBe("30m");
   });
-  it("the axis begins where samples begin, but spans five minutes; a dragged range is left alone", () => {
-    const range = { from: 0, to: 3_600_000, window: "1h" } as const;
-    expect(axisStart(range, 1_800_000)).toBe(1_800_000);
-    expect(axisStart(range, 3_590_000)).toBe(3_300_000);
-    expect(axisStart(range, null)).toBe(0);
-    expect(axisStart({ ...range, window: null }, 1_800_000)).toBe(0);
+  it("a window that reaches back further than the history is none to choose", () => {
+    expect(WINDOWS.filter((window) => isKept(window, 3600))).toEqual(["30m", "1h"]);
+    expect(WINDOWS.every((window) => isKept(window, null))).toBe(true);
   });
 });

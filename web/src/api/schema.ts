@@ -122,10 +122,11 @@ export interface FaultyGpu {
   reason: string
 }
 
-/** `clock`: whether `/clock` moves this cluster's time. */
+/** `clock`: whether `/clock` moves this cluster's time. `historySeconds`: how far back charts reach; null where Prometheus answers, which alone knows. */
 export interface Features {
   prometheus: boolean
   clock: boolean
+  historySeconds: number | null
 }
 
 export interface FieldFault {

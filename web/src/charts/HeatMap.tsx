@@ -6,8 +6,7 @@ import { onScale } from "../gpumap/colour";
 import { ramp } from "../look/scale";
 import { useLook } from "../look/theme";
 import { useChartPage } from "./page";
-import { axisStart } from "./range";
-import { firstSample, valueAt } from "./series";
+import { valueAt } from "./series";
 import type { UnitStyle } from "./units";
 
 interface Props {
@@ -31,7 +30,7 @@ export function HeatMap({ names, series, unit, stepSeconds, label }: Props) {
   const [width, setWidth] = useState(0);
   const scale = useMemo(() => ramp(tokens.scaleTeal), [tokens]);
   const most = useMemo(() => unit.reach ?? Math.max(1, ...series.flatMap((s) => s.points.map((p) => p[1] ?? 0))), [series, unit]);
-  const from = axisStart(range, firstSample(series));
+  const { from } = range;
   const span = range.to - from;
   const columns = Math.max(1, Math.min(240, Math.round(span / 1000 / stepSeconds)));
 

@@ -6,8 +6,8 @@ import { exactTime } from "../format/format";
 import { useLook } from "../look/theme";
 import { drawLines, type Line, openChart } from "./lines";
 import { useChartPage } from "./page";
-import { axisStart, RANGE_MIN_MS } from "./range";
-import { firstSample, type LineStyle, valueAt } from "./series";
+import { RANGE_MIN_MS } from "./range";
+import { type LineStyle, valueAt } from "./series";
 import { Swatch } from "./Swatch";
 import type { UnitStyle } from "./units";
 
@@ -38,8 +38,7 @@ export default function LineChart({ names, styles, series, unit, stepSeconds, la
     () => series.map((s, i) => ({ name: names[i] ?? "", style: styles[i] ?? PLAIN, points: s.points.map(([ms, v]) => [ms, v === null ? null : v * unit.scale] as const) })),
     [series, names, styles, unit],
   );
-  const from = axisStart(page.range, firstSample(series));
-  const { to } = page.range;
+  const { from, to } = page.range;
   const labelled = lines.length > 1 && lines.length <= LABELLED_MAX;
 
   useLayoutEffect(() => {

@@ -25,16 +25,8 @@ export function rangeOf(params: URLSearchParams, fallback: WindowName, now: numb
   return { from: end - MINUTES[window] * 60_000, to: end, window };
 }
 
-const SPAN_MIN_MS = 5 * 60_000;
-
-/**
- * Where the time axis begins. A window that reaches back before the first sample would be mostly empty paper: it begins at that
- * sample instead, but spans five minutes. A range that a person dragged is shown as chosen.
- */
-export function axisStart(range: TimeRange, firstSample: number | null): number {
-  if (range.window === null || firstSample === null) return range.from;
-  return Math.max(range.from, Math.min(firstSample, range.to - SPAN_MIN_MS));
-}
+/** Whether charts reach so far back. `historySeconds` null: nobody knows, so it may be asked. */
+export const isKept = (window: WindowName, historySeconds: number | null): boolean => historySeconds === null || MINUTES[window] * 60 <= historySeconds;
 
 /** Two clicks' worth of time is a slip of the hand, not a choice. */
 export const RANGE_MIN_MS = 30_000;

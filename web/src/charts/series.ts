@@ -82,12 +82,6 @@ export function valueAt(points: ChartSeries["points"], ms: number, tolerance: nu
   return best?.[1] ?? null;
 }
 
-/** The time of the earliest value of all series. */
-export function firstSample(series: readonly ChartSeries[]): number | null {
-  const times = series.flatMap((s) => s.points.find((p) => p[1] !== null)?.[0] ?? []);
-  return times.length > 0 ? Math.min(...times) : null;
-}
-
 const FORMULA = /^[=+\-@\t\r]/;
 
 /** One row per time, one column per series. Text that a spreadsheet would run as a formula gets a leading `'`. */

@@ -454,6 +454,7 @@ export const en = {
   "chart.source": "source {source}, step {step}s",
   "chart.more": "More about {title}",
   "chart.window": "Time range",
+  "chart.windowTooLong": "Without Prometheus the last {minutes} minutes are kept.",
   "chart.reset": "reset",
   "line.utilization": "utilization",
   "line.used": "used",

@@ -455,6 +455,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "chart.source": "来源 {source}，步长 {step} 秒",
   "chart.more": "{title} 的更多操作",
   "chart.window": "时间范围",
+  "chart.windowTooLong": "没有 Prometheus 时只保留最近 {minutes} 分钟。",
   "chart.reset": "复位",
   "line.utilization": "利用率",
   "line.used": "已使用",

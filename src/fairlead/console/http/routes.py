@@ -123,7 +123,11 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
         csrf=console.csrf,
         cluster=ClusterName(name=world.name, world="simulated" if world.is_simulated else "kubernetes", version=str(world.cluster.version)),
         clock=clock_face(world, console.speed()),
-        features=Features(prometheus=world.series is not None, clock=world.timekeeper is not None),
+        features=Features(
+            prometheus=world.series is not None,
+            clock=world.timekeeper is not None,
+            history_seconds=None if world.series is not None else console.history.seconds,
+        ),
         version=__version__,
     )
     return json_answer(request, body)

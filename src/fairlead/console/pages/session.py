@@ -22,10 +22,14 @@ class ClusterName(Json, frozen=True):
 
 
 class Features(Json, frozen=True):
-    """`clock`: whether `/clock` moves this cluster's time."""
+    """`clock`: whether `/clock` moves this cluster's time.
+
+    `history_seconds`: how far back charts reach; null where Prometheus answers, which alone knows.
+    """
 
     prometheus: bool
     clock: bool
+    history_seconds: int | None
 
 
 class Me(Json, frozen=True):
