@@ -138,8 +138,36 @@ def test_recent_warnings_are_of_the_last_hour_newest_first() -> None:
     def event(name: str, at: float, type_: str = "Warning") -> Event:
         return Event("team-a", name, type=type_, reason="BackOff", message=name, object_kind="Pod", object_name="x", at=at)
 
-    events = (event("old", EPOCH - 3601), event("a", EPOCH - 60), event("b", EPOCH - 5), event("calm", EPOCH, "Normal"))
+    unlike = msgspec.structs.replace(event("b", EPOCH - 5), reason="Failed")
+    events = (event("old", EPOCH - 3601), event("a", EPOCH - 60), unlike, event("calm", EPOCH, "Normal"))
     assert [each.message for each in board_state(events=events).overview.recent_warnings] == ["b", "a"]
+
+
+def test_warnings_alike_are_one_line_with_their_number_and_a_way_to_the_newest() -> None:
+    job = training_job()
+    mine = pod("bert-worker-0", "gpu-1", GPU, job=job)
+
+    def event(kind: str, name: str, reason: str, at: float, space: str = "team-a") -> Event:
+        about = {"object_kind": kind, "object_name": name, "object_namespace": space}
+        return Event(space, f"{name}.{at}", type="Warning", reason=reason, message=name, count=3, at=EPOCH - at, **about)
+
+    events = (
+        event("Pod", "a", "BackOff", 50),
+        event("Pod", "a", "BackOff", 40),
+        event("Pod", "bert-worker-0", "BackOff", 30),
+        event("Pod", "a", "Failed", 60),
+        event("Pod", "a", "BackOff", 70, "team-b"),
+        event("PyTorchJob", "bert", "Restarting", 80),
+        event("Node", "gpu-1", "GPUUnhealthy", 90, ""),
+    )
+    seen = board_state([gpu_node()], [mine], [job], events=events).overview.recent_warnings
+    assert [(each.namespace, each.object, each.reason, each.count, each.objects, each.job, each.node) for each in seen] == [
+        ("team-a", "Pod/bert-worker-0", "BackOff", 9, 2, "pytorchjob/bert", ""),
+        ("team-a", "Pod/a", "Failed", 3, 1, "", ""),
+        ("team-b", "Pod/a", "BackOff", 3, 1, "", ""),
+        ("team-a", "PyTorchJob/bert", "Restarting", 3, 1, "pytorchjob/bert", ""),
+        ("", "Node/gpu-1", "GPUUnhealthy", 3, 1, "", "gpu-1"),
+    ]
 
 
 def test_a_cell_is_free_allocated_shared_or_unhealthy() -> None:

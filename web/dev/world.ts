@@ -228,8 +228,8 @@ function makeOverview(nodes: readonly NodeRow[], map: readonly { name: string; m
     starvedLeaves: quota.filter((q) => q.isLeaf && q.waitingPods > 0 && q.used < q.min && q.resource.endsWith("/gpu")).map((q) => ({ path: q.path, resource: q.resource, unit: q.unit, min: q.min, used: q.used, waitingPods: q.waitingPods })),
     faultyGpus: map.flatMap((n) => n.gpus.filter((g) => g[1] === 3).map((g) => ({ node: n.name, index: g[0], uuid: "GPU-00", model: "", reason: "XID 79: GPU has fallen off the bus" }))).slice(0, 20),
     recentWarnings: name === "empty" ? [] : [
-      { at: ago(240), namespace: "team-speech", object: "Pod/whisper-ft-worker-0", reason: "FailedScheduling", message: "0/8 nodes are available: 6 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint.", count: 14 },
-      { at: ago(1900), namespace: "team-vision", object: "Pod/resnet50-worker-1", reason: "BackOff", message: "Back-off restarting failed container trainer", count: 3 },
+      { at: ago(240), namespace: "team-speech", object: "Pod/whisper-ft-worker-0", reason: "FailedScheduling", message: "0/8 nodes are available: 6 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint.", count: 14, objects: 3, job: "pytorchjob/whisper-ft", node: "" },
+      { at: ago(1900), namespace: "team-vision", object: "Pod/resnet50-worker-1", reason: "BackOff", message: "Back-off restarting failed container trainer", count: 3, objects: 1, job: "", node: "" },
     ],
   };
 }

@@ -608,6 +608,7 @@ export interface QuotaWhatIf {
   changes: Array<BoundsChange>
 }
 
+/** Warnings of one reason about objects of one kind and namespace: the newest, told for all. `count` of all of them; `objects`: how many they are about. `job` is `type/name`, or empty; `node` a name. */
 export interface RecentWarning {
   at: string | null
   namespace: string
@@ -615,6 +616,9 @@ export interface RecentWarning {
   reason: string
   message: string
   count: number
+  objects: number
+  job: string
+  node: string
 }
 
 /** One sentence of state: `code` and `values` for the catalogues of the client, `text` in English. */

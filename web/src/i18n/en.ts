@@ -256,6 +256,7 @@ export const en = {
   "overview.noStarved": "No leaf waits below its guaranteed minimum.",
   "overview.starvedLine": "{resource}: {used} of {min} {unit} guaranteed; {n} {n:pod waits|pods wait}",
   "overview.warnings": "Recent warnings",
+  "overview.andMore": "and {n} more",
   "overview.noWarnings": "No warnings in the last hour.",
 
   "col.name": "Name",

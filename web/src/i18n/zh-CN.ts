@@ -257,6 +257,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "overview.noStarved": "没有配额组低于保障值而等待。",
   "overview.starvedLine": "{resource}：保障 {min} {unit}，已用 {used}；{n} 个 Pod 在等待",
   "overview.warnings": "最近告警事件",
+  "overview.andMore": "等另外 {n} 个",
   "overview.noWarnings": "最近 1 小时没有告警事件。",
 
   "col.name": "节点名称",

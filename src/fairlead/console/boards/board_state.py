@@ -56,6 +56,7 @@ from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.kinds.instances import all_instances
+from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
@@ -127,6 +128,17 @@ class BoardState:
     @cached_property
     def job_by_pod(self) -> dict[str, str]:
         return {pod.key: f"{each.job.type}/{each.job.name}" for each in self.instances for pod in each.pods}
+
+    @cached_property
+    def _job_by_kind(self) -> dict[tuple[str, str, str], str]:
+        return {(each.job.namespace, each.job.kind, each.job.name): f"{each.job.type}/{each.job.name}" for each in self.instances}
+
+    def _job_of(self, event: Event) -> str:
+        """The job that the event is about, itself or one of its pods; "" = none."""
+        space = event.object_namespace or event.namespace
+        if event.object_kind == "Pod":
+            return self.job_by_pod.get(f"{space}/{event.object_name}", "")
+        return self._job_by_kind.get((space, event.object_kind, event.object_name), "")
 
     @cached_property
     def share_why(self) -> ShareWhy:
@@ -282,7 +294,7 @@ class BoardState:
             top_consumers=top_consumers(self.snapshot, self.occupancy, self.job_list),
             starved_leaves=starved_leaves(self.quota_list),
             faulty_gpus=faulty_gpus(self.occupancy),
-            recent_warnings=recent_warnings(self.snapshot.events, self.now),
+            recent_warnings=recent_warnings(self.snapshot.events, self.now, self._job_of),
         )
 
     @cached_property

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -153,18 +153,29 @@ def _faults(occupied: NodeOccupancy) -> Iterator[FaultyGpu]:
         yield FaultyGpu(node=occupied.node.name, index=None, uuid="", model="", reason=reason)
 
 
-def recent_warnings(events: Iterable[Event], now: float) -> list[RecentWarning]:
-    """Warning events of the last hour, newest first."""
+def recent_warnings(events: Iterable[Event], now: float, job_of: Callable[[Event], str]) -> list[RecentWarning]:
+    """Warning events of the last hour, newest first; alike ones are told once."""
     fresh = (event for event in events if event.type == "Warning" and event.at is not None and now - event.at <= _WARNING_SECONDS)
-    newest = heapq.nlargest(LIST_MAX, fresh, key=lambda event: event.order)
+    alike: dict[tuple[str, str, str], list[Event]] = {}
+    for event in fresh:
+        alike.setdefault((_space(event), event.object_kind, event.reason), []).append(event)
+    groups = [(max(events, key=lambda event: event.order), events) for events in alike.values()]
+    newest = heapq.nlargest(LIST_MAX, groups, key=lambda group: group[0].order)
     return [
         RecentWarning(
-            at=timestamp(event.at),
-            namespace=event.object_namespace or event.namespace,
-            object=f"{event.object_kind}/{event.object_name}",
-            reason=event.reason,
-            message=event.message,
-            count=event.count,
+            at=timestamp(last.at),
+            namespace=_space(last),
+            object=f"{last.object_kind}/{last.object_name}",
+            reason=last.reason,
+            message=last.message,
+            count=sum(event.count for event in events),
+            objects=len({event.object_name for event in events}),
+            job=job_of(last),
+            node=last.object_name if last.object_kind == "Node" else "",
         )
-        for event in newest
+        for last, events in newest
     ]
+
+
+def _space(event: Event) -> str:
+    return event.object_namespace or event.namespace

@@ -68,12 +68,20 @@ class FaultyGpu(Json, frozen=True):
 
 
 class RecentWarning(Json, frozen=True):
+    """Warnings of one reason about objects of one kind and namespace: the newest, told for all.
+
+    `count` of all of them; `objects`: how many they are about. `job` is `type/name`, or empty; `node` a name.
+    """
+
     at: Timestamp | None
     namespace: str
     object: str
     reason: str
     message: str
     count: int
+    objects: int
+    job: str
+    node: str
 
 
 class Pool(Json, frozen=True):

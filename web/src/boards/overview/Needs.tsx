@@ -55,6 +55,18 @@ export function StarvedLeaves({ leaves, className }: { leaves: readonly StarvedL
   );
 }
 
+/** What it is about, and the way there where there is a page. */
+function About({ warning: w }: { warning: RecentWarning }) {
+  const name = w.namespace ? `${w.namespace}/${w.object}` : w.object;
+  const page = w.node ? `/nodes/${encodeURIComponent(w.node)}` : w.job ? `/jobs/${[w.namespace, ...w.job.split("/")].map(encodeURIComponent).join("/")}` : "";
+  if (!page) return <span className="mono dim">{name}</span>;
+  return (
+    <Link to={page} className="mono">
+      {name}
+    </Link>
+  );
+}
+
 export function RecentWarnings({ warnings, className }: { warnings: readonly RecentWarning[]; className: string }) {
   const { t } = useWords();
   return (
@@ -68,7 +80,8 @@ export function RecentWarnings({ warnings, className }: { warnings: readonly Rec
             </span>
             <div className="grow">
               <div className="clip">
-                <b>{w.reason}</b> <span className="mono dim">{w.namespace ? `${w.namespace}/${w.object}` : w.object}</span>
+                <b>{w.reason}</b> <About warning={w} />
+                {w.objects > 1 && <span className="dim num"> {t("overview.andMore", { n: w.objects - 1 })}</span>}
                 {w.count > 1 && <span className="dim num"> ×{count(w.count)}</span>}
               </div>
               <div className="message">{w.message}</div>
