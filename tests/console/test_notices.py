@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.node import Node
@@ -90,3 +91,19 @@ def test_simulated_time_that_runs_faster_ages_sources_no_faster() -> None:
 def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(reporting: int, total: int, warns: bool) -> None:
     nodes = [NodeOccupancy(Node("n"), GpuMode.EXCLUSIVE, gpus_total=total, gpus_reporting=reporting)]
     assert (series_missing(nodes) is not None) is warns
+
+
+def test_a_kind_of_job_that_nobody_asked_for_is_no_news() -> None:
+    """Most clusters serve two or three of the eight."""
+    sources = {
+        name: Source(name, state) for name, state in (("mpijobs", "ok"), ("rayjobs", "missing"), ("tfjobs", "missing"), ("pods", "ok"))
+    }
+    seen = BoardState(ClusterSnapshot(sources=sources), EPOCH)
+    assert seen.warnings("jobs") == []
+    assert [each.source for each in seen.warnings("jobs", {"tfjob", "mpijob"})] == ["tfjobs"]
+    assert [name for name in seen.missing_types if name in ("rayjob", "tfjob", "mpijob")] == ["rayjob", "tfjob"]
+
+
+def test_a_kind_of_job_that_cannot_be_read_is_told_whoever_asks() -> None:
+    sources = {"rayjobs": Source("rayjobs", "forbidden"), "tfjobs": Source("tfjobs", "failing", good_at=EPOCH)}
+    assert [each.source for each in BoardState(ClusterSnapshot(sources=sources), EPOCH).warnings("jobs")] == ["rayjobs", "tfjobs"]

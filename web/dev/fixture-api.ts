@@ -119,7 +119,7 @@ function jobs(world: World, query: URLSearchParams): object {
   const j = world.overview.jobs;
   const facets = { job_namespace: distinct(rows.map((r) => r.namespace)), job_type: distinct(rows.map((r) => r.type)), job_name: distinct(rows.map((r) => r.name)), user: distinct(rows.map((r) => r.user)), leaf: distinct(rows.map((r) => r.quotaPath)) };
   const sentence = rows.length ? { code: "jobs-waiting", values: { ...j, gpus: 38, waitSeconds: 4512 }, text: "…" } : { code: "jobs-none", values: {}, text: "" };
-  return list(rows, query, { job_namespace: (r) => r.namespace, job_type: (r) => r.type, job_name: (r) => r.name, job_status: (r) => r.status, user: (r) => r.user, leaf: (r) => r.quotaPath }, facets, sentence);
+  return { ...list(rows, query, { job_namespace: (r) => r.namespace, job_type: (r) => r.type, job_name: (r) => r.name, job_status: (r) => r.status, user: (r) => r.user, leaf: (r) => r.quotaPath }, facets, sentence), missingTypes: [] };
 }
 
 function quota(world: World, query: URLSearchParams): object {

@@ -277,6 +277,7 @@ export interface JobDetail {
   events: Array<EventRow>
 }
 
+/** `missingTypes`: types of jobs that this cluster does not serve; one that was asked for is a warning. */
 export interface JobList {
   generatedAt: string
   stale: boolean
@@ -288,6 +289,7 @@ export interface JobList {
   sentence: Sentence
   facets: Record<string, Array<string>>
   items: Array<JobRow>
+  missingTypes: Array<string>
 }
 
 /** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */

@@ -342,6 +342,7 @@ export const en = {
   "nodes.noneNext": "To look at a simulated cluster instead:",
   "nodes.noneMatch": "No node matches the filters.",
   "nodes.chartsWhole": "The filters match {n} nodes, more than the charts can be asked for: they show all nodes.",
+  "jobs.notServed": "Not served by this cluster: {types}",
   "jobs.search": "Search by name",
   "jobs.none": "There are no training jobs yet.",
   "jobs.noneNext": "A first job:",

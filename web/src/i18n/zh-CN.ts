@@ -343,6 +343,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "nodes.noneNext": "也可以看一个模拟集群：",
   "nodes.noneMatch": "没有符合筛选条件的节点。",
   "nodes.chartsWhole": "筛选匹配 {n} 个节点，超出图表可按名称查询的数量：图表显示全部节点。",
+  "jobs.notServed": "集群不提供：{types}",
   "jobs.search": "按名称搜索",
   "jobs.none": "还没有训练任务。",
   "jobs.noneNext": "提交第一个任务：",

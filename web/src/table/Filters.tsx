@@ -1,6 +1,6 @@
 // The line of filters above a board. Names like `gpu_node` are the words of the address, so they stay as they are in every language.
 import { Input, Select } from "antd";
-import { useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { useWords } from "../i18n/locale";
 import { filtered, type SetQuery } from "../router/usequery";
 
@@ -17,6 +17,8 @@ interface ChoiceProps extends Shared {
   width?: number;
   /** Called with what is typed, for lists longer than the choices at hand. */
   onSearch?: (typed: string) => void;
+  /** Said below the choices. */
+  foot?: string;
 }
 
 /** Room for the word, one chosen value, and how many more. */
@@ -24,7 +26,7 @@ const CHOSEN_WIDTH = 200;
 const TAG_LETTERS = 13;
 
 /** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */
-export function Choice({ name, label, choices, nameOf, params, set, width = 160, onSearch }: ChoiceProps) {
+export function Choice({ name, label, choices, nameOf, params, set, width = 160, onSearch, foot }: ChoiceProps) {
   const { t } = useWords();
   const value = params.getAll(name);
   const options = [...new Set([...choices, ...value])].map((c) => ({ value: c, label: nameOf ? nameOf(c) : c || t("filter.none") }));
@@ -45,9 +47,19 @@ export function Choice({ name, label, choices, nameOf, params, set, width = 160,
       popupMatchSelectWidth={false}
       value={value}
       options={options}
+      popupRender={foot ? (menu) => <Footed menu={menu} foot={foot} /> : undefined}
       onSearch={onSearch}
       onChange={(next: string[]) => set(filtered({ [name]: next }))}
     />
+  );
+}
+
+function Footed({ menu, foot }: { menu: ReactNode; foot: string }) {
+  return (
+    <>
+      {menu}
+      <div className="filter-foot dim">{foot}</div>
+    </>
   );
 }
 

@@ -7,7 +7,7 @@ a board state is never changed, the next one replaces it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,8 @@ from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.kinds.instances import all_instances
+from fairlead.kinds.parts.kind import source_of
+from fairlead.kinds.registry import KINDS
 from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.keys import QUOTA_GATE
@@ -103,8 +105,10 @@ class BoardState:
     def is_stale(self, page: str) -> bool:
         return is_stale(self.snapshot, page, self.now, self.speed)
 
-    def warnings(self, page: str) -> list[Warning]:
-        warnings = warnings_of(self.snapshot.main_sources, page)
+    def warnings(self, page: str, job_types: Collection[str] = ()) -> list[Warning]:
+        """`job_types`: those that were asked for by name. That another is not served is no news."""
+        unasked = {source for type_, source in self._missing_kinds.items() if type_ not in job_types}
+        warnings = warnings_of(self.snapshot.main_sources, page, unasked)
         silent = series_missing(self.occupancy.nodes) if page != "quota" else None
         return [*warnings, silent] if silent else warnings
 
@@ -128,6 +132,18 @@ class BoardState:
     @cached_property
     def job_by_pod(self) -> dict[str, str]:
         return {pod.key: f"{each.job.type}/{each.job.name}" for each in self.instances for pod in each.pods}
+
+    @cached_property
+    def _missing_kinds(self) -> dict[str, str]:
+        """Types of jobs that this cluster does not serve -> their source."""
+        sources = self.snapshot.main_sources
+        named = ((kind.TYPE, source_of(kind)) for kind in KINDS)
+        return {type_: name for type_, name in named if name in sources and sources[name].is_missing}
+
+    @property
+    def missing_types(self) -> list[str]:
+        """Types of jobs that this cluster does not serve."""
+        return sorted(self._missing_kinds)
 
     @cached_property
     def _job_by_kind(self) -> dict[tuple[str, str, str], str]:

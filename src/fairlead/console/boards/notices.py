@@ -6,7 +6,7 @@ state becomes a warning with the address tried and the setting.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from fairlead.console.pages.envelope import Warning
@@ -27,9 +27,10 @@ _TOLD: Final = {
 _CORE: Final = ("nodes", "pods")
 
 
-def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
-    """Warnings of the sources that the page needs, in the order of their names."""
-    needed = (source for name, source in sorted(sources.items()) if needs(page, name) and not _is_plain_absence(page, source))
+def warnings_of(sources: Mapping[str, Source], page: str, untold: Collection[str] = ()) -> list[Warning]:
+    """Warnings of the sources that the page needs, in the order of their names, without the `untold` ones."""
+    told = ((name, source) for name, source in sorted(sources.items()) if needs(page, name) and name not in untold)
+    needed = (source for _, source in told if not _is_plain_absence(page, source))
     return [warning for source in needed if (warning := _warning(source)) is not None]
 
 

@@ -184,7 +184,8 @@ async def node(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest()
-    return _list_answer(request, endpoint, board_state, board_state.jobs, board_state.jobs_sentence, JobList, "jobs")
+    more = {"missing_types": board_state.missing_types}
+    return _list_answer(request, endpoint, board_state, board_state.jobs, board_state.jobs_sentence, JobList, "jobs", more)
 
 
 async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -296,7 +297,7 @@ def _list_answer(
         generated_at=board_state.generated_at,
         stale=board_state.is_stale(page),
         version=board_state.version(page),
-        warnings=board_state.warnings(page),
+        warnings=board_state.warnings(page, query.filters.get("job_type", ())),
         total=shown.total,
         page=query.page,
         size=query.size,

@@ -70,7 +70,10 @@ class JobRow(Json, frozen=True):
 
 
 class JobList(ListAnswer, frozen=True):
+    """`missing_types`: types of jobs that this cluster does not serve; one asked for is a warning."""
+
     items: list[JobRow]
+    missing_types: list[str]
 
 
 class Instance(Json, frozen=True):

@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { useJobs } from "../../api/queries";
 import type { JobRow } from "../../api/types";
 import { ChartPageProvider } from "../../charts/page";
-import { useWords } from "../../i18n/locale";
+import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
@@ -31,6 +31,8 @@ export function jobId(text: string | null): JobId | null {
   return parts.length === 3 && parts.every(Boolean) ? (parts as unknown as JobId) : null;
 }
 
+const notServed = (types: readonly string[], t: Words["t"]): string => (types.length > 0 ? t("jobs.notServed", { types: types.join(", ") }) : "");
+
 export function JobsBoard() {
   const { t } = useWords();
   const [params, set] = useQueryState();
@@ -50,7 +52,7 @@ export function JobsBoard() {
         <PageHead title={t("title.jobs")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
           <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={174} />
-          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={136} />
+          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={136} foot={notServed(asked.data?.missingTypes ?? [], t)} />
           <Choice name="job_name" choices={[...(facets?.["job_name"] ?? []), ...found]} onSearch={onName} params={params} set={set} width={136} />
           <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={144} />
           <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={112} />
