@@ -277,7 +277,7 @@ export interface JobDetail {
   events: Array<EventRow>
 }
 
-/** `missingTypes`: types of jobs that this cluster does not serve; one that was asked for is a warning. */
+/** `missingTypes`: types of jobs that this cluster does not serve; one asked for is a warning. */
 export interface JobList {
   generatedAt: string
   stale: boolean
