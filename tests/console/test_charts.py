@@ -137,7 +137,7 @@ async def test_a_chart_keeps_to_our_metrics_while_they_begin() -> None:
     found = await prometheus_lines(series, DUTY, asked)
     assert (found.lines, found.query) == ([], "avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio{})")
     assert not [promql for promql in series.asked if "DCGM" in promql]
-    answer = chart_answer(DUTY, asked, found, BoardState(cluster(), EPOCH), 3600)
+    answer = chart_answer(DUTY, asked, found, BoardState(cluster(), EPOCH), History())
     assert [(each.code, each.message) for each in answer.warnings] == [
         ("cache-syncing", "the first values of `gpu-duty-cycle` are being read")
     ]
@@ -256,9 +256,9 @@ def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
 def test_an_empty_chart_says_why() -> None:
     asked = request()
     silent = BoardState(cluster(sources={"gpu-telemetry": telemetry("failing", "http://10.0.0.1:9400 does not answer")}), EPOCH)
-    answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), silent, 3600)
+    answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), silent, History())
     assert [(each.code, each.message) for each in answer.warnings] == [("prometheus-unreachable", "http://10.0.0.1:9400 does not answer")]
-    answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), BoardState(cluster(), EPOCH), 3600)
+    answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), BoardState(cluster(), EPOCH), History())
     assert [each.code for each in answer.warnings] == ["series-missing"]
 
 
@@ -266,8 +266,19 @@ def test_a_range_longer_than_the_built_in_hour_is_told() -> None:
     asked = request(f"from={int((EPOCH - 7200) * 1000)}")
     history = History()
     history.add(EPOCH, samples_of(running_board_state()))
-    answer = chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history.seconds)
+    answer = chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history)
     assert [each.code for each in answer.warnings] == ["history-off"]
+
+
+def test_while_the_past_is_read_a_chart_says_so() -> None:
+    history = History()
+    asked = request()
+    history.is_being_read = True
+    codes = [each.code for each in chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history).warnings]
+    assert "history-syncing" in codes
+    history.is_being_read = False
+    codes = [each.code for each in chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history).warnings]
+    assert "history-syncing" not in codes
 
 
 def test_the_heat_map_has_a_line_per_node_and_a_point_per_card() -> None:

@@ -126,6 +126,7 @@ class ConsoleServer:
 
         It may take a while, and is no reason to let anybody wait.
         """
+        self.history.is_being_read = True
         await self._first_sample.wait()
         try:
             while (remembered := await asyncio.to_thread(self._next_of_past)) is not None:
@@ -133,6 +134,8 @@ class ConsoleServer:
                 await asyncio.sleep(_PAUSE_IN_PAST_SECONDS)
         except Exception:  # noqa: BLE001 - told; the charts go on from here
             _log.exception("charts begin now: the past cannot be remembered")
+        finally:
+            self.history.is_being_read = False
 
     def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
         snapshot = next(self._past, None)

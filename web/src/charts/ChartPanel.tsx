@@ -31,11 +31,13 @@ interface Props {
 }
 
 type View = "lines" | "heat" | "table";
+/** Why there is less of it than was chosen. */
+const SHORT: readonly string[] = ["history-syncing", "history-off"];
 const TOP = 8;
 const LABELLED_MAX = 5;
 
 export function ChartPanel({ slug, title, query, filters, className, height = 188 }: Props) {
-  const { t } = useWords();
+  const { t, code } = useWords();
   const { range } = useChartPage();
   const [view, setView] = useState<View>("lines");
   const [ref, seen] = useSeen();
@@ -46,11 +48,13 @@ export function ChartPanel({ slug, title, query, filters, className, height = 18
   }, [filters, view]);
   const asked = useChart(query, params, range, seen);
   const answer = asked.data;
+  const short = answer?.warnings.find((warning) => SHORT.includes(warning.code));
   const names = useMemo(() => (answer ? seriesNames(answer.series).map((name, i) => (answer.series[i]?.labels["line"] ? lineWord(name, t) : name) || title) : []), [answer, t, title]);
   return (
     <Panel
       slug={slug}
       title={title}
+      note={short && code("warning", short.code, { ...short.values }, short.message)}
       className={`chart-panel ${className ?? ""}`}
       tools={<ChartTools query={query} answer={answer} names={names} view={view} setView={setView} title={title} />}
     >

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.charts.charts import BUILT_IN, Lines, rounded
+from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import ChartQuery
 from fairlead.console.charts.request import ChartRequest
 from fairlead.console.pages.charts import Chart, ChartLine, Point
@@ -14,12 +15,12 @@ from fairlead.console.pages.envelope import Warning, percent
 from fairlead.model.occupancy import NodeOccupancy
 
 
-def chart_answer(query: ChartQuery, asked: ChartRequest, lines: Lines, board_state: BoardState, history_seconds: int) -> Chart:
+def chart_answer(query: ChartQuery, asked: ChartRequest, lines: Lines, board_state: BoardState, history: History) -> Chart:
     return Chart(
         generated_at=board_state.generated_at,
         stale=board_state.is_stale("gpus"),
         version=board_state.version("gpus"),
-        warnings=[*_why_empty(query, lines, board_state), *_why_short(lines, asked, history_seconds)],
+        warnings=[*_why_empty(query, lines, board_state), *_why_short(lines, asked, history)],
         title=query.title,
         unit=query.unit,
         series=lines.lines,
@@ -44,10 +45,15 @@ def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list
     return [Warning(code="series-missing", source=lines.source, message=f"there is no data for `{query.name}`", hint=hint)]
 
 
-def _why_short(lines: Lines, asked: ChartRequest, history_seconds: int) -> list[Warning]:
-    if lines.source != BUILT_IN or asked.seconds <= history_seconds:
+def _why_short(lines: Lines, asked: ChartRequest, history: History) -> list[Warning]:
+    if lines.source != BUILT_IN:
         return []
-    minutes = history_seconds // 60
+    if history.is_being_read:
+        message = "what was before this server began is still being read"
+        return [Warning(code="history-syncing", source=BUILT_IN, message=message, hint="the chart fills by itself")]
+    if asked.seconds <= history.seconds:
+        return []
+    minutes = history.seconds // 60
     return [
         Warning(
             code="history-off",

@@ -61,7 +61,8 @@ class _Line:
 class History:
     """The lines of the last hour by query and labels.
 
-    Times are the cluster clock's; a clock that stands still adds nothing.
+    Times are the cluster clock's; a clock that stands still adds nothing. `is_being_read`: more of the past is
+    still to come.
     """
 
     def __init__(self, tick_seconds: int = TICK_SECONDS, slots: int = SLOTS, lines_max: int = LINES_MAX) -> None:
@@ -70,6 +71,7 @@ class History:
         self.lines_max = lines_max
         self._lines: dict[str, dict[Labels, _Line]] = {}
         self._newest = -1
+        self.is_being_read = False
 
     @property
     def line_count(self) -> int:

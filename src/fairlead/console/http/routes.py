@@ -251,7 +251,7 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
         lines = await prometheus_lines(console.world.series, query, asked)
     else:
         lines = history_lines(console.history, query, asked)
-    return json_answer(request, chart_answer(query, asked, lines, board_state, console.history.seconds))
+    return json_answer(request, chart_answer(query, asked, lines, board_state, console.history))
 
 
 ANSWERS: Final[dict[str, Answering]] = {
