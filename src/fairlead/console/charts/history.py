@@ -61,8 +61,8 @@ class _Line:
 class History:
     """The lines of the last hour by query and labels.
 
-    Times are the cluster clock's; a clock that stands still adds nothing. `is_being_read`: more of the past is
-    still to come.
+    Times are the cluster clock's; a clock that stands still adds nothing. `is_being_read`: more of the past
+    is still to come.
     """
 
     def __init__(self, tick_seconds: int = TICK_SECONDS, slots: int = SLOTS, lines_max: int = LINES_MAX) -> None:
