@@ -103,7 +103,7 @@ export const en = {
   "warning.forbidden": "The server may not read {source}; what depends on it is left out.",
   "warning.cache-syncing": "{source} is not up to date: {message}",
   "hint.series-missing": "Look at the node exporters of the nodes without readings.",
-  "warning.history-syncing": "The past is still being read",
+  "warning.history-syncing": "Still reading",
   "warning.history-off": "Without Prometheus the last {minutes} minutes are kept",
   "warning.truncated": "Only a part is shown: {message}",
 

@@ -104,7 +104,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "warning.forbidden": "服务端无权读取 {source}，与之相关的内容未显示。",
   "warning.cache-syncing": "{source} 不是最新的：{message}",
   "hint.series-missing": "请查看没有读数的节点上的采集器。",
-  "warning.history-syncing": "正在读取之前的数据",
+  "warning.history-syncing": "读取中",
   "warning.history-off": "没有 Prometheus 时只保留最近 {minutes} 分钟",
   "warning.truncated": "只显示了一部分：{message}",
 
