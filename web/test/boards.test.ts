@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GpuRow, Instance, JobRow, NodePod, NodeRow, Sentence, Sharing } from "../src/api/types";
 import { jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
 import { instanceColumns } from "../src/boards/jobs/instances";
-import { jobSentence } from "../src/boards/jobs/sentence";
+import { hasRun, jobSentence } from "../src/boards/jobs/sentence";
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
@@ -170,6 +170,12 @@ describe("the sentence of a detail page", () => {
     expect(say(jobSentence(job("Pending")))).toBe("Waiting for 8 GPUs; 1 of 2 instances running.");
     expect(say(jobSentence(job("Failed")))).toBe("Failed after 1h1m on 8 GPUs; 1 of 2 instances failed.");
     expect(say(jobSentence(job("Odd")))).toBe("Odd · Suspended");
+  });
+  it("a job that never ran has no curves", () => {
+    const waits = { ...job("Pending"), startedAt: null, instances: { ...job("Pending").instances, running: 0, unknown: 0, succeeded: 0, failed: 0 } };
+    expect(hasRun(waits)).toBe(false);
+    expect(hasRun({ ...waits, startedAt: "2026-01-05T08:00:00Z" })).toBe(true);
+    expect(hasRun({ ...waits, instances: { ...waits.instances, failed: 1 } })).toBe(true);
   });
   it("of a node that shares its cards: what one card still has, not the sum", () => {
     const shared = node({ gpusTotal: 1, gpusAllocated: 0.857, gpuUnit: "GiB", gpuUnitsTotal: 14, gpuUnitsAllocated: 12 });

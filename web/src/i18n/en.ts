@@ -430,6 +430,7 @@ export const en = {
   "job.gpus": "GPUs",
   "job.gpusHeld": "{held} allocated of {asked} requested",
   "job.instances": "Instances",
+  "job.neverRan": "No instance of this job has run yet: there is nothing to draw.",
   "job.instanceCounts": "{running} of {desired} running, {pending} pending, {failed} failed",
   "job.instanceCountsSilent": "{running} of {desired} running, {unknown} unknown, {pending} pending, {failed} failed",
   "job.finished": "Finished",

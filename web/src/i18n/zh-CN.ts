@@ -431,6 +431,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "job.gpus": "GPU卡数",
   "job.gpusHeld": "请求 {asked} 张，已分配 {held} 张",
   "job.instances": "实例",
+  "job.neverRan": "此任务还没有实例运行过，没有可显示的曲线。",
   "job.instanceCounts": "{desired} 个中 {running} 个运行、{pending} 个等待、{failed} 个失败",
   "job.instanceCountsSilent": "{desired} 个中 {running} 个运行、{unknown} 个未知、{pending} 个等待、{failed} 个失败",
   "job.finished": "结束时间",

@@ -9,7 +9,7 @@ import { Link } from "../../router/Link";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
 import type { JobId } from "./JobsBoard";
-import { jobSentence } from "./sentence";
+import { hasRun, jobSentence } from "./sentence";
 
 export function JobPage({ id }: { id: JobId }) {
   const { t } = useWords();
@@ -28,7 +28,7 @@ export function JobPage({ id }: { id: JobId }) {
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <JobFacts id={id} wide />
-        {asked.data && <JobCharts filters={filters} />}
+        {asked.data && (hasRun(asked.data.job) ? <JobCharts filters={filters} /> : <p className="dim" data-testid="never-ran">{t("job.neverRan")}</p>)}
       </main>
     </ChartPageProvider>
   );

@@ -5,6 +5,9 @@ import { shares } from "./columns";
 
 const CODES: Readonly<Record<string, string>> = { Running: "job-running", Pending: "job-pending", Succeeded: "job-succeeded", Failed: "job-failed" };
 
+/** Whether an instance of it can have left a sample: none has where the job never began and none runs. */
+export const hasRun = ({ startedAt, instances: i }: JobRow): boolean => startedAt !== null || i.running + i.unknown + i.succeeded + i.failed > 0;
+
 export function jobSentence(job: JobRow): Sentence {
   const { running, desired, failed, unknown } = job.instances;
   const held = job.status === "Running" ? (job.heldSeconds ?? job.durationSeconds) : job.durationSeconds;
