@@ -115,14 +115,16 @@ class _LeafSums:
         self.waiting_units = 0
         self.pods = 0
         self.waiting_pods: Counter[str] = Counter()
-        self.waiting_for: Counter[str] = Counter()
+        self.waiting_for: Sum = {}
         self.by_namespace: dict[str, Sum] = {name: {} for name in node.namespaces}
         self.by_user: dict[str, Sum] = {}
 
     def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_told: bool) -> None:
         if not pod.is_admitted:
             self.waiting_pods[pod.said_reason] += 1
-            self.waiting_for.update(name for name, amount in pod.request.items() if amount and name in managed)
+            for name, amount in pod.request.items():
+                if amount and name in managed:
+                    self.waiting_for[name] = self.waiting_for.get(name, 0) + 1
             _add(self.waiting, pod.request, managed)
             if not pod.is_preemptible:
                 _add(self.firm_waiting, pod.request, managed)
@@ -146,13 +148,13 @@ class _LeafSums:
             (self.lost, below.lost),
             (self.firm_used, below.firm_used),
             (self.firm_waiting, below.firm_waiting),
+            (self.waiting_for, below.waiting_for),
         )
         for mine, theirs in pairs:
             _add(mine, theirs)
         self.waiting_units += below.waiting_units
         self.pods += below.pods
         self.waiting_pods.update(below.waiting_pods)
-        self.waiting_for.update(below.waiting_for)
 
 
 def _gather(node: QuotaNode, sums: Mapping[int, _LeafSums]) -> tuple[_LeafSums, list[QuotaNodeUse]]:
