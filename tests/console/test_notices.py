@@ -104,6 +104,13 @@ def test_a_kind_of_job_that_nobody_asked_for_is_no_news() -> None:
     assert [name for name in seen.missing_types if name in ("rayjob", "tfjob", "mpijob")] == ["rayjob", "tfjob"]
 
 
+@pytest.mark.parametrize("asked", ["etjob", "deepspeedjob"])
+def test_two_kinds_of_one_resource_are_each_asked_for(asked: str) -> None:
+    seen = BoardState(ClusterSnapshot(sources={"trainingjobs": Source("trainingjobs", "missing")}), EPOCH)
+    assert [each.source for each in seen.warnings("jobs", {asked})] == ["trainingjobs"]
+    assert seen.missing_types == ["deepspeedjob", "etjob"]
+
+
 def test_a_kind_of_job_that_cannot_be_read_is_told_whoever_asks() -> None:
     sources = {"rayjobs": Source("rayjobs", "forbidden"), "tfjobs": Source("tfjobs", "failing", good_at=EPOCH)}
     assert [each.source for each in BoardState(ClusterSnapshot(sources=sources), EPOCH).warnings("jobs")] == ["rayjobs", "tfjobs"]

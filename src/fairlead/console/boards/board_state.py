@@ -107,7 +107,8 @@ class BoardState:
 
     def warnings(self, page: str, job_types: Collection[str] = ()) -> list[Warning]:
         """`job_types`: those that were asked for by name. That another is not served is no news."""
-        unasked = {source for type_, source in self._missing_kinds.items() if type_ not in job_types}
+        missing = self._missing_kinds
+        unasked = set(missing.values()) - {missing[type_] for type_ in job_types if type_ in missing}
         warnings = warnings_of(self.snapshot.main_sources, page, unasked)
         silent = series_missing(self.occupancy.nodes) if page != "quota" else None
         return [*warnings, silent] if silent else warnings
