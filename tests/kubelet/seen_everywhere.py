@@ -34,7 +34,9 @@ def seen_everywhere(line: Line, uuid: str, names: Sequence[str]) -> None:
 
 
 def on_the_boards(console: Server, uuid: str, names: Sequence[str]) -> None:
-    wait_until("the card has readings", lambda: console.api("/gpus")["items"][0]["utilPercent"] is not None, SECONDS)
+    wait_until(
+        "the card has readings", lambda: [each["utilPercent"] for each in console.api("/gpus")["items"]] not in ([], [None]), SECONDS
+    )
     (card,) = console.api("/gpus")["items"]
     assert (card["node"], card["uuid"], card["mode"], card["health"]) == (NODE, uuid, "share", "Healthy")
     assert sorted(card["holders"]) == [f"default/{name}" for name in names]
