@@ -77,22 +77,22 @@ def test_the_seats_of_every_shared_node_are_those_of_kubectl(browser: Browser, s
 
 
 @pytest.mark.parametrize(
-    ("locale", "scheme", "memory", "units", "free"),
-    [("en-US", "light", "Allocated GPU Memory", "Units", "Free"), ("zh-CN", "dark", "已分配GPU显存", "单位", "空闲")],
+    ("locale", "scheme", "memory", "units", "free", "word"),
+    [("en-US", "light", "Allocated GPU Memory", "Units", "Free", "units"), ("zh-CN", "dark", "已分配GPU显存", "单位", "空闲", "个单位")],
     ids=["English, light", "Chinese, dark"],
 )
 def test_the_page_of_the_node_says_who_has_how_much_of_the_card(
-    browser: Browser, shared: Laptop, locale: str, scheme: str, memory: str, units: str, free: str
+    browser: Browser, shared: Laptop, locale: str, scheme: str, memory: str, units: str, free: str, word: str
 ) -> None:
     with window(browser, shared.console.url, locale, scheme=scheme) as tab:
         tab.open(f"/nodes/{NODE}", "node")
-        expect(tab.at("sentence")).to_contain_text("14 GiB")
+        expect(tab.at("sentence")).to_contain_text(f"14 {word}")
         told = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
         assert set(told.values()) == {"4,308 MiB"}
         page = {key.split()[1].rsplit("/", 1)[0]: text for key, text in tab.column("node-seats", memory).items()}
         assert page == told
         assert tab.column("node-gpus", units) == {"0": "12 / 14"}
-        assert tab.column("node-gpus", free) == {"0": "2 GiB"}
+        assert tab.column("node-gpus", free) == {"0": f"2 {word}"}
         assert tab.column("node-gpus", memory) == {"0": "12.6 / 14.7 GiB"}
         tab.keep(f"shared-node-{locale}")
 
@@ -115,7 +115,7 @@ def test_the_map_leads_to_the_card_with_its_units(browser: Browser, shared: Lapt
         canvas.focus()
         tab.page.keyboard.press("ArrowRight")
         tab.page.keyboard.press("ArrowLeft")
-        expect(tab.at("map-card")).to_contain_text("12 of 14 GiB")
+        expect(tab.at("map-card")).to_contain_text("12 of 14 units")
         expect(tab.at("map-card")).to_contain_text("4,308 MiB")
         tab.page.keyboard.press("Enter")
         expect(tab.page.get_by_role("heading", name=NODE)).to_be_visible()
@@ -148,7 +148,7 @@ def test_a_card_that_changes_its_mode_says_so_without_a_reload(browser: Browser,
         try:
             expect(tab.at("notice-draining")).to_be_visible()
             expect(tab.at("notice-closed")).to_be_visible()
-            soon("what is free on it", lambda: tab.column("node-gpus", "Free"), lambda: {"0": "0 GiB"})
+            soon("what is free on it", lambda: tab.column("node-gpus", "Free"), lambda: {"0": "0 units"})
         finally:
             shared.kubectl.run("label", "node", NODE, "cgpu=true", "--overwrite")
         expect(tab.at("notice-draining")).to_have_count(0)

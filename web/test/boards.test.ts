@@ -76,14 +76,14 @@ const card = (more: Partial<GpuRow>) => ({ index: 0, uuid: "GPU-a", units: 14, u
 const seat = { namespace: "team-a", name: "nb" };
 
 const cardShown = (of: Partial<GpuRow>, wide = false, how: Sharing | null = null) => {
-  const columns = cardColumns({ gpus: [card(of)], node: { gpuUnit: "GiB" } as NodeRow, sharing: how }, wide, en);
+  const columns = cardColumns({ gpus: [card(of)], sharing: how }, wide, en);
   return Object.fromEntries(columns.map((c) => [c.key, c.cell(card(of))]));
 };
 
 describe("the cards of a node", () => {
   it("a shared one says units granted and free, and its memory", () => {
     const row = cardShown({});
-    expect([row["units"], row["granted"], row["free"]]).toEqual(["12 / 14", "12.6 / 14.7 GiB", "2 GiB"]);
+    expect([row["units"], row["granted"], row["free"]]).toEqual(["12 / 14", "12.6 / 14.7 GiB", "2 units"]);
   });
   it("a whole one has memory and no units; what nobody knows is a dash", () => {
     const row = cardShown({ units: 0, unitsAllocated: 0, unitsFree: 0, memoryFreeMiB: 15079 });
@@ -106,14 +106,14 @@ describe("the cards of a node", () => {
   });
 });
 
-const podCell = (key: string, of: Partial<NodePod>) => podColumns("GiB", en).find((c) => c.key === key)?.cell({ gpuIndexes: [], units: 0, gpus: 0, pending: false, ...of } as NodePod);
+const podCell = (key: string, of: Partial<NodePod>) => podColumns(en).find((c) => c.key === key)?.cell({ gpuIndexes: [], units: 0, gpus: 0, pending: false, ...of } as NodePod);
 
 describe("the pods of a node", () => {
   it("one on a card that nobody knows is never on card 0 and holds no counted GPU", () => {
     expect(podCell("cards", { gpuIndexes: [0] })).toBe("0");
     expect(podCell("cards", {})).toBe("—");
     expect(podCell("cards", { pending: true })).not.toBe("—");
-    expect([podCell("units", { pending: true, units: 4 }), podCell("gpus", { pending: true })]).toEqual(["4 GiB", "—"]);
+    expect([podCell("units", { pending: true, units: 4 }), podCell("gpus", { pending: true })]).toEqual(["4", "—"]);
   });
 });
 
@@ -179,7 +179,7 @@ describe("the sentence of a detail page", () => {
   });
   it("of a node that shares its cards: what one card still has, not the sum", () => {
     const shared = node({ gpusTotal: 1, gpusAllocated: 0.857, gpuUnit: "GiB", gpuUnitsTotal: 14, gpuUnitsAllocated: 12 });
-    expect(say(spokenOf(nodeSentence(shared, sharing({ largestFree: 2 }))))).toBe("0.9 of 1 GPU allocated (12 of 14 GiB); up to 2 GiB free on one GPU.");
+    expect(say(spokenOf(nodeSentence(shared, sharing({ largestFree: 2 }))))).toBe("0.9 of 1 GPU allocated (12 of 14 units); up to 2 units free on one GPU.");
   });
   it("of a job that shares cards: memory, never 0 GPUs", () => {
     const shares = { ...job("Pending"), gpusRequested: 0, gpuMemoryRequestedMiB: 4096 };

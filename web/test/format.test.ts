@@ -14,7 +14,7 @@ describe("numbers", () => {
     expect([0, 0.0071, 0.05, 0.857, 0.97].map(gpus)).toEqual(["0", "<0.1", "0.1", "0.9", "1"]);
   });
   it("units stand with their total; a limit is exact", () => {
-    expect([units(12, 14, "GiB"), units(0, 14), units(4, 0, "GiB"), units(0, 0, "GiB")]).toEqual(["12 / 14 GiB", "0 / 14", "4 / 0 GiB", UNKNOWN]);
+    expect([units(12, 14), units(0, 14), units(4, 0), units(0, 0)]).toEqual(["12 / 14", "0 / 14", "4 / 0", UNKNOWN]);
     expect([exactMemory(4308), exactMemory(null)]).toEqual(["4,308 MiB", UNKNOWN]);
   });
   it("a fraction keeps the unit of its total", () => {

@@ -52,9 +52,9 @@ export function memoryFraction(used: Maybe, total: Maybe): string {
   return `${isKnown(used) ? groups.format(used) : UNKNOWN} / ${memory(total)}`;
 }
 
-/** Units of a shared card, or of all of a node: `12 / 14 GiB`; a dash where there is nothing to divide. */
-export function units(allocated: number, total: number, unit = ""): string {
-  return total > 0 || allocated > 0 ? `${count(allocated)} / ${count(total)} ${unit}`.trimEnd() : UNKNOWN;
+/** Units of a shared card, or of all of a node: `12 / 14`; a dash where there is nothing to divide. */
+export function units(allocated: number, total: number): string {
+  return total > 0 || allocated > 0 ? `${count(allocated)} / ${count(total)}` : UNKNOWN;
 }
 
 /** 0..100 in: `63.5%`. */

@@ -51,11 +51,11 @@ export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
           <>
             <dt>{t("map.granted")}</dt>
             <dd>
-              {t("map.grantedUnits", { units: gpu.unitsAllocated, total: gpu.units, unit: detail.data?.node.gpuUnit ?? "" })} <span className="dim">{exactMemory(gpu.memoryAllocatedMiB)}</span>
+              {t("map.grantedUnits", { units: gpu.unitsAllocated, total: gpu.units })} <span className="dim">{exactMemory(gpu.memoryAllocatedMiB)}</span>
             </dd>
             <dt>{t("node.free")}</dt>
             <dd>
-              {gpu.unitsFree} {detail.data?.node.gpuUnit} <span className="dim">{exactMemory(gpu.memoryFreeMiB)}</span>
+              {t("node.unitsFree", { n: gpu.unitsFree })} <span className="dim">{exactMemory(gpu.memoryFreeMiB)}</span>
             </dd>
           </>
         )}

@@ -37,8 +37,7 @@ function NoCards() {
 }
 
 /** Columns that no card has a value for are left out: units of whole cards, cores where the node offers none. The page of a shared node has holders in a table of their own. */
-export function cardColumns(detail: Pick<NodeDetail, "gpus" | "node" | "sharing">, wide: boolean, t: Words["t"]): Column<GpuRow>[] {
-  const unit = detail.node.gpuUnit;
+export function cardColumns(detail: Pick<NodeDetail, "gpus" | "sharing">, wide: boolean, t: Words["t"]): Column<GpuRow>[] {
   const shares = detail.gpus.some((g) => g.units > 0);
   const cores = detail.gpus.some((g) => g.coreFreePercent !== null);
   const columns: (Column<GpuRow> | false)[] = [
@@ -47,9 +46,9 @@ export function cardColumns(detail: Pick<NodeDetail, "gpus" | "node" | "sharing"
     wide && { key: "model", head: t("col.gpuModel"), width: 100, title: (g) => g.model, cell: (g) => g.model || UNKNOWN },
     { key: "mode", head: t("col.gpuMode"), width: 78, cell: (g) => modeWord(g.mode, t) },
     { key: "health", head: t("node.health"), width: 124, cell: (g) => <Health gpu={g} /> },
-    shares && { key: "units", head: t("node.units"), unit, width: 72, number: true, barTone: "blue", bar: (g) => ratioOf(g.unitsAllocated, g.units), cell: (g) => units(g.unitsAllocated, g.units) },
+    shares && { key: "units", head: t("node.units"), width: 72, number: true, barTone: "blue", bar: (g) => ratioOf(g.unitsAllocated, g.units), cell: (g) => units(g.unitsAllocated, g.units) },
     { key: "granted", head: t("col.memoryAllocated"), width: 118, number: true, barTone: "blue", bar: (g) => ratioOf(g.memoryAllocatedMiB, g.memoryTotalMiB), title: (g) => `${exactMemory(g.memoryAllocatedMiB)} / ${exactMemory(g.memoryTotalMiB)}`, cell: (g) => memoryFraction(g.memoryAllocatedMiB, g.memoryTotalMiB) },
-    { key: "free", head: t("node.free"), width: 76, number: true, title: (g) => exactMemory(g.memoryFreeMiB), cell: (g) => (g.units > 0 ? `${count(g.unitsFree)} ${unit}` : memory(g.memoryFreeMiB)) },
+    { key: "free", head: t("node.free"), width: 76, number: true, title: (g) => exactMemory(g.memoryFreeMiB), cell: (g) => (g.units > 0 ? t("node.unitsFree", { n: g.unitsFree }) : memory(g.memoryFreeMiB)) },
     cores && { key: "cores", head: t("node.cores"), unit: "%", width: 76, number: true, cell: (g) => (g.coreAllocatedPercent === null ? UNKNOWN : `${g.coreAllocatedPercent} / 100`) },
     { key: "util", head: t("col.utilization"), width: 86, number: true, bar: (g) => (g.utilPercent === null ? null : g.utilPercent / 100), cell: (g) => percent(g.utilPercent) },
     { key: "memory", head: t("col.memoryUsed"), width: 118, number: true, bar: (g) => ratioOf(g.memoryUsedMiB, g.memoryTotalMiB), cell: (g) => memoryFraction(g.memoryUsedMiB, g.memoryTotalMiB) },
@@ -96,20 +95,20 @@ export function Seats({ detail }: { detail: NodeDetail }) {
         {seats.length === 0 ? (
           <Empty why={t("node.noSeats")} />
         ) : (
-          <DataTable name="node-seats" caption={t("node.seats")} columns={seatColumns(detail, seats, t)} rows={seats} rowKey={(s) => `${s.index} ${s.namespace}/${s.name}/${s.container}`} maxRows={12} walkable />
+          <DataTable name="node-seats" caption={t("node.seats")} columns={seatColumns(seats, t)} rows={seats} rowKey={(s) => `${s.index} ${s.namespace}/${s.name}/${s.container}`} maxRows={12} walkable />
         )}
       </div>
     </section>
   );
 }
 
-function seatColumns(detail: NodeDetail, seats: readonly Seat[], t: Words["t"]): Column<Seat>[] {
+function seatColumns(seats: readonly Seat[], t: Words["t"]): Column<Seat>[] {
   const columns: (Column<Seat> | false)[] = [
     { key: "index", head: "GPU", width: 52, number: true, cell: (s) => s.index },
     { key: "name", head: t("node.pod"), width: 220, mono: true, title: (s) => `${s.namespace}/${s.name}`, cell: (s) => `${s.namespace}/${s.name}` },
     { key: "container", head: t("node.container"), width: 110, mono: true, title: (s) => s.container, cell: (s) => s.container || UNKNOWN },
     { key: "job", head: t("col.jobName"), width: 120, mono: true, cell: (s) => <JobLink of={s} /> },
-    { key: "units", head: t("node.units"), unit: detail.node.gpuUnit, width: 72, number: true, cell: (s) => (s.units > 0 ? count(s.units) : UNKNOWN) },
+    { key: "units", head: t("node.units"), width: 72, number: true, cell: (s) => (s.units > 0 ? count(s.units) : UNKNOWN) },
     { key: "granted", head: t("col.memoryAllocated"), width: 110, number: true, cell: (s) => exactMemory(s.allocatedMiB) },
     seats.some((s) => s.corePercent > 0) && { key: "cores", head: t("node.cores"), unit: "%", width: 60, number: true, cell: (s) => s.corePercent || UNKNOWN },
     { key: "used", head: t("col.memoryUsed"), width: 110, number: true, bar: (s) => ratioOf(s.usedMiB, s.allocatedMiB), cell: (s) => exactMemory(s.usedMiB) },
@@ -129,19 +128,19 @@ export function Pods({ detail }: { detail: NodeDetail }) {
     <section className="section">
       <h2>{t("node.pods")}</h2>
       <div className="nested">
-        <DataTable name="node-pods" caption={t("node.pods")} columns={podColumns(detail.node.gpuUnit, t)} rows={detail.pods} rowKey={(p) => `${p.namespace}/${p.name}`} maxRows={10} walkable />
+        <DataTable name="node-pods" caption={t("node.pods")} columns={podColumns(t)} rows={detail.pods} rowKey={(p) => `${p.namespace}/${p.name}`} maxRows={10} walkable />
       </div>
     </section>
   );
 }
 
-export function podColumns(unit: string, t: Words["t"]): Column<NodePod>[] {
+export function podColumns(t: Words["t"]): Column<NodePod>[] {
   return [
     { key: "name", head: t("node.pod"), width: 200, mono: true, title: (p) => `${p.namespace}/${p.name}`, cell: (p) => `${p.namespace}/${p.name}` },
     { key: "job", head: t("col.jobName"), width: 120, mono: true, cell: (p) => <JobLink of={p} /> },
     { key: "status", head: t("col.status"), width: 130, cell: (p) => <Status word={p.status} /> },
     { key: "cards", head: "GPU", width: 92, number: true, cell: (p) => (p.pending ? <span className="flag">{t("node.pendingCard")}</span> : p.gpuIndexes.join(", ") || UNKNOWN) },
-    { key: "units", head: t("node.units"), width: 72, number: true, cell: (p) => (p.units > 0 ? `${count(p.units)} ${unit}` : UNKNOWN) },
+    { key: "units", head: t("node.units"), width: 72, number: true, cell: (p) => (p.units > 0 ? count(p.units) : UNKNOWN) },
     { key: "gpus", head: t("node.gpus"), width: 52, number: true, cell: (p) => (p.pending ? UNKNOWN : gpus(p.gpus)) },
     { key: "memory", head: t("col.memoryAllocated"), width: 94, number: true, title: (p) => exactMemory(p.gpuMemoryAllocatedMiB), cell: (p) => memory(p.gpuMemoryAllocatedMiB) },
     { key: "since", head: t("node.since"), width: 76, cell: (p) => <Ago at={p.heldSince} /> },

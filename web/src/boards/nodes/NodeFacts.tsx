@@ -33,9 +33,9 @@ export function NodeFacts({ name, wide = false }: { name: string; wide?: boolean
 /** What somebody should know before reading numbers. The gravest first. */
 export function noticesOf({ node, sharing }: Pick<NodeDetail, "node" | "sharing">, t: Words["t"]): readonly [code: string, text: string][] {
   const notices: ([string, string] | false)[] = [
-    node.gpuUnitsOvercommitted > 0 && ["overcommitted", t("notice.overcommitted", { n: node.gpuUnitsOvercommitted, unit: node.gpuUnit })],
+    node.gpuUnitsOvercommitted > 0 && ["overcommitted", t("notice.overcommitted", { n: node.gpuUnitsOvercommitted })],
     node.gpusDraining > 0 && ["draining", t("notice.draining", { n: node.gpusDraining })],
-    node.gpuUnitsPending > 0 && ["pending", t("notice.pending", { n: node.gpuUnitsPending, unit: node.gpuUnit })],
+    node.gpuUnitsPending > 0 && ["pending", t("notice.pending", { n: node.gpuUnitsPending })],
     Boolean(sharing?.conflict) && ["conflict", t("notice.conflict", { conflict: sharing?.conflict })],
     sharing !== null && !sharing.offers && !sharing.conflict && ["closed", t("notice.closed")],
   ];

@@ -7,7 +7,7 @@ export function nodeSentence(node: NodeRow, sharing: Sharing | null): Sentence {
   const suffix = unhealthy > 0 ? "-unhealthy" : "";
   if (total === 0) return { code: "node-none", values: {}, text: "" };
   if (sharing && node.gpuUnitsTotal > 0) {
-    const values = { total, allocated, unhealthy, units: node.gpuUnitsAllocated, unitsTotal: node.gpuUnitsTotal, unit: node.gpuUnit, largest: sharing.largestFree };
+    const values = { total, allocated, unhealthy, units: node.gpuUnitsAllocated, unitsTotal: node.gpuUnitsTotal, largest: sharing.largestFree };
     return { code: `node-share${suffix}`, values, text: "" };
   }
   return { code: `node${suffix}`, values: { total, allocated, unhealthy, util: percent(gpuUtilPercent) }, text: "" };
