@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.console.boards.rows import Entry, RowSet, keys_of, matching, page_of, sortable_keys, sorted_rows
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import Entry, RowSet, keys_of, matching, natural, page_of, sortable_keys, sorted_rows
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.envelope import Json
 from fairlead.console.pages.list_query import ListQuery, SortKey, parse_list_query
 from fairlead.errors import UserError
+
+from .clusters import EPOCH, cluster, gpu_node, reading
 
 NODES = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "nodes")
 
@@ -146,3 +149,23 @@ def test_a_file_has_all_columns_nested_ones_flattened_and_null_empty() -> None:
 def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(start: str) -> None:
     data = render_csv([Sample(f"{start}1+1", load_percent=-5.0)], Sample, ["name", "loadPercent"])
     assert read_csv(data)[1] == [f"'{start}1+1", "-5.0"]
+
+
+def test_names_are_in_the_order_in_which_people_count() -> None:
+    """On every list, in its choices, and on the map; and the other way round where that is asked."""
+    names = ["gpu-2", "gpu-10", "gpu-1", "gpu-9"]
+    seen = BoardState(cluster([gpu_node(name, 1) for name in names], gpus=[reading(name) for name in names]), EPOCH)
+    counted = ["gpu-1", "gpu-2", "gpu-9", "gpu-10"]
+    assert [entry.row.name for entry in seen.nodes.entries] == counted
+    assert [node.name for node in seen.gpu_map.nodes] == counted
+    assert [entry.row.node for entry in seen.gpus.entries] == counted
+    assert seen.nodes.facets["gpu_node"] == counted
+    for text, expected in (("name", counted), ("-name", counted[::-1])):
+        asked = parse_list_query([("sort", text)], NODES)
+        assert [row.name for row in matching(seen.nodes, asked)] == expected
+
+
+@given(st.lists(st.text(max_size=8) | st.from_regex(r"[a-z]{0,2}[0-9]{0,3}-?[0-9]{0,2}", fullmatch=True), max_size=12))
+def test_any_names_have_an_order_which_does_not_depend_on_how_they_came(names: list[str]) -> None:
+    turned = [*names[1:], *names[:1]]
+    assert sorted(names, key=natural) == sorted(turned, key=natural)

@@ -8,11 +8,12 @@ free that nobody can be given: that of a node which is cordoned, not ready or si
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.console.boards.rows import natural
 from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE, Cell, MapNode, Slice
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.node import Node
@@ -59,7 +60,7 @@ class SeenCard(Struct, frozen=True, gc=False):
 
 
 def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float) -> MapParts:
-    """All that the map shows: GPU nodes in the occupancy's order, and the words behind their numbers."""
+    """All that the map shows: GPU nodes by name, and the words behind their numbers."""
     teams, models, modes, statuses = Numbering(), Numbering(), Numbering(), Numbering()
     nodes = [
         MapNode(
@@ -70,9 +71,14 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
             gpus=[_cell(seen, teams, now) for seen in seen_cards(each)],
             indexes=_odd_indexes(each.cards),
         )
-        for each in occupancy.nodes
+        for each in in_order(occupancy.nodes)
     ]
     return MapParts(teams.names, models.names, modes.names, statuses.names, nodes)
+
+
+def in_order(nodes: Iterable[NodeOccupancy]) -> list[NodeOccupancy]:
+    """By name, as people count them."""
+    return sorted(nodes, key=lambda each: natural(each.node.name))
 
 
 def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:

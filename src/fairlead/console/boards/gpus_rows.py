@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import SeenCard, idle_seconds, seen_cards
+from fairlead.console.boards.gpu_map_cells import SeenCard, idle_seconds, in_order, seen_cards
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import neat_or_null, percent
 from fairlead.console.pages.gpu_map import STATES, UNKNOWN
@@ -21,7 +21,7 @@ HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Heal
 def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     """All GPUs by node and index."""
     words = _Lowered()
-    entries = [_entry(seen, each, words, now) for each in occupancy.nodes for seen in seen_cards(each)]
+    entries = [_entry(seen, each, words, now) for each in in_order(occupancy.nodes) for seen in seen_cards(each)]
     rows = [entry.row for entry in entries]
     facets = {
         "gpu_node": choices(row.node for row in rows),

@@ -7,7 +7,9 @@ not show).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
@@ -19,6 +21,7 @@ from fairlead.console.pages.list_query import ListQuery, SortKey, check_keys
 Row = TypeVar("Row")
 
 FACET_MAX: Final = 500
+_DIGITS: Final = re.compile(r"([0-9]+)")
 
 
 class Entry(Struct, Generic[Row], frozen=True):
@@ -86,24 +89,40 @@ def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
     return RowPage(list(rows[start : start + query.size]), len(rows))
 
 
+@lru_cache(maxsize=1 << 16)
+def natural(text: str) -> tuple[tuple[str | int, ...], str]:
+    """Sorts names as people count them.
+
+    >>> sorted(["gpu-10", "gpu-2", "gpu-2-a", "a"], key=natural)
+    ['a', 'gpu-2', 'gpu-2-a', 'gpu-10']
+    """
+    parts = _DIGITS.split(text)  # words and numbers in turns, beginning with a word
+    return tuple(int(part) if at % 2 else part for at, part in enumerate(parts)), text
+
+
+def _order_of(value: Any) -> Any:
+    return natural(value) if isinstance(value, str) else value
+
+
 def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
-    """Sorted by the keys, the first the strongest; null comes last both ways.
+    """Sorted by the keys, the first the strongest, names in their natural order; null comes last both ways.
 
     `ties` breaks ties; "" leaves them as they come.
     """
-    ordered = sorted(rows, key=attrgetter(ties)) if ties else rows
+    tie = attrgetter(ties) if ties else None
+    ordered = sorted(rows, key=lambda row: _order_of(tie(row))) if tie else rows
     for key in reversed(sort):
         value = attrgetter(fields[key.key])
         known = [row for row in ordered if value(row) is not None]
         unknown = [row for row in ordered if value(row) is None]
-        known.sort(key=value, reverse=key.descending)
+        known.sort(key=lambda row, value=value: _order_of(value(row)), reverse=key.descending)  # type: ignore[misc]
         ordered = known + unknown
     return ordered
 
 
 def choices(values: Iterable[str]) -> list[str]:
     """The choices of one filter as they are spelled (answers are in lower case)."""
-    return sorted({value for value in values if value})[:FACET_MAX]
+    return sorted({value for value in values if value}, key=natural)[:FACET_MAX]
 
 
 def lowered(*values: str) -> tuple[str, ...]:
