@@ -107,7 +107,7 @@ class TestConsole:
         rows = {row["name"]: row for row in console.api("/jobs")["items"]}
         assert {name: row["status"].upper() for name, row in rows.items()} == JOB_STATUS
         assert {name: f"{row['gpusRequested']:g}" for name, row in rows.items()} == REQUESTED_GPUS
-        assert rows["bert"]["instances"] == {"desired": 4, "running": 4, "pending": 0, "succeeded": 0, "failed": 0}
+        assert rows["bert"]["instances"] == {"desired": 4, "running": 4, "unknown": 0, "pending": 0, "succeeded": 0, "failed": 0}
         assert rows["waits"]["waiting"] is not None
 
     def test_the_quota_board_says_why_it_is_empty(self, console: Server) -> None:
