@@ -29,7 +29,7 @@ from fairlead.wire.files.snapshot_file import SavedSnapshot, render_snapshot
 from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
 from fairlead_sim.world.snapshot import take_objects, take_snapshot
 
-KILLS = pytest.mark.parametrize("kills", [4, pytest.param(22, marks=pytest.mark.long)])
+KILLS = pytest.mark.parametrize("kills", [2, pytest.param(22, marks=pytest.mark.long)])
 SEED = 5
 START_SECONDS = 60.0
 PROGRAM = Path(__file__).with_name("kept_server.py")

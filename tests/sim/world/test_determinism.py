@@ -33,6 +33,7 @@ def test_every_seed_lives_the_same_in_two_processes(seeds: int, seconds: int) ->
     assert len({line.split()[1] for line in first}) == seeds, "different seeds live differently"
 
 
+@pytest.mark.long
 def test_how_time_is_cut_changes_nothing() -> None:
     scenario = load_scenario("default")
     whole, cut = sharing_world(scenario, 3, EPOCH), sharing_world(scenario, 3, EPOCH)
