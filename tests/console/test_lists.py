@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.rows import Entry, RowSet, keys_of, matching, natural, page_of, sortable_keys, sorted_rows
+from fairlead.console.boards.rows import Entry, RowSet, by_count, keys_of, matching, page_of, sortable_keys, sorted_rows
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.envelope import Json
@@ -168,4 +168,4 @@ def test_names_are_in_the_order_in_which_people_count() -> None:
 @given(st.lists(st.text(max_size=8) | st.from_regex(r"[a-z]{0,2}[0-9]{0,3}-?[0-9]{0,2}", fullmatch=True), max_size=12))
 def test_any_names_have_an_order_which_does_not_depend_on_how_they_came(names: list[str]) -> None:
     turned = [*names[1:], *names[:1]]
-    assert sorted(names, key=natural) == sorted(turned, key=natural)
+    assert sorted(names, key=by_count) == sorted(turned, key=by_count)

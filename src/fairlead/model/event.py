@@ -28,6 +28,11 @@ class Event(Struct, frozen=True, gc=False):
     version: int = 0
 
     @property
+    def about_namespace(self) -> str:
+        """Of what it is about; its own where nothing else is said."""
+        return self.object_namespace or self.namespace
+
+    @property
     def order(self) -> tuple[float, int, str]:
         """Sorts events as they happened: by time, which the API tells in seconds.
 

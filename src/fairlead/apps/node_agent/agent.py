@@ -146,7 +146,7 @@ class NodeAgent:
     def _regain(self) -> None:
         """Once, before anything is served: no container can start meanwhile."""
         files, machine = self.desk.files, self.desk.machine
-        rows = {share.token for shares in machine.given.values() for share in shares}
+        rows = {share.token for share in machine.rows}
         limits = {token: found.cards for token in files.tokens() - rows if isinstance(found := files.read_limits(token), ContainerLimits)}
         if regained := machine.regain(limits):
             _log.warning("%d rows of the grants file were lost, and are written again from the containers' own files", len(regained))
@@ -242,7 +242,7 @@ class NodeAgent:
             self._kept_faults = told
         if self.desk.machine.forget() or not self._is_given_written:
             self._is_given_written = False
-            self.desk.files.write_given(share for shares in self.desk.machine.given.values() for share in shares)
+            self.desk.files.write_given(self.desk.machine.rows)
             self._is_given_written = True
         if self.desk.identity is None:
             return  # the test of the runtime has a file of its own

@@ -149,7 +149,7 @@ class Desk:
     def keep(self, prepared: Prepared) -> None:
         """The container's files are written: the grants file says so, too."""
         self.machine.started(prepared)
-        self.files.write_given(share for shares in self.machine.given.values() for share in shares)
+        self.files.write_given(self.machine.rows)
 
     async def mark(self, patch: PatchObject) -> None:
         outcome = await self._api.apply(patch)

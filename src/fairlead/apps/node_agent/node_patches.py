@@ -36,10 +36,7 @@ def metadata_patch(node: Node, seen: Seen, identity: GpuIdentity | None, unit: M
 
 def status_patch(node: Node, plan: CardPlan, now: float) -> PatchObject | None:
     """`aliyun.com/gpu-count` and the condition `GPUShareReady`, where they are not as they should be."""
-    status: dict[str, Any] = {}
-    for place, said, count in zip(("capacity", "allocatable"), (node.capacity, node.allocatable), gpu_counts(plan), strict=True):
-        if said.get(GPU_COUNT, 0) != count:
-            status[place] = {GPU_COUNT: str(count)}
+    status: dict[str, Any] = _unsaid(node, {GPU_COUNT: gpu_counts(plan)})
     before = next((each for each in node.conditions if each.type == SHARE_READY), None)
     if condition := _condition(before, plan.condition, now):
         status["conditions"] = [condition]
@@ -48,13 +45,18 @@ def status_patch(node: Node, plan: CardPlan, now: float) -> PatchObject | None:
 
 def counts_patch(node: Node, lists: Mapping[str, Sequence[OfferedDevice]]) -> PatchObject | None:
     """What the kubelet makes of these lists, where the node does not say so yet."""
+    status = _unsaid(node, {name: (len(devices), sum(each.is_healthy for each in devices)) for name, devices in lists.items()})
+    return PatchObject(node_ref(node), {"status": status}, "status", is_strategic=True) if status else None
+
+
+def _unsaid(node: Node, counts: Mapping[str, tuple[int, int]]) -> dict[str, dict[str, str]]:
+    """Capacity and allocatable by resource, as far as the node says something else."""
     status: dict[str, dict[str, str]] = {}
-    for name, devices in lists.items():
-        counts = len(devices), sum(each.is_healthy for each in devices)
-        for place, said, count in zip(("capacity", "allocatable"), (node.capacity, node.allocatable), counts, strict=True):
+    for name, wanted in counts.items():
+        for place, said, count in zip(("capacity", "allocatable"), (node.capacity, node.allocatable), wanted, strict=True):
             if said.get(name, 0) != count:
                 status.setdefault(place, {})[name] = str(count)
-    return PatchObject(node_ref(node), {"status": status}, "status", is_strategic=True) if status else None
+    return status
 
 
 def _condition(before: Condition | None, wanted: Condition | None, now: float) -> Mapping[str, Any] | None:

@@ -61,8 +61,7 @@ class Overuse:
         self._trouble = ""
         homes = await asyncio.to_thread(self._homes.homes, {process.pid for process in processes}) if processes else {}
         machine = self._desk.machine
-        given = [share for shares in machine.given.values() for share in shares]
-        uses = memory_uses(processes, homes, given, (machine.pods or {}).values(), machine.whole_holders())
+        uses = memory_uses(processes, homes, machine.rows, (machine.pods or {}).values(), machine.whole_holders())
         over = self._watchdog.look(uses, ALLOWANCE_MIB, self._policy)
         self._gauge.clear()
         for each in over:

@@ -152,10 +152,9 @@ class BoardState:
 
     def _job_of(self, event: Event) -> str:
         """The job that the event is about, itself or one of its pods; "" = none."""
-        space = event.object_namespace or event.namespace
         if event.object_kind == "Pod":
-            return self.job_by_pod.get(f"{space}/{event.object_name}", "")
-        return self._job_by_kind.get((space, event.object_kind, event.object_name), "")
+            return self.job_by_pod.get(f"{event.about_namespace}/{event.object_name}", "")
+        return self._job_by_kind.get((event.about_namespace, event.object_kind, event.object_name), "")
 
     @cached_property
     def share_why(self) -> ShareWhy:

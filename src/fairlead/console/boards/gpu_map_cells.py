@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.console.boards.rows import natural
+from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE, Cell, MapNode, Slice
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.node import Node
@@ -78,13 +78,14 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
 
 def in_order(nodes: Iterable[NodeOccupancy]) -> list[NodeOccupancy]:
     """By name, as people count them."""
-    return sorted(nodes, key=lambda each: natural(each.node.name))
+    return sorted(nodes, key=lambda each: by_count(each.node.name))
 
 
 def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
-    cards = [_seen_card(card, claims.get(card.index), occupied.node) for card in occupied.cards]
+    silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
+    cards = [_seen_card(card, claims.get(card.index), silent=silent, takes_pods=takes_pods) for card in occupied.cards]
     withheld = withheld_gpus(occupied)
     return _with_withheld(cards, withheld) if withheld and is_ready(occupied.node) else cards
 
@@ -94,9 +95,9 @@ def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
 
     Where nobody can say which card a pod has, some of them are free, and nobody can say which.
     """
-    states = [seen.state for seen in seen_cards(occupied)]
     if not is_open(occupied.node):
         return 0, 0
+    states = [seen.state for seen in seen_cards(occupied)]
     unknown = states.count(UNKNOWN)
     taken = len(_claimed(occupied)) + (0 if _are_nameless(occupied.cards) else withheld_gpus(occupied))
     return states.count(FREE), max(0, unknown - taken) if unknown else 0
@@ -131,8 +132,8 @@ def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
     return cards
 
 
-def _seen_card(card: CardOccupancy, claim: Pod | str | None, node: Node) -> SeenCard:
-    return SeenCard(card, _state(card, claim, node), claim if isinstance(claim, Pod) else None)
+def _seen_card(card: CardOccupancy, claim: Pod | str | None, *, silent: bool, takes_pods: bool) -> SeenCard:
+    return SeenCard(card, _state(card, claim, silent=silent, takes_pods=takes_pods), claim if isinstance(claim, Pod) else None)
 
 
 def _cell(seen: SeenCard, teams: Numbering, now: float) -> Cell:
@@ -160,10 +161,10 @@ def _odd_indexes(cards: Sequence[CardOccupancy]) -> list[int]:
     return [] if indexes == list(range(len(indexes))) else indexes
 
 
-def _state(card: CardOccupancy, claim: Pod | str | None, node: Node) -> int:
+def _state(card: CardOccupancy, claim: Pod | str | None, *, silent: bool, takes_pods: bool) -> int:
     if card.is_healthy is False:
         return UNHEALTHY
-    if is_silent(node):
+    if silent:
         return UNREACHABLE
     if card.is_draining:
         return DRAINING
@@ -172,7 +173,7 @@ def _state(card: CardOccupancy, claim: Pod | str | None, node: Node) -> int:
     if isinstance(claim, Pod):
         return ALLOCATED
     if not card.holders:
-        return FREE if is_open(node) else CLOSED
+        return FREE if takes_pods else CLOSED
     return ALLOCATED if any(holder.mode in _WHOLE_MODES for holder in card.holders) else SHARED
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from fairlead.console.boards.jobs_rows import is_unheard, memory_allocated, told_why
-from fairlead.console.boards.rows import natural
+from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent
 from fairlead.console.pages.events import EventRow, event_rows
 from fairlead.console.pages.jobs import Instance
@@ -30,7 +30,7 @@ def instance_rows(
     rows = [
         _instance(pod, role, pod is each.chief, occupancy, now, share_why, silent) for pod, role in zip(each.pods, each.roles, strict=True)
     ]
-    return sorted(rows, key=lambda row: (not row.is_chief, natural(row.name)))
+    return sorted(rows, key=lambda row: (not row.is_chief, by_count(row.name)))
 
 
 def job_events(each: JobInstances, events: Iterable[Event]) -> list[EventRow]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.console.boards.rows import Entry, RowSet, choices, lowered, natural
+from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
 from fairlead.model.jobs.instances import JobInstances
@@ -35,7 +35,7 @@ def job_rows(
 ) -> RowSet[JobRow]:
     """All jobs, newest first. `silent`: names of nodes whose kubelet is not heard of any more."""
     leaf_paths = paths_by_namespace(quota)
-    found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), natural(each.job.name), each.job.namespace))
+    found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), by_count(each.job.name), each.job.namespace))
     entries = [_entry(job_row(each, occupancy, leaf_paths, now, share_why, silent), each.job) for each in found]
     rows = [entry.row for entry in entries]
     facets = {

@@ -12,7 +12,7 @@ from fairlead.console.boards.gpu_map_cells import idle_seconds
 from fairlead.console.boards.gpus_rows import health_word
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.overview import is_idle
-from fairlead.console.boards.rows import natural
+from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.nodes import ConditionRow, GpuPod, GpuRow, LastXid, NodePod, Sharing, TaintRow
 from fairlead.model.event import Event
@@ -77,7 +77,7 @@ def node_pods(
     unplaced = {pod.key for pod in occupied.unplaced}
     holding = [pod for pod in snapshot.pods_on(occupied.node.name) if pod.is_holding and has_gpu(pod)]
     rows = [_node_pod(pod, pod.key in unplaced, occupancy, job_by_pod) for pod in holding]
-    return sorted(rows, key=lambda row: (row.pending, -row.gpus, row.namespace, natural(row.name)))
+    return sorted(rows, key=lambda row: (row.pending, -row.gpus, row.namespace, by_count(row.name)))
 
 
 def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]) -> NodePod:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fairlead.console.boards.rows import Entry, RowSet, choices, lowered, natural
+from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.nodes import NodeRow
 from fairlead.model.devices.gpu import CardMode
@@ -26,7 +26,7 @@ _MIB = 1_048_576
 def node_rows(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> RowSet[NodeRow]:
     """All nodes, those with GPUs first, then by name."""
     entries = [_entry(node, occupancy.by_node.get(node.name) or NodeOccupancy(node, NO_GPU), snapshot) for node in snapshot.nodes]
-    entries.sort(key=lambda entry: (entry.row.gpu_mode == NO_GPU, natural(entry.row.name)))
+    entries.sort(key=lambda entry: (entry.row.gpu_mode == NO_GPU, by_count(entry.row.name)))
     rows = [entry.row for entry in entries]
     indexes = {card.index for each in occupancy.nodes for card in each.cards}
     facets = {

@@ -158,13 +158,13 @@ def recent_warnings(events: Iterable[Event], now: float, job_of: Callable[[Event
     fresh = (event for event in events if event.type == "Warning" and event.at is not None and now - event.at <= _WARNING_SECONDS)
     alike: dict[tuple[str, str, str], list[Event]] = {}
     for event in fresh:
-        alike.setdefault((_space(event), event.object_kind, event.reason), []).append(event)
+        alike.setdefault((event.about_namespace, event.object_kind, event.reason), []).append(event)
     groups = [(max(events, key=lambda event: event.order), events) for events in alike.values()]
     newest = heapq.nlargest(LIST_MAX, groups, key=lambda group: group[0].order)
     return [
         RecentWarning(
             at=timestamp(last.at),
-            namespace=_space(last),
+            namespace=last.about_namespace,
             object=f"{last.object_kind}/{last.object_name}",
             reason=last.reason,
             message=last.message,
@@ -175,7 +175,3 @@ def recent_warnings(events: Iterable[Event], now: float, job_of: Callable[[Event
         )
         for last, events in newest
     ]
-
-
-def _space(event: Event) -> str:
-    return event.object_namespace or event.namespace

@@ -7,7 +7,6 @@ not show).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -17,11 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.console.pages.list_query import ListQuery, SortKey, check_keys
+from fairlead.rules.reports.node import natural_key
 
 Row = TypeVar("Row")
 
 FACET_MAX: Final = 500
-_DIGITS: Final = re.compile(r"([0-9]+)")
 
 
 class Entry(Struct, Generic[Row], frozen=True):
@@ -89,19 +88,12 @@ def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
     return RowPage(list(rows[start : start + query.size]), len(rows))
 
 
-@lru_cache(maxsize=1 << 16)
-def natural(text: str) -> tuple[tuple[str | int, ...], str]:
-    """Sorts names as people count them.
-
-    >>> sorted(["gpu-10", "gpu-2", "gpu-2-a", "a"], key=natural)
-    ['a', 'gpu-2', 'gpu-2-a', 'gpu-10']
-    """
-    parts = _DIGITS.split(text)  # words and numbers in turns, beginning with a word
-    return tuple(int(part) if at % 2 else part for at, part in enumerate(parts)), text
+by_count: Final = lru_cache(maxsize=1 << 16)(natural_key)
+"""The same names are sorted again and again."""
 
 
 def _order_of(value: Any) -> Any:
-    return natural(value) if isinstance(value, str) else value
+    return by_count(value) if isinstance(value, str) else value
 
 
 def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
@@ -122,7 +114,7 @@ def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, s
 
 def choices(values: Iterable[str]) -> list[str]:
     """The choices of one filter as they are spelled (answers are in lower case)."""
-    return sorted({value for value in values if value}, key=natural)[:FACET_MAX]
+    return sorted({value for value in values if value}, key=by_count)[:FACET_MAX]
 
 
 def lowered(*values: str) -> tuple[str, ...]:

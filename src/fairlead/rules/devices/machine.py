@@ -163,6 +163,11 @@ class NodeMachine:
                 self._whole.pop(device_id, None)
 
     @property
+    def rows(self) -> list[GivenShare]:
+        """Of the grants file."""
+        return [share for shares in self.given.values() for share in shares]
+
+    @property
     def uuids(self) -> list[str]:
         """Of all cards."""
         return [card.uuid for card in self._cards or ()]
@@ -210,7 +215,7 @@ class NodeMachine:
         owner = find_owner(GPU_MEMORY, ids, self.held or (), list((self.pods or {}).values()))
         if isinstance(owner, DeviceRefusal):
             return owner
-        pod = as_remembered(owner.pod, [share for shares in self.given.values() for share in shares])
+        pod = as_remembered(owner.pod, self.rows)
         cards, whole = self._cards_now(now)
         given = granted(ids, IdsOwner(pod, owner.containers), cards, whole)
         if isinstance(given, DeviceRefusal):
@@ -263,7 +268,7 @@ class NodeMachine:
 
     def tokens(self) -> frozenset[str]:
         """Those whose files somebody may still need."""
-        rows = {share.token for shares in self.given.values() for share in shares}
+        rows = {share.token for share in self.rows}
         return frozenset(rows | {token(each.resource, each.ids) for each in self._living(GPU_MEMORY)})
 
     def _living(self, resource: str) -> list[HeldDevices]:
@@ -284,8 +289,7 @@ class NodeMachine:
     def _holders(self, now: float) -> CardHolders:
         self._whole = {uuid: until for uuid, until in self._whole.items() if until > now}
         pods = list((self.pods or {}).values())
-        rows = [share for shares in self.given.values() for share in shares]
-        found = card_holders(self._cards or (), self.held or (), pods, rows)
+        found = card_holders(self._cards or (), self.held or (), pods, self.rows)
         return structs.replace(found, whole=found.whole | frozenset(self._whole))
 
     def _cards_now(self, now: float) -> tuple[tuple[GpuSlot, ...], frozenset[str]]:
