@@ -18,6 +18,7 @@ from tests.kube.kubelet import NODE
 from tests.kube.node_images import LINE_E, TAKES_TOO_MUCH, TELLS
 from tests.kube.node_room import NODE_ADDRESS
 from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line
+from tests.kubelet.agent_cases import four_units_of_a_pod
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -89,27 +90,14 @@ def test_document_001(line: Line) -> None:
     both = ("app-3g-v1-0", "app-3g-v1-1")
     line.runs(*both)
     for name in both:
-        assert given(line, name, "app-3g-v1") == [
-            "ALIYUN_COM_GPU_MEM_CONTAINER=4",
-            "ALIYUN_COM_GPU_MEM_DEV=15",
-            "ALIYUN_COM_GPU_MEM_IDX=0",
-            "ALIYUN_COM_GPU_MEM_POD=4",
-            "ALIYUN_COM_GPU_VISIBLE_DEVICES=0",
-            "CGPU_DISABLE=true",
-            "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-            f"NVIDIA_VISIBLE_DEVICES={card['uuid']}",
-            "version 1",
-            f"gpu {card['uuid']} limit_bytes 4509925376 core_percent 0 context_bytes 0",
-            "region /run/fairlead/gpu/region",
-            "region",
-        ]
+        assert given(line, name, "app-3g-v1") == four_units_of_a_pod(card["uuid"], 15, 4509925376)
     assert line.inspected("-d") == TWO_SHARE
 
     apply(line, "app-6g-v1.yaml", TAKES_TOO_MUCH)
-    wait_until("it is started again", lambda: restarts(line, "app-6g-v1-0") >= 1, SECONDS)
+    wait_until("it is started again", lambda: line.restarts("app-6g-v1-0") >= 1, SECONDS)
     assert LINE_E in line.log("app-6g-v1-0", "app-6g-v1")
     wait_until("kubectl says so", lambda: "CrashLoopBackOff" in line.cluster.admin.run("get", "pods", "-n", "default"), SECONDS)
-    assert [restarts(line, name) for name in both] == [0, 0]
+    assert [line.restarts(name) for name in both] == [0, 0]
     assert "Allocated :  12 (80%)" in line.inspected("-d")
 
     line.label(cgpu="false")
@@ -182,10 +170,6 @@ def phases(line: Line, app: str) -> list[str]:
 def wait_for_pods(line: Line, app: str) -> list[str]:
     wait_until(f"{app} has a pod", lambda: named(line, app), SECONDS)
     return list(named(line, app))
-
-
-def restarts(line: Line, name: str) -> int:
-    return sum(each["restartCount"] for each in line.pod(name)["status"].get("containerStatuses", ()))
 
 
 def given(line: Line, pod: str, container: str) -> list[str]:

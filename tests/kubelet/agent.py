@@ -172,6 +172,10 @@ class Line:
         (found,) = self.cluster.admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
         return found
 
+    def restarts(self, name: str) -> int:
+        """Of all its containers; none before the kubelet has told of them."""
+        return sum(each["restartCount"] for each in self.pod(name)["status"].get("containerStatuses", ()))
+
     def phase(self, name: str) -> str:
         return str(self.pod(name)["status"].get("phase"))
 

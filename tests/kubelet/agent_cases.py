@@ -98,20 +98,9 @@ def document_003(line: Line) -> None:
     (card,) = line.cards()
     assert (card["model"], card["memoryMiB"], card["units"], card["mode"], card["health"]) == ("Tesla T4", 15079, 14, "shared", "Healthy")
     for name in names:
-        assert [text for text in line.said(name) if not re.match(r"region \d|end", text)] == [
-            "ALIYUN_COM_GPU_MEM_CONTAINER=4",
-            "ALIYUN_COM_GPU_MEM_DEV=14",
-            "ALIYUN_COM_GPU_MEM_IDX=0",
-            "ALIYUN_COM_GPU_MEM_POD=4",
-            "ALIYUN_COM_GPU_VISIBLE_DEVICES=0",
-            "CGPU_DISABLE=true",
-            "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-            f"NVIDIA_VISIBLE_DEVICES={card['uuid']}",
-            "version 1",
-            f"gpu {card['uuid']} limit_bytes {4308 * 1024 * 1024} core_percent 0 context_bytes 0",
-            "region /run/fairlead/gpu/region",
-            "region",
-        ]
+        assert [text for text in line.said(name) if not re.match(r"region \d|end", text)] == four_units_of_a_pod(
+            card["uuid"], 14, 4308 * 1024 * 1024
+        )
         wait_until(f"{name} is marked", lambda name=name: line.annotation(name, "ALIYUN_COM_GPU_MEM_ASSIGNED") == "true", SECONDS)
         assert line.annotation(name, "scheduler.framework.gpushare.assigned") == "true"
         at, assumed = (int(line.annotation(name, f"ALIYUN_COM_GPU_MEM_{which}_TIME")) for which in ("ASSIGN", "ASSUME"))
@@ -183,7 +172,7 @@ def crash_loop(line: Line) -> None:
         return int(status.get("restartCount", 0))
 
     wait_until(lambda: f"it was started twice again\n{line.told('crashes')}", lambda: starts() >= 2 and len(seen) >= 2, SECONDS)
-    assert line.pod("beside")["status"]["containerStatuses"][0]["restartCount"] == 0
+    assert line.restarts("beside") == 0
     line.remove_all()
 
 
@@ -208,19 +197,14 @@ def kubelet_starts_anew(line: Line) -> None:
 
 def agent_starts_anew(line: Line) -> None:
     """Containers are left alone, also where the grants file is damaged: its rows come back. One that is started meanwhile waits."""
-    line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")))
-    line.runs("keeper")
-    wait_until("falls has begun", lambda: line.log("falls"), SECONDS)
-    before = lives(line, "keeper")
+    before = keeper_and_falls(line)
     line.agent.kill()
     (line.agent.state / "grants.json").write_text("garbage", encoding="utf-8")
     began = time.monotonic()
     line.agent.start()
     wait_until("the node shows its memory", lambda: line.shown(MEMORY) == ("28", "28"), SECONDS)
     took = time.monotonic() - began
-    count = line.pod("falls")["status"]["containerStatuses"][0]["restartCount"]
-    started = lambda: line.pod("falls")["status"]["containerStatuses"][0]["restartCount"] > count  # noqa: E731 - asked twice
-    wait_until(lambda: f"falls is started again\n{line.told('falls')}", started, SECONDS)
+    falls_again(line, line.restarts("falls"))
     wait_until("the row is there", lambda: "keeper" in {row["pod"] for row in line.agent.grants()}, SECONDS)
     assert lives(line, "keeper") == before
     agrees(line, "keeper", "falls")
@@ -383,6 +367,37 @@ def then_two_cards(line: Line) -> Line:
 
 
 # --- helpers ------------------------------------------------------------------------------------------------------------------------
+
+
+def four_units_of_a_pod(uuid: str, card_units: int, limit_bytes: int) -> list[str]:
+    """What a pod's one container has inside that has four units of GPU 0 (sharing contract 1.4, 5.3, from its text)."""
+    return [
+        "ALIYUN_COM_GPU_MEM_CONTAINER=4",
+        f"ALIYUN_COM_GPU_MEM_DEV={card_units}",
+        "ALIYUN_COM_GPU_MEM_IDX=0",
+        "ALIYUN_COM_GPU_MEM_POD=4",
+        "ALIYUN_COM_GPU_VISIBLE_DEVICES=0",
+        "CGPU_DISABLE=true",
+        "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+        f"NVIDIA_VISIBLE_DEVICES={uuid}",
+        "version 1",
+        f"gpu {uuid} limit_bytes {limit_bytes} core_percent 0 context_bytes 0",
+        "region /run/fairlead/gpu/region",
+        "region",
+    ]
+
+
+def keeper_and_falls(line: Line) -> list[tuple[str, int, Object]]:
+    """A pod that runs on and one that crashes again and again, both begun; the `lives` of the first."""
+    line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")))
+    line.runs("keeper")
+    wait_until("falls has begun", lambda: line.log("falls"), SECONDS)
+    return lives(line, "keeper")
+
+
+def falls_again(line: Line, count: int) -> None:
+    """Until it was started more often than so."""
+    wait_until(lambda: f"falls is started again\n{line.told('falls')}", lambda: line.restarts("falls") > count, SECONDS)
 
 
 def lives(line: Line, name: str) -> list[tuple[str, int, Object]]:

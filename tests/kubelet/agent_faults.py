@@ -13,10 +13,9 @@ from typing import Any
 
 from tests.kube.deployed import rights_of_agents
 from tests.kube.kubelet import kubelet_folder
-from tests.kube.node_images import SAYS
 from tests.kube.node_room import end_one
 from tests.kubelet.agent import MEMORY, SECONDS, WHOLE, Line, container, shared
-from tests.kubelet.agent_cases import SHOWS, agrees, lives, plain
+from tests.kubelet.agent_cases import SHOWS, agrees, falls_again, keeper_and_falls, lives, plain
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -76,15 +75,13 @@ def deleted_before_they_start(line: Line) -> None:
 
 def runtime_starts_anew(line: Line) -> None:
     """Containers outlive it, one that crashes is started again, and a new pod starts."""
-    line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 4; exit 1")))
-    line.runs("keeper")
-    before = lives(line, "keeper")
-    count = restarts(line, "falls")
+    before = keeper_and_falls(line)
+    count = line.restarts("falls")
     end_one(line.containerd)
     line.containerd.start()
     line.create(shared("later", container("app", 5, SHOWS)))
     line.runs("later")
-    wait_until(lambda: f"falls is started again\n{line.told('falls')}", lambda: restarts(line, "falls") > count, SECONDS)
+    falls_again(line, count)
     assert lives(line, "keeper") == before
     agrees(line, "keeper", "later", "falls")
     line.remove_all()
@@ -92,12 +89,10 @@ def runtime_starts_anew(line: Line) -> None:
 
 def checkpoint_of_garbage(line: Line) -> None:
     """The kubelet's other list tells, too; the kubelet writes a new one with the next pod."""
-    line.create(shared("keeper", container("app", 4, SHOWS)), shared("falls", container("app", 3, f"{SAYS}; sleep 2; exit 1")))
-    line.runs("keeper")
-    wait_until("falls has begun", lambda: line.log("falls"), SECONDS)
-    count = restarts(line, "falls")
+    keeper_and_falls(line)
+    count = line.restarts("falls")
     (kubelet_folder(line.cluster) / "device-plugins" / "kubelet_internal_checkpoint").write_text("garbage", encoding="utf-8")
-    wait_until(lambda: f"falls is started again\n{line.told('falls')}", lambda: restarts(line, "falls") > count, SECONDS)
+    falls_again(line, count)
     assert {row["pod"] for row in line.agent.grants()} == {"keeper", "falls"}
     line.create(shared("later", container("app", 5, SHOWS)))
     line.runs("later")
@@ -177,11 +172,6 @@ def modes_change_under_load(line: Line) -> None:
 
 def grants(line: Line, pod: str, of: str) -> list[Object]:
     return list(json.loads(line.annotation(pod, "fairlead.io/gpu-allocation"))[of])
-
-
-def restarts(line: Line, name: str) -> int:
-    (status,) = line.pod(name)["status"]["containerStatuses"]
-    return int(status["restartCount"])
 
 
 def is_bound(line: Line, name: str) -> bool:
