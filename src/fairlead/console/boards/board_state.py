@@ -33,10 +33,10 @@ from fairlead.console.boards.overview import (
     starved_leaves,
     top_consumers,
 )
-from fairlead.console.boards.quota_rows import WaitingJobs, invalid_sentence, quota_rows, quota_sentence
-from fairlead.console.boards.quota_tree_rows import tree_rows
-from fairlead.console.boards.quota_waiting import fault_rows, waiting_rows, waiting_sentence, waiting_unit
-from fairlead.console.boards.quota_what_if import (
+from fairlead.console.boards.quota.tree_rows import tree_rows
+from fairlead.console.boards.quota.usage_rows import WaitingJobs, invalid_sentence, quota_rows, quota_sentence
+from fairlead.console.boards.quota.waiting import fault_rows, waiting_rows, waiting_sentence, waiting_unit
+from fairlead.console.boards.quota.what_if import (
     SHOWN_MAX,
     admitted_pods,
     changed_tree,

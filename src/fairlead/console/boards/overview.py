@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from fairlead.console.boards.gpu_map_cells import idle_seconds, withheld_gpus
-from fairlead.console.boards.quota_rows import starved_paths
+from fairlead.console.boards.quota.usage_rows import starved_paths
 from fairlead.console.pages.cluster import (
     Consumer,
     FaultyGpu,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.console.boards.quota_rows import places_of, shown_amount, unit_of
+from fairlead.console.boards.quota.usage_rows import places_of, shown_amount, unit_of
 from fairlead.console.pages.quota_tree import QuotaBounds, QuotaTreeRow
 from fairlead.model.quota.use import QuotaUse
 from fairlead.model.resources import amount_text

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.console.boards.quota_rows import shown_amount, unit_of
+from fairlead.console.boards.quota.usage_rows import shown_amount, unit_of
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, timestamp
 from fairlead.console.pages.quota import BlockedAt, BorrowerRow, SparedPod, TreeFault, WaitingUnit

@@ -1,0 +1,1 @@
+"""The Quota board and the page of its tree, from one snapshot."""
