@@ -50,6 +50,24 @@ def simulated(laptop: Laptop) -> Sight:
 
 
 @pytest.fixture(scope="session")
+def faults() -> Iterator[Sight]:
+    """`fairlead up --scenario faults`: broken cards, silent nodes, jobs that fail."""
+    yield from _laptop_of("faults")
+
+
+@pytest.fixture(scope="session")
+def empty() -> Iterator[Sight]:
+    """`fairlead up --scenario empty`: a cluster in which nothing is yet."""
+    yield from _laptop_of("empty")
+
+
+def _laptop_of(scenario: str) -> Iterator[Sight]:
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with running_laptop(OUTPUT / f"laptop-{scenario}.log", f"--scenario={scenario}") as running_one:
+        yield Sight(scenario, running_one.console.url, running_one.kubectl)
+
+
+@pytest.fixture(scope="session")
 def real() -> Iterator[Sight]:
     """A company's cluster on a real API server, and `fairlead console --kubeconfig` beside it."""
     with running_control_plane() as cluster:

@@ -40,6 +40,37 @@ def test_esc_leads_from_a_detail_page_to_its_board_as_it_was_left(browser: Brows
         assert parse_qs(urlsplit(tab.page.url).query)["q"] == [node]
 
 
+def test_esc_leads_whence_one_came_over_all_steps_on_the_page(browser: Browser, faults: Sight) -> None:
+    with window(browser, faults.url) as tab:
+        tab.open("/overview", "overview")
+        tab.page.locator("main a[href*='/nodes/']").first.click()
+        expect(tab.at("page-node")).to_be_visible()
+        tab.page.evaluate("document.activeElement.blur()")
+        tab.page.keyboard.press("Escape")
+        expect(tab.at("page-overview")).to_be_visible()
+        assert path(tab) == "/overview"
+
+
+def test_an_open_panel_goes_along_with_the_rows(browser: Browser, simulated: Sight) -> None:
+    names = sorted(simulated.counts().nodes)
+    with window(browser, simulated.url) as tab:
+        tab.open("/nodes", "nodes")
+        expect(tab.page.locator("tr[data-row]").first).to_be_visible()
+        for key in ("j", "Enter"):
+            tab.page.keyboard.press(key)
+        head = tab.at("side-panel").locator("h2")
+        expect(head).to_have_text(names[0])
+        tab.page.keyboard.press("j")
+        expect(head).to_have_text(names[1])
+        tab.page.keyboard.press("Tab")
+        expect(tab.at("action-full-page")).to_be_focused()
+        tab.page.keyboard.press("k")
+        expect(head).to_have_text(names[0])
+        tab.page.keyboard.press("Escape")
+        expect(tab.at("side-panel")).to_have_count(0)
+        expect(tab.page.locator("tr[data-row='0']")).to_be_focused()
+
+
 def test_a_click_on_the_map_needs_no_move_before_it(browser: Browser, simulated: Sight) -> None:
     with window(browser, simulated.url) as tab:
         tab.open("/nodes", "nodes")

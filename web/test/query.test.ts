@@ -1,7 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { placeOf } from "../src/app/boards";
 import { nextSort, parsePaging, parseSort, pick, renderSort, withQuery } from "../src/router/query";
-import { baseOf } from "../src/router/router";
+import { baseOf, stepTo } from "../src/router/router";
+
+describe("whence one came", () => {
+  it("a step to another page keeps the page before; steps on the page count on", () => {
+    const arrived = stepTo("/nodes/gpu-1", "/overview", null);
+    expect(arrived).toEqual({ from: "/overview", entries: 1 });
+    expect(stepTo("/nodes/gpu-1", "/nodes/gpu-1", arrived)).toEqual({ from: "/overview", entries: 2 });
+    expect(stepTo("/jobs/a/b/c", "/nodes/gpu-1", { from: "/overview", entries: 2 })).toEqual({ from: "/nodes/gpu-1", entries: 1 });
+  });
+  it("who came from nowhere has nowhere to go back to", () => {
+    expect(stepTo("/nodes", "/nodes", null)).toBeNull();
+  });
+});
 
 describe("the address as state", () => {
   it("a change replaces its keys and keeps the others", () => {

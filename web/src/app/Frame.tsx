@@ -6,7 +6,7 @@ import { Link } from "../router/Link";
 import { currentPlace, goBack, navigate, usePlace } from "../router/router";
 import { BOARDS, boardAbove } from "./boards";
 import { Header } from "./Header";
-import { focusFirstRow, isTyping, type KeyState, readKey } from "./keyboard";
+import { focusRow, isTyping, type KeyState, readKey } from "./keyboard";
 import { Shortcuts } from "./Shortcuts";
 
 const STORED = "fairlead.menu";
@@ -25,7 +25,7 @@ export function Frame({ children }: { children: ReactNode }) {
       <a className="skip" href="#content">
         {t("frame.skip")}
       </a>
-      <div className="menu">
+      <aside className="menu" aria-label={t("frame.menu")}>
         <Link to="/overview" className="brand" aria-label="Fairlead">
           <Mark />
           <span className="word">Fairlead</span>
@@ -35,7 +35,7 @@ export function Frame({ children }: { children: ReactNode }) {
           <Icon name={collapsed ? "unfold" : "fold"} />
           <span className="word">{t("frame.fold")}</span>
         </button>
-      </div>
+      </aside>
       <Header onHelp={() => setHelp(true)} />
       <div className="content" id="content">
         {children}
@@ -99,7 +99,7 @@ function useKeys(onHelp: () => void): void {
       event.preventDefault();
       if (command.kind === "help") help();
       else if (command.kind === "search") document.querySelector<HTMLInputElement>("[data-testid=search] input")?.focus();
-      else if (command.kind === "row") focusFirstRow();
+      else if (command.kind === "row") focusRow(event.key);
       else if (command.kind === "time") document.querySelector<HTMLButtonElement>("button[data-testid=badge-simulated]")?.click();
       else navigate(BOARDS.find((b) => b.key === command.key)?.path ?? "/overview");
     };

@@ -45,7 +45,13 @@ export function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 }
 
-/** `j` or `k` with no row in focus yet: the first row of the page's first table. */
-export function focusFirstRow(): void {
-  document.querySelector<HTMLElement>('main .table-box tr[tabindex="0"]')?.focus();
+/** `j` or `k` with the focus outside the rows: on from the row whose panel is open, else the first row of the page's first table. */
+export function focusRow(key: string): void {
+  const open = document.querySelector<HTMLElement>('main .table-box tr[aria-selected="true"]');
+  if (!open) {
+    document.querySelector<HTMLElement>('main .table-box tr[tabindex="0"]')?.focus();
+    return;
+  }
+  open.focus({ preventScroll: true });
+  open.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 }

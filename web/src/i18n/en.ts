@@ -19,7 +19,7 @@ export const en = {
   "frame.boards": "Boards, short",
   "frame.fold": "Collapse",
   "frame.unfold": "Expand the menu",
-  "frame.language": "切换到中文",
+  "frame.language": "中文：切换到中文",
   "frame.dark": "Dark theme",
   "frame.light": "Light theme",
   "frame.simulated": "Simulated cluster",

@@ -20,7 +20,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "frame.boards": "大盘快捷入口",
   "frame.fold": "收起",
   "frame.unfold": "展开菜单",
-  "frame.language": "Switch to English",
+  "frame.language": "EN: switch to English",
   "frame.dark": "深色主题",
   "frame.light": "浅色主题",
   "frame.simulated": "模拟集群",

@@ -1,27 +1,44 @@
 // Details beside the list, not over it: the rows stay in reach of `j` and `k`. Esc closes and focus returns to the row.
-import { type ReactNode, useEffect, useEffectEvent, useId } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useId, useRef } from "react";
 import { useWords } from "../i18n/locale";
 import { Link } from "../router/Link";
 import { Icon } from "./Icon";
+
+const STOPS = "a[href], button:not(:disabled), input, select, [tabindex='0']";
+const rowOf = (): HTMLElement | null => document.querySelector('main tr[aria-selected="true"]');
+
+/** The panel stands beside its row, and Tab goes from the one to the other although the rest of the page lies between them in the document. */
+function stepOver(event: KeyboardEvent, panel: HTMLElement): void {
+  const row = rowOf();
+  const first = panel.querySelector<HTMLElement>(STOPS);
+  if (!row || !first) return;
+  const to = !event.shiftKey && document.activeElement === row ? first : event.shiftKey && document.activeElement === first ? row : null;
+  if (!to) return;
+  event.preventDefault();
+  to.focus({ preventScroll: true });
+}
 
 export function SidePanel({ title, page, onClose, children }: { title: ReactNode; page?: string; onClose: () => void; children: ReactNode }) {
   const { t } = useWords();
   const id = useId();
   // The row that the panel belongs to takes the focus back, wherever it has gone in between.
   const leave = () => {
-    document.querySelector<HTMLElement>('main tr[aria-selected="true"]')?.focus({ preventScroll: true });
+    rowOf()?.focus({ preventScroll: true });
     onClose();
   };
+  const panel = useRef<HTMLElement>(null);
   const close = useEffectEvent(leave);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === "Escape" && !event.defaultPrevented) close();
+      if (event.defaultPrevented) return;
+      if (event.key === "Escape") close();
+      else if (event.key === "Tab" && panel.current) stepOver(event, panel.current);
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
   return (
-    <aside className="side" aria-labelledby={id} data-testid="side-panel">
+    <aside className="side" ref={panel} aria-labelledby={id} data-testid="side-panel">
       <div className="side-head">
         <h2 id={id} className="clip">
           {title}

@@ -39,19 +39,29 @@ export function hrefOf(to: string): string {
 export function navigate(to: string, how: "push" | "replace" = "push"): void {
   const href = hrefOf(to);
   if (href === location.pathname + location.search) return;
-  if (how === "push") history.pushState({ from: place.path } satisfies Step, "", href);
+  if (how === "push") history.pushState(stepTo(pathOf(href), place.path, history.state as Step | null), "", href);
   else history.replaceState(history.state, "", href);
   publish();
 }
 
-/** Kept with an entry of the history: which page of ours led to it. */
-interface Step {
+const pathOf = (href: string): string => `/${href.slice(basePath.length).split("?")[0]}`;
+
+/** Kept with an entry of the history: which page of ours led to this one, and how many entries ago. */
+export interface Step {
   readonly from: string;
+  readonly entries: number;
 }
 
-/** To `path`: the way it was left, filters and scroll and all, where it led here; else anew. */
+/** What a new entry for the page `to` keeps, coming from `here`. A change of the query stays on the page: one more entry to go back over. */
+export function stepTo(to: string, here: string, state: Step | null): Step | null {
+  if (to !== here) return { from: here, entries: 1 };
+  return state && { ...state, entries: state.entries + 1 };
+}
+
+/** Whence one came, the way it was left, filters and scroll and all; `path` for who came from nowhere. */
 export function goBack(path: string): void {
-  if ((history.state as Step | null)?.from === path) history.back();
+  const step = history.state as Step | null;
+  if (step?.from) history.go(-step.entries);
   else navigate(path);
 }
 

@@ -28,6 +28,8 @@ interface Props<Row> {
   rowClass?: (row: Row) => string | undefined;
 }
 
+/** How narrow columns may become before the table scrolls sideways: their widths leave this much room for longer words. */
+const SHRINK = 0.93;
 /** Two lines of head, its border, and a horizontal scroll bar. */
 const HEAD_MAX = 62;
 
@@ -37,6 +39,7 @@ export function DataTable<Row>(props: Props<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
   const [focused, setFocused] = useState<number | null>(null);
+  const asked = columns.reduce((sum, c) => sum + c.width, 0);
   const viewport = Math.min(maxRows, Math.max(1, rows.length)) * height;
   const seen = windowOf(rows.length, height, scrolled, viewport);
 
@@ -56,6 +59,9 @@ export function DataTable<Row>(props: Props<Row>) {
     box.scrollTop = scrollTo(row, height, box.scrollTop, viewport);
     wanted.current = row;
     setFocused(row);
+    // An open panel goes along.
+    const there = rows[row];
+    if (selected && there !== undefined) onOpen?.(there);
   };
   const onKey = (event: KeyboardEvent<HTMLTableElement>) => {
     const at = Number((event.target as HTMLElement).closest("tr")?.dataset["row"] ?? Number.NaN);
@@ -80,11 +86,11 @@ export function DataTable<Row>(props: Props<Row>) {
       data-testid={`table-${name}`}
     >
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- keys move between the rows */}
-      <table className="table" data-density={density} aria-rowcount={props.total ?? rows.length} onKeyDown={onKey} style={{ minWidth: columns.reduce((sum, c) => sum + c.width, 0) }}>
+      <table className="table" data-density={density} aria-rowcount={props.total ?? rows.length} onKeyDown={onKey} style={{ minWidth: Math.round(asked * SHRINK) }}>
         <caption className="visually-hidden">{caption}</caption>
         <colgroup>
           {columns.map((c) => (
-            <col key={c.key} style={{ width: c.width }} />
+            <col key={c.key} style={{ width: `${(100 * c.width) / asked}%` }} />
           ))}
         </colgroup>
         <Head {...props} />
@@ -148,7 +154,7 @@ function Head<Row>({ columns, sort, onSort }: Props<Row>) {
           return (
             <th key={c.key} scope="col" className={c.number ? "n" : ""} aria-sort={sorted ? (sorted.descending ? "descending" : "ascending") : undefined} title={c.unit ? `${c.head} (${c.unit})` : c.head}>
               {onSort && !c.unsortable ? (
-                <button type="button" className="plain" onClick={() => onSort(nextSort(sort ?? null, c.key, Boolean(c.number)))} aria-label={t("table.sortBy", { column: c.head })}>
+                <button type="button" className="plain" onClick={() => onSort(nextSort(sort ?? null, c.key, Boolean(c.number)))} aria-label={t("table.sortBy", { column: c.unit ? `${c.head} ${c.unit}` : c.head })}>
                   {label}
                   <span className="arrow" aria-hidden="true">
                     {sorted ? (sorted.descending ? "↓" : "↑") : ""}

@@ -64,12 +64,12 @@ function Figure({ slug, title, className, children }: { slug: string; title: Mes
   const { t } = useWords();
   const id = useId();
   return (
-    <section className={`figure ${className ?? ""}`} aria-labelledby={id} data-testid={`panel-${slug}`}>
+    <div role="group" className={`figure ${className ?? ""}`} aria-labelledby={id} data-testid={`panel-${slug}`}>
       <h2 id={id} title={t(title)}>
         {t(title)}
       </h2>
       {children}
-    </section>
+    </div>
   );
 }
 

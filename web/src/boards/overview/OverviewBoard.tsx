@@ -22,12 +22,12 @@ export function OverviewBoard() {
         <FailedRefresh asked={[asked]} />
         <div className="lead">
           <GpuMap />
-          {asked.data && <Consumers overview={asked.data} />}
           <div className="all">
             <Answered asked={asked} bones={<FigureBones />}>
               {(overview) => <Figures overview={overview} />}
             </Answered>
           </div>
+          {asked.data && <Consumers overview={asked.data} />}
         </div>
         <div className="row-head">
           <h2>{t("overview.history")}</h2>

@@ -1,0 +1,104 @@
+"""Is each page whole at any width, in both languages and themes? Nothing sideways, nothing cut, contrast, names, headings.
+
+`axe-core` judges what it knows; what it does not (a control outside the window or cut by its box, blocks in another order than they
+are seen) is asked of the browser's own boxes. `FAIRLEAD_ALL_LOOKS=1` looks at every world in every language and theme.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.browser.chromium import Window, window
+from tests.browser.sight import Sight
+
+WIDTHS: Final = (320, 390, 640, 1024, 1440, 2560)
+"""640: a window of 1280 at 200 % zoom."""
+AXE: Final = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+LOOKS: Final = (("default", "en-US", "light"), ("faults", "zh-CN", "dark"), ("empty", "en-US", "dark"), ("faults", "en-US", "light"))
+ALL_LOOKS: Final = tuple(
+    (world, locale, scheme) for world in ("default", "faults", "empty") for locale in ("en-US", "zh-CN") for scheme in ("light", "dark")
+)
+SIDEWAYS: Final = """() => {
+    const found = [], wide = innerWidth, content = document.querySelector('.content');
+    const told = element => {
+        const box = element.getBoundingClientRect();
+        const name = element.dataset.testid || element.getAttribute('aria-label') || element.innerText || element.className;
+        return `${element.tagName.toLowerCase()} "${String(name).slice(0, 60)}" at ${Math.round(box.left)} to ${Math.round(box.right)}`;
+    };
+    if (document.scrollingElement.scrollWidth > wide) found.push(`the page is ${document.scrollingElement.scrollWidth} wide`);
+    if (content.scrollWidth > content.clientWidth) found.push(`the content is ${content.scrollWidth} wide in ${content.clientWidth}`);
+    const ancestors = function* (element) { for (let up = element.parentElement; up; up = up.parentElement) yield up; };
+    const scrolls = box => /(auto|scroll)/.test(getComputedStyle(box).overflowX) && box.scrollWidth > box.clientWidth;
+    for (const control of document.querySelectorAll('button, a[href], input, select, [tabindex="0"]')) {
+        const box = control.getBoundingClientRect(), style = getComputedStyle(control);
+        const hidden = style.visibility === 'hidden' || box.width <= 1 || box.height <= 1 || Number(style.opacity) === 0;
+        if (hidden || control.tagName === 'CANVAS' || control.closest('.skip, .visually-hidden, [aria-hidden=true]')) continue;
+        if ([...ancestors(control)].some(up => up !== content && scrolls(up))) continue;
+        if (box.left < -1 || box.right > wide + 1) { found.push(`outside the window: ${told(control)}`); continue; }
+        const cutting = [...ancestors(control)].find(up => {
+            const around = up.getBoundingClientRect();
+            return getComputedStyle(up).overflowX !== 'visible' && (box.left < around.left - 1 || box.right > around.right + 1);
+        });
+        if (cutting) found.push(`cut by .${cutting.className || cutting.tagName}: ${told(control)}`);
+        else if (control.tagName === 'BUTTON' && style.overflowX !== 'visible' && control.scrollWidth > control.clientWidth + 1)
+            found.push(`its words are cut: ${told(control)}`);
+    }
+    return found;
+}"""
+OTHER_ORDER: Final = """() => {
+    const found = [];
+    for (const box of document.querySelectorAll('main.page, main.page .lead, main.page .grid')) {
+        const parts = [...box.children].map(part => [part, part.getBoundingClientRect()])
+            .filter(([part, at]) => at.height > 0 && getComputedStyle(part).position !== 'fixed');
+        for (let i = 1; i < parts.length; i++) {
+            const [before, upper] = parts[i - 1], [after, lower] = parts[i];
+            if (lower.top < upper.top - 40 && lower.left <= upper.left)
+                found.push(`.${after.className} stands above .${before.className}, which comes before it`);
+        }
+    }
+    return found;
+}"""
+VIOLATIONS: Final = """async () => {
+    const { violations } = await axe.run(document, { resultTypes: ['violations'] });
+    const why = node => ([...node.any, ...node.all, ...node.none][0] || {}).message;
+    return violations.flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 160)}: ${why(node) || each.help}`));
+}"""
+
+
+def pages_of(sight: Sight) -> list[tuple[str, str]]:
+    """(address, page) of all pages; details of the first thing that there is."""
+    boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
+    nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
+    details = [(f"/nodes/{name}", "node") for name in nodes[:1]] + [(f"/jobs/{key}", "job") for key in jobs[:1]]
+    panels = [(f"/nodes?open={name}", "nodes") for name in nodes[:1]] + [(f"/jobs?open={key}", "jobs") for key in jobs[:1]]
+    return boards + details + panels
+
+
+def settle(tab: Window) -> None:
+    """Answers have come and the window has been drawn anew."""
+    expect(tab.page.locator("main [data-testid=state-loading]").first).to_have_count(0)
+    tab.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+@pytest.mark.parametrize(("world", "locale", "scheme"), ALL_LOOKS if os.environ.get("FAIRLEAD_ALL_LOOKS") else LOOKS)
+def test_every_page_is_whole_at_every_width(browser: Browser, request: pytest.FixtureRequest, world: str, locale: str, scheme: str) -> None:
+    sight: Sight = request.getfixturevalue({"default": "simulated"}.get(world, world))
+    wrong: list[str] = []
+    with window(browser, sight.url, locale, 1440, 1400, scheme) as tab:
+        for address, page in pages_of(sight):
+            tab.open(address, page)
+            settle(tab)
+            tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+            wrong += [f"{address}: {each}" for each in tab.page.evaluate(VIOLATIONS)]
+            for width in WIDTHS:
+                tab.page.set_viewport_size({"width": width, "height": 1000})
+                settle(tab)
+                wrong += [f"{address} at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(OTHER_ORDER)]
+                if width in (390, 1440):
+                    tab.keep(f"look-{world}-{locale}-{scheme}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}")
+            tab.page.set_viewport_size({"width": 1440, "height": 1400})
+    assert not wrong, "\n".join(wrong)
