@@ -1,35 +1,47 @@
 // Address → board.
+import { Suspense } from "react";
 import { useWords } from "../i18n/locale";
-import { JobPage } from "../boards/jobs/JobPage";
-import { JobsBoard } from "../boards/jobs/JobsBoard";
-import { NodePage } from "../boards/nodes/NodePage";
-import { NodesBoard } from "../boards/nodes/NodesBoard";
-import { OverviewBoard } from "../boards/overview/OverviewBoard";
-import { QuotaBoard } from "../boards/quota/QuotaBoard";
-import { TreePage } from "../boards/quota/TreePage";
-import { Empty } from "../parts/States";
+import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
+import { Job, Jobs, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
 
 export function Board() {
+  return (
+    <Suspense fallback={<Coming />}>
+      <Page />
+    </Suspense>
+  );
+}
+
+/** Its script is on the way. */
+function Coming() {
+  return (
+    <main className="page">
+      <Loading />
+    </main>
+  );
+}
+
+function Page() {
   const { path } = usePlace();
   const place = placeOf(path);
   switch (place.board) {
     case "overview":
-      return <OverviewBoard />;
+      return <Overview />;
     case "nodes":
-      return <NodesBoard />;
+      return <Nodes />;
     case "node":
-      return <NodePage key={place.name} name={place.name} />;
+      return <Node key={place.name} name={place.name} />;
     case "jobs":
-      return <JobsBoard />;
+      return <Jobs />;
     case "job":
-      return <JobPage key={place.id.join("/")} id={place.id} />;
+      return <Job key={place.id.join("/")} id={place.id} />;
     case "quota":
-      return <QuotaBoard />;
+      return <Quota />;
     case "quota-tree":
-      return <TreePage />;
+      return <QuotaTree />;
     default:
       return <Nowhere path={path} />;
   }

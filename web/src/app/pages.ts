@@ -1,0 +1,33 @@
+// Which script draws a page? Each board is a script of its own: the first one is fetched while the rest of the page starts, the others when nothing else is to do.
+import { lazy, type LazyExoticComponent } from "react";
+import type { JobPage } from "../boards/jobs/JobPage";
+import type { NodePage } from "../boards/nodes/NodePage";
+import { placeOf } from "./boards";
+
+const LOADERS = {
+  overview: () => import("../boards/overview/OverviewBoard").then((m) => ({ default: m.OverviewBoard })),
+  nodes: () => import("../boards/nodes/NodesBoard").then((m) => ({ default: m.NodesBoard })),
+  node: () => import("../boards/nodes/NodePage").then((m) => ({ default: m.NodePage })),
+  jobs: () => import("../boards/jobs/JobsBoard").then((m) => ({ default: m.JobsBoard })),
+  job: () => import("../boards/jobs/JobPage").then((m) => ({ default: m.JobPage })),
+  quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
+  "quota-tree": () => import("../boards/quota/TreePage").then((m) => ({ default: m.TreePage })),
+} as const;
+
+export const Overview = lazy(LOADERS.overview);
+export const Nodes = lazy(LOADERS.nodes);
+export const Node: LazyExoticComponent<typeof NodePage> = lazy(LOADERS.node);
+export const Jobs = lazy(LOADERS.jobs);
+export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
+export const Quota = lazy(LOADERS.quota);
+export const QuotaTree = lazy(LOADERS["quota-tree"]);
+
+const AHEAD_MS = 3000;
+
+/** Fetch the script of the page at `path` at once, and all the others once the page has had time to draw. A fetch that fails is tried again when its page is opened. */
+export function fetchAhead(path: string): void {
+  const { board } = placeOf(path);
+  const fetched = board === "none" ? Promise.resolve() : LOADERS[board]();
+  const others = () => void Promise.allSettled(Object.values(LOADERS).map((load) => load()));
+  void Promise.allSettled([fetched]).then(() => setTimeout(others, AHEAD_MS));
+}
