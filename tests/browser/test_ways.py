@@ -56,9 +56,10 @@ def test_an_open_panel_goes_along_with_the_rows(browser: Browser, simulated: Sig
     with window(browser, simulated.url) as tab:
         tab.open("/nodes", "nodes")
         expect(tab.page.locator("tr[data-row]").first).to_be_visible()
-        for key in ("j", "Enter"):
-            tab.page.keyboard.press(key)
-        head = tab.at("side-panel").locator("h2")
+        tab.page.keyboard.press("j")
+        expect(tab.page.locator("tr[data-row='0']")).to_be_focused()
+        tab.page.keyboard.press("Enter")
+        head = tab.at("side-panel").locator(".side-head h2")
         expect(head).to_have_text(names[0])
         tab.page.keyboard.press("j")
         expect(head).to_have_text(names[1])
