@@ -94,6 +94,22 @@ def test_the_cluster_board(browser: Browser, sight: Sight, language: str) -> Non
         tab.keep(f"{sight.name}-cluster-{language}")
 
 
+def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faults: Sight) -> None:
+    """The world of faults has two silent nodes, and two cards with an XID."""
+    silent = {name for name, node in faults.counts().nodes.items() if node.status == "Unknown"}
+    with window(browser, faults.url, height=1400) as tab:
+        tab.open("/overview", "overview")
+        line = tab.at("attention-node-silent")
+        assert silent and set(line.locator("a").all_inner_texts()) == silent
+        assert str(len(silent)) in tab.at("sentence").inner_text()
+        assert tab.page.locator("main [data-testid^=panel-]").first.get_attribute("data-testid") == "panel-attention"
+        broken = tab.at("attention-gpu-broken").first
+        name = broken.locator("a").first.inner_text().split(" GPU ")[0]
+        broken.locator("a").first.click()
+        expect(tab.page.get_by_role("heading", level=1)).to_contain_text(name)
+        expect(tab.page.get_by_text("XID").first).to_be_visible()
+
+
 @BOTH
 def test_the_nodes_board(browser: Browser, sight: Sight, language: str) -> None:
     heads = HEADS[language]

@@ -226,6 +226,7 @@ function makeOverview(nodes: readonly NodeRow[], map: readonly { name: string; m
     pools: name === "empty" ? [] : makePools(nodes),
     topConsumers: held.filter((h) => h.gpus > 0).sort((a, b) => b.gpus - a.gpus),
     starvedLeaves: quota.filter((q) => q.isLeaf && q.waitingPods > 0 && q.used < q.min && q.resource.endsWith("/gpu")).map((q) => ({ path: q.path, resource: q.resource, unit: q.unit, min: q.min, used: q.used, waitingPods: q.waitingPods })),
+    attention: [],
     faultyGpus: map.flatMap((n) => n.gpus.filter((g) => g[1] === 3).map((g) => ({ node: n.name, index: g[0], uuid: "GPU-00", model: "", reason: "XID 79: GPU has fallen off the bus" }))).slice(0, 20),
     recentWarnings: name === "empty" ? [] : [
       { at: ago(240), namespace: "team-speech", object: "Pod/whisper-ft-worker-0", reason: "FailedScheduling", message: "0/8 nodes are available: 6 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint.", count: 14, objects: 3, job: "pytorchjob/whisper-ft", node: "" },

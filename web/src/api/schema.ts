@@ -1,5 +1,27 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
+/** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them. */
+export interface AttentionLine {
+  kind: string
+  level: string
+  count: number
+  sentence: Sentence
+  since: string | null
+  objects: Array<AttentionObject>
+  more: number
+  command: string
+}
+
+/** One thing in trouble. `kind`: node, gpu, pod or leaf; the name of a gpu is its node's. `job`: of a pod that belongs to one, as `type/name`. `index`: of a gpu. */
+export interface AttentionObject {
+  kind: string
+  namespace: string
+  name: string
+  node: string
+  job: string
+  index: number | null
+}
+
 /** A node without room: what is asked of it, what is used and promised, and its ceiling, in `unit`. */
 export interface BlockedAt {
   node: string
@@ -459,12 +481,14 @@ export interface NodeRow {
   memoryTotalMiB: number
 }
 
+/** `attention`: what needs somebody, the worst first; the page says the first beside `sentence`. */
 export interface Overview {
   generatedAt: string
   stale: boolean
   version: string
   warnings: Array<Warning>
   sentence: Sentence
+  attention: Array<AttentionLine>
   gpuNodes: GpuNodeCounts
   gpus: GpuCounts
   gpuMemory: GpuMemory

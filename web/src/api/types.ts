@@ -2,6 +2,8 @@
 import type { JobCounts, MapNode, Sentence, Warning } from "./schema";
 
 export type {
+  AttentionLine,
+  AttentionObject,
   BoundsChange,
   Chart as ChartAnswer,
   ClockFace,
@@ -11,7 +13,6 @@ export type {
   ConditionRow as NodeCondition,
   Consumer,
   EventRow,
-  FaultyGpu,
   GpuMap as GpuMapAnswer,
   GpuPod,
   GpuRow,
@@ -37,7 +38,6 @@ export type {
   RecentWarning,
   Sentence,
   Sharing,
-  StarvedLeaf,
   TreeFault,
   Waiting,
   WaitingUnit,

@@ -15,9 +15,11 @@ interface Props {
   before?: ReactNode;
   /** Of a page whose answer brings none; boards say the server's. */
   sentence?: Sentence | undefined;
+  /** What is worst, said after it. */
+  worst?: Sentence | undefined;
 }
 
-export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence }: Props) {
+export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst }: Props) {
   const { code } = useWords();
   useEffect(() => {
     document.title = `${title} · Fairlead`;
@@ -28,7 +30,7 @@ export function PageHead({ title, answer, onRefresh, before, sentence = answer?.
         {before}
         <h1>{title}</h1>
         <p className="sentence" data-testid="sentence">
-          {sentence ? code("sentence", sentence.code, spoken(sentence.values), sentence.text) : "\u00a0"}
+          {sentence ? [sentence, worst].flatMap((each) => (each ? [code("sentence", each.code, spoken(each.values), each.text)] : [])).join(" ") : "\u00a0"}
         </p>
       </div>
       {answer && <Fresh answer={answer} onRefresh={onRefresh} />}

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from fairlead.console.boards.attention import attention_lines
 from fairlead.console.boards.gpu_map_cells import map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
@@ -293,12 +294,14 @@ class BoardState:
     @cached_property
     def overview(self) -> Overview:
         totals, idle = self.totals, idle_gpus(self.occupancy, self.now)
+        starved, leaf_of = starved_leaves(self.quota_list), paths_by_namespace(self.snapshot.quota)
         return Overview(
             generated_at=self.generated_at,
             stale=self.is_stale("overview"),
             version=self.version("overview"),
             warnings=self.warnings("overview"),
             sentence=cluster_sentence(totals, idle),
+            attention=attention_lines(self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self.now),
             gpu_nodes=gpu_node_counts(totals),
             gpus=gpu_counts(totals),
             gpu_memory=gpu_memory(totals),
@@ -308,7 +311,7 @@ class BoardState:
             idle_gpus=idle,
             pools=gpu_pools(self.snapshot, self.occupancy),
             top_consumers=top_consumers(self.snapshot, self.occupancy, self.job_list),
-            starved_leaves=starved_leaves(self.quota_list),
+            starved_leaves=starved,
             faulty_gpus=faulty_gpus(self.occupancy),
             recent_warnings=recent_warnings(self.snapshot.events, self.now, self._job_of),
         )

@@ -6,6 +6,7 @@ the GPUs that report, not over nodes.
 
 from __future__ import annotations
 
+from fairlead.console.pages.attention import AttentionLine
 from fairlead.console.pages.envelope import Envelope, Json, Sentence, Timestamp
 
 
@@ -104,7 +105,10 @@ class Pool(Json, frozen=True):
 
 
 class Overview(Envelope, frozen=True):
+    """`attention`: what needs somebody, the worst first; the page says the first beside `sentence`."""
+
     sentence: Sentence
+    attention: list[AttentionLine]
     gpu_nodes: GpuNodeCounts
     gpus: GpuCounts
     gpu_memory: GpuMemory

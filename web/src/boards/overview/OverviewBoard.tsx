@@ -7,9 +7,10 @@ import { GpuMap } from "../../gpumap/GpuMap";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
 import { Answered, Bones, FailedRefresh, Warnings } from "../../parts/States";
+import { Attention } from "./Attention";
 import { Consumers } from "./Consumers";
 import { Figures } from "./Figures";
-import { FaultyGpus, RecentWarnings, StarvedLeaves } from "./Needs";
+import { RecentWarnings } from "./RecentWarnings";
 
 export function OverviewBoard() {
   const { t } = useWords();
@@ -17,7 +18,8 @@ export function OverviewBoard() {
   return (
     <ChartPageProvider fallback="1h">
       <main className="page" data-testid="page-overview">
-        <PageHead title={t("title.overview")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <PageHead title={t("title.overview")} answer={asked.data} worst={asked.data?.attention[0]?.sentence} onRefresh={() => void asked.refetch()} />
+        {asked.data && <Attention lines={asked.data.attention} />}
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <div className="lead">
@@ -41,9 +43,7 @@ export function OverviewBoard() {
         </div>
         {asked.data && (
           <div className="grid needs">
-            <FaultyGpus className="c4" gpus={asked.data.faultyGpus} />
-            <StarvedLeaves className="c4" leaves={asked.data.starvedLeaves} />
-            <RecentWarnings className="c4" warnings={asked.data.recentWarnings} />
+            <RecentWarnings className="c12" warnings={asked.data.recentWarnings} />
           </div>
         )}
       </main>

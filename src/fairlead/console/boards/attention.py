@@ -1,0 +1,221 @@
+"""What needs somebody: at most seven lines, the worst first, each with a count, the things, and since when.
+
+What is broken stands before what waits, and that before what is wasted. A line is about one kind of trouble;
+broken cards are told apart by their fault, because each asks for another hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.console.boards.gpu_map_cells import idle_seconds, withheld_gpus
+from fairlead.console.boards.overview import is_idle
+from fairlead.console.boards.rows import by_count
+from fairlead.console.pages.attention import AttentionLine, AttentionObject
+from fairlead.console.pages.cluster import StarvedLeaf
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, timestamp
+from fairlead.model.devices.xid import xid_text
+from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.node import Node
+from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
+from fairlead.model.pod import ContainerState, Pod
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.jobs.waiting import UNSCHEDULABLE
+from fairlead.rules.nodes.status import is_ready, is_silent
+from fairlead.rules.pods.devices import has_gpu
+
+LINES_MAX: Final = 7
+OBJECTS_MAX: Final = 3
+"""So many things of a line are named; the others are counted."""
+STUCK_SECONDS: Final = 120.0
+"""After the end of its grace a pod should be gone; this much later somebody must look."""
+LONG_WAIT_SECONDS: Final = 600.0
+_IMAGE_REASONS: Final = frozenset(("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"))
+_CRASH_LOOP: Final = "CrashLoopBackOff"
+_LEVELS: Final = ("broken", "waiting", "wasted")
+_XID: Final = re.compile(r"XID (\d+)")
+
+
+class _Thing(Struct, frozen=True, gc=False):
+    """One thing in trouble, `since` epoch seconds or unknown."""
+
+    about: AttentionObject
+    since: float | None
+
+
+def attention_lines(
+    snapshot: ClusterSnapshot,
+    nodes: Sequence[NodeOccupancy],
+    starved: Sequence[StarvedLeaf],
+    leaf_of: Mapping[str, str],
+    job_by_pod: Mapping[str, str],
+    now: float,
+) -> list[AttentionLine]:
+    """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
+
+    `job_by_pod`: key of a pod -> `type/name`.
+    """
+    pods = [pod for pod in snapshot.pods if has_gpu(pod) and not pod.is_finished]
+
+    def of_pod(pod: Pod) -> AttentionObject:
+        return _pod(pod, job_by_pod)
+
+    found = (
+        *_node_lines([each.node for each in nodes], nodes),
+        *_card_lines(nodes),
+        *_starved_lines(starved, snapshot.pods, leaf_of),
+        *_pod_lines(pods, snapshot.node_by_name, of_pod, now),
+        *_idle_lines(nodes, of_pod, now),
+    )
+    return sorted(found, key=lambda line: _LEVELS.index(line.level))[:LINES_MAX]
+
+
+def _node_lines(gpu_nodes: Sequence[Node], nodes: Sequence[NodeOccupancy]) -> Iterator[AttentionLine]:
+    cards = {each.node.name: each.gpus_total for each in nodes}
+    silent = [_node(node) for node in gpu_nodes if is_silent(node)]
+    gpus = sum(cards[thing.about.name] for thing in silent)
+    text = f"{counted(len(silent), 'node')} silent; nobody knows what runs on their {counted(gpus, 'GPU')}"
+    yield from _line("node-silent", "broken", silent, text, "kubectl describe node {name}", {"gpus": gpus})
+    unready = [_node(node) for node in gpu_nodes if not is_ready(node) and not is_silent(node)]
+    text = f"{counted(len(unready), 'node')} not ready"
+    yield from _line("node-not-ready", "broken", unready, text, "kubectl describe node {name}")
+
+
+def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
+    """Cards alike in their fault are one line; the fault of most cards comes first."""
+    by_fault: dict[str, list[_Thing]] = {}
+    withheld: list[_Thing] = []
+    missing = 0
+    for each in nodes:
+        for card in each.cards:
+            if card.is_healthy is False:
+                by_fault.setdefault(card.reason, []).append(_Thing(_card(card), _xid_at(card)))
+        if count := withheld_gpus(each):
+            missing += count
+            withheld.append(_Thing(AttentionObject("node", "", each.node.name), None))
+    for reason, things in sorted(by_fault.items(), key=lambda item: (-len(item[1]), item[0])):
+        xid = _XID.search(reason)
+        told = f"{reason}, {xid_text(int(xid[1]))}" if xid else reason or "no reason told"
+        values: dict[str, Scalar] = {"reason": told}
+        text = f"{counted(len(things), 'GPU')} broken: {told}"
+        yield from _line("gpu-broken", "broken", things, text, "kubectl describe node {name}", values)
+    text = f"{counted(missing, 'GPU')} not offered to pods, and nobody says which"
+    yield from _line("gpu-withheld", "broken", withheld, text, "kubectl describe node {name}", {"gpus": missing})
+
+
+def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]) -> Iterator[AttentionLine]:
+    """Leaves below their guarantee while pods wait, the largest gap first; since the first of them came."""
+    if not leaves:
+        return
+    since: dict[str, float] = {}
+    for pod in pods:
+        path = leaf_of.get(pod.namespace)
+        if path and QUOTA_GATE in pod.gates and pod.created_at is not None:
+            since[path] = min(since.get(path, pod.created_at), pod.created_at)
+    things = [_Thing(AttentionObject("leaf", "", leaf.path), since.get(leaf.path)) for leaf in leaves]
+    waiting, worst = sum(leaf.waiting_pods for leaf in leaves), leaves[0]
+    values: dict[str, Scalar] = {"pods": waiting, "used": neat(worst.used), "min": neat(worst.min), "resource": worst.resource}
+    text = f"{counted(len(leaves), 'quota')} below the guaranteed minimum while {counted(waiting, 'pod')} wait"
+    text += f"; the worst has {worst.used:g} of {worst.min:g} {worst.resource}"
+    yield from _line("leaf-starved", "waiting", things, text, "fairlead quota plan", values)
+
+
+def _pod_lines(
+    pods: Iterable[Pod], nodes: Mapping[str, Node], of_pod: Callable[[Pod], AttentionObject], now: float
+) -> Iterator[AttentionLine]:
+    stuck, crashing, pulling, waiting = list[_Thing](), list[_Thing](), list[_Thing](), list[_Thing]()
+    restarts = 0
+    for pod in pods:
+        node = nodes.get(pod.node)
+        if pod.deleted_at is not None:
+            if now - pod.deleted_at > STUCK_SECONDS:
+                stuck.append(_Thing(of_pod(pod), pod.deleted_at))
+        elif node is not None and is_silent(node):
+            continue  # what it says of itself is old; its node has a line
+        elif ended := _crash_ends(pod):
+            crashing.append(_Thing(of_pod(pod), min(ended)))
+            restarts += sum(status.restarts for status in (*pod.init_statuses, *pod.statuses))
+        elif _waits_for_image(pod):
+            pulling.append(_Thing(of_pod(pod), pod.held_since))
+        elif _waits_for_node(pod) and pod.created_at is not None and now - pod.created_at > LONG_WAIT_SECONDS:
+            waiting.append(_Thing(of_pod(pod), pod.created_at))
+    describe, logs = "kubectl -n {namespace} describe pod {pod}", "kubectl -n {namespace} logs {pod} --previous"
+    yield from _line("pod-stuck", "broken", stuck, f"{counted(len(stuck), 'pod')} Terminating long after the grace period", describe)
+    text = f"{counted(len(crashing), 'pod')} crash again and again, {counted(restarts, 'restart')} so far"
+    yield from _line("pod-crashing", "broken", crashing, text, logs, {"restarts": restarts})
+    yield from _line("pod-image", "broken", pulling, f"{counted(len(pulling), 'pod')} cannot pull the image", describe)
+    text = f"{counted(len(waiting), 'pod')} found no node for over 10 minutes"
+    yield from _line("pod-unschedulable", "waiting", waiting, text, describe)
+
+
+def _idle_lines(nodes: Iterable[NodeOccupancy], of_pod: Callable[[Pod], AttentionObject], now: float) -> Iterator[AttentionLine]:
+    """Cards that are held and have done nothing for an hour, by who holds them."""
+    idle = [card for each in nodes if not is_silent(each.node) for card in each.cards if is_idle(card, now)]
+    since: dict[AttentionObject, float] = {}
+    for card in idle:
+        for holder in card.holders:
+            about, at = of_pod(holder.pod), now - (idle_seconds(card, now) or 0)
+            since[about] = min(since.get(about, at), at)
+    things = [_Thing(about, at) for about, at in since.items()]
+    text = f"{counted(len(idle), 'GPU')} held and idle for over an hour"
+    yield from _line("gpu-idle", "wasted", things, text, "arena top node -d", {"gpus": len(idle)}, count=len(idle))
+
+
+def _crash_ends(pod: Pod) -> list[float]:
+    """When containers that wait to be started again after a crash last ended; empty = none does."""
+    statuses = (*pod.init_statuses, *pod.statuses)
+    looping = [each for each in statuses if each.state == ContainerState.WAITING and each.reason == _CRASH_LOOP]
+    return [each.last_finished_at or pod.held_since or 0.0 for each in looping]
+
+
+def _waits_for_image(pod: Pod) -> bool:
+    return any(each.state == ContainerState.WAITING and each.reason in _IMAGE_REASONS for each in (*pod.init_statuses, *pod.statuses))
+
+
+def _waits_for_node(pod: Pod) -> bool:
+    return not pod.node and any(
+        each.type == "PodScheduled" and each.status == "False" and each.reason == UNSCHEDULABLE for each in pod.conditions
+    )
+
+
+def _line(
+    kind: str, level: str, things: Sequence[_Thing], text: str, command: str, values: Mapping[str, Scalar] | None = None, count: int = 0
+) -> Iterator[AttentionLine]:
+    """The line, if there is anything to tell. The first in trouble are named, the longest first."""
+    if not things:
+        return
+    ordered = sorted(things, key=lambda thing: (thing.since is None, thing.since or 0.0, by_count(thing.about.name)))
+    first = ordered[0].about
+    number = count or len(things)
+    yield AttentionLine(
+        kind=kind,
+        level=level,
+        count=number,
+        sentence=Sentence(f"attention-{kind}", {"n": number, **(values or {})}, text),
+        since=timestamp(ordered[0].since),
+        objects=[thing.about for thing in ordered[:OBJECTS_MAX]],
+        more=max(0, len(things) - OBJECTS_MAX),
+        command=command.format(name=first.node or first.name, namespace=first.namespace, pod=first.name),
+    )
+
+
+def _node(node: Node) -> _Thing:
+    at = next((each.at for each in node.conditions if each.type == "Ready"), None)
+    return _Thing(AttentionObject("node", "", node.name), at)
+
+
+def _card(card: CardOccupancy) -> AttentionObject:
+    return AttentionObject("gpu", "", card.node, node=card.node, index=card.index)
+
+
+def _xid_at(card: CardOccupancy) -> float | None:
+    reading = card.reading
+    return reading.last_xid_at if reading is not None and reading.last_xid and str(reading.last_xid) in card.reason else None
+
+
+def _pod(pod: Pod, job_by_pod: Mapping[str, str]) -> AttentionObject:
+    return AttentionObject("pod", pod.namespace, pod.name, node=pod.node, job=job_by_pod.get(pod.key, ""))

@@ -1,0 +1,57 @@
+// What needs somebody, directly below the sentence: the worst first, each line with a count, the things, since when, and what to ask next.
+import type { AttentionLine, AttentionObject } from "../../api/types";
+import { count } from "../../format/format";
+import { useWords } from "../../i18n/locale";
+import { Ago } from "../../parts/Ago";
+import { Command } from "../../parts/Copy";
+import { Panel } from "../../parts/Panel";
+import { Link } from "../../router/Link";
+import { allOf, nameOf, pageOf } from "./attention";
+
+export function Attention({ lines }: { lines: readonly AttentionLine[] }) {
+  const { t, code } = useWords();
+  return (
+    <Panel slug="attention" title={t("attention.title")} note={lines.length > 0 ? count(lines.length) : t("attention.none")} className="attention" flush>
+      {lines.length > 0 && (
+        <ul className="list">
+          {lines.map((line) => (
+            <li key={`${line.kind} ${line.sentence.text}`} data-level={line.level} data-testid={`attention-${line.kind}`}>
+              <span className="attention-level">{code("attention.level", line.level, {}, line.level)}</span>
+              <div className="grow">
+                <b>{code("sentence", line.sentence.code, line.sentence.values, line.sentence.text)}</b> <Things line={line} />
+              </div>
+              <span className="when">
+                <Ago at={line.since} />
+              </span>
+              <Command text={line.command} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+/** Those in trouble the longest, each a link, and the way to all of them. */
+function Things({ line }: { line: AttentionLine }) {
+  const { t } = useWords();
+  return (
+    <span className="things">
+      {line.objects.map((object) => (
+        <Thing key={`${object.namespace}/${object.name}/${object.index}`} object={object} />
+      ))}
+      {line.more > 0 && <Link to={allOf(line)}>{t("attention.more", { n: count(line.more) })}</Link>}
+    </span>
+  );
+}
+
+function Thing({ object }: { object: AttentionObject }) {
+  const page = pageOf(object);
+  const name = nameOf(object);
+  if (!page) return <span className="mono">{name}</span>;
+  return (
+    <Link to={page} className="mono">
+      {name}
+    </Link>
+  );
+}

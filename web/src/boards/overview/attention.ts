@@ -1,0 +1,24 @@
+// Where does a thing in trouble live? Its own page; of a pod that is of no job, that of its node.
+import type { AttentionLine, AttentionObject } from "../../api/types";
+
+export function pageOf(object: AttentionObject): string | null {
+  switch (object.kind) {
+    case "node":
+    case "gpu":
+      return `/nodes/${encodeURIComponent(object.name)}`;
+    case "leaf":
+      return `/quota?path=${encodeURIComponent(object.name)}`;
+    default:
+      if (object.job) return `/jobs/${[object.namespace, ...object.job.split("/")].map(encodeURIComponent).join("/")}`;
+      return object.node ? `/nodes/${encodeURIComponent(object.node)}` : null;
+  }
+}
+
+export const nameOf = (object: AttentionObject): string => (object.index === null ? [object.namespace, object.name].filter(Boolean).join("/") : `${object.name} GPU ${object.index}`);
+
+/** The board on which all of the line stand. */
+export function allOf(line: AttentionLine): string {
+  const kind = line.objects[0]?.kind;
+  if (kind === "leaf") return "/quota";
+  return kind === "pod" ? "/jobs" : "/nodes";
+}
