@@ -100,6 +100,7 @@ def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faul
     with window(browser, faults.url, height=1400) as tab:
         tab.open("/overview", "overview")
         line = tab.at("attention-node-silent")
+        expect(line).to_be_visible()
         assert silent and set(line.locator("a").all_inner_texts()) == silent
         assert str(len(silent)) in tab.at("sentence").inner_text()
         assert tab.page.locator("main [data-testid^=panel-]").first.get_attribute("data-testid") == "panel-attention"
