@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -109,6 +110,29 @@ def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faul
         broken.locator("a").first.click()
         expect(tab.page.get_by_role("heading", level=1)).to_contain_text(name)
         expect(tab.page.get_by_text("XID").first).to_be_visible()
+
+
+@BOTH
+def test_everybody_who_holds_a_gpu_is_listed_and_the_greatest_lead_there(browser: Browser, simulated: Sight, language: str) -> None:
+    def holding(namespace: str) -> set[str]:
+        pods = [pod for pod in simulated.kubectl.get("pods") if pod["spec"].get("nodeName")]
+        live = [pod for pod in pods if pod["status"]["phase"] not in ("Succeeded", "Failed") and _asks_gpu(pod)]
+        return {pod["metadata"]["name"] for pod in live if pod["metadata"]["namespace"] == namespace}
+
+    with window(browser, simulated.url, LOCALES[language], height=1400) as tab:
+        tab.open("/overview", "overview")
+        first = tab.at("panel-top-consumers").locator("a.rank").first
+        expect(first).to_be_visible()
+        namespace = first.locator(".mono").inner_text()
+        first.click()
+        expect(tab.at("page-holders")).to_be_visible()
+        soon("holders", lambda: {key.split("/")[1] for key in tab.column("holders", "Pod")}, lambda: holding(namespace))
+        tab.keep(f"simulated-holders-{language}")
+
+
+def _asks_gpu(pod: dict[str, Any]) -> bool:
+    limits = [container.get("resources", {}).get("limits", {}) for container in pod["spec"]["containers"]]
+    return any(int(each.get(name, 0)) for each in limits for name in ("nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu"))
 
 
 @BOTH

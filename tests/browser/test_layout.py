@@ -72,6 +72,7 @@ VIOLATIONS: Final = """async () => {
 def pages_of(sight: Sight) -> list[tuple[str, str]]:
     """(address, page) of all pages; details of the first thing that there is."""
     boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
+    boards += [("/gpus", "holders"), ("/gpus?by=owner", "holders")]
     nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
     details = [(f"/nodes/{name}", "node") for name in nodes[:1]] + [(f"/jobs/{key}", "job") for key in jobs[:1]]
     panels = [(f"/nodes?open={name}", "nodes") for name in nodes[:1]] + [(f"/jobs?open={key}", "jobs") for key in jobs[:1]]

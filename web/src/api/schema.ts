@@ -252,6 +252,67 @@ export interface Happened {
   name: string
 }
 
+/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, null when one is busy or nobody knows. */
+export interface Holder {
+  namespace: string
+  name: string
+  ownerKind: string
+  owner: string
+  job: string
+  user: string
+  quotaPath: string
+  node: string
+  status: string
+  gpus: number
+  gpuIndexes: Array<number>
+  units: number
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  gpuUtilPercent: number | null
+  heldSince: string | null
+  idleSeconds: number | null
+}
+
+/** Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: those that have done nothing for an hour. */
+export interface HolderGroup {
+  name: string
+  kind: string
+  namespace: string
+  job: string
+  pods: number
+  gpus: number
+  gpusIdle: number
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  heldSince: string | null
+}
+
+export interface HolderGroupList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<HolderGroup>
+}
+
+export interface HolderList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<Holder>
+}
+
 /** One pod of the job. `ageSeconds` is the instance's own. First start to last finish, or waiting since it was made. */
 export interface Instance {
   name: string

@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Job, Jobs, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
+import { Holders, Job, Jobs, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
 
 export function Board() {
   return (
@@ -34,6 +34,8 @@ function Page() {
       return <Nodes />;
     case "node":
       return <Node key={place.name} name={place.name} />;
+    case "holders":
+      return <Holders />;
     case "jobs":
       return <Jobs />;
     case "job":

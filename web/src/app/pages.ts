@@ -8,6 +8,7 @@ const LOADERS = {
   overview: () => import("../boards/overview/OverviewBoard").then((m) => ({ default: m.OverviewBoard })),
   nodes: () => import("../boards/nodes/NodesBoard").then((m) => ({ default: m.NodesBoard })),
   node: () => import("../boards/nodes/NodePage").then((m) => ({ default: m.NodePage })),
+  holders: () => import("../boards/holders/HoldersBoard").then((m) => ({ default: m.HoldersBoard })),
   jobs: () => import("../boards/jobs/JobsBoard").then((m) => ({ default: m.JobsBoard })),
   job: () => import("../boards/jobs/JobPage").then((m) => ({ default: m.JobPage })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
@@ -17,6 +18,7 @@ const LOADERS = {
 export const Overview = lazy(LOADERS.overview);
 export const Nodes = lazy(LOADERS.nodes);
 export const Node: LazyExoticComponent<typeof NodePage> = lazy(LOADERS.node);
+export const Holders = lazy(LOADERS.holders);
 export const Jobs = lazy(LOADERS.jobs);
 export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
 export const Quota = lazy(LOADERS.quota);

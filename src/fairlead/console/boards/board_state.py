@@ -17,6 +17,7 @@ from fairlead.console.boards.attention import attention_lines
 from fairlead.console.boards.gpu_map_cells import map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
+from fairlead.console.boards.holders import holder_rows, holders_sentence
 from fairlead.console.boards.job_detail import instance_rows, job_events
 from fairlead.console.boards.jobs_rows import job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
 from fairlead.console.boards.node_detail import condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
@@ -52,6 +53,7 @@ from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, 
 from fairlead.console.pages.events import event_rows
 from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import ListedGpu
+from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobDetail, JobRow
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
@@ -319,6 +321,16 @@ class BoardState:
     @cached_property
     def gpus(self) -> RowSet[ListedGpu]:
         return listed_gpus(self.occupancy, self.now)
+
+    @cached_property
+    def holders(self) -> RowSet[Holder]:
+        users = {(row.namespace, f"{row.type}/{row.name}"): row.user for row in self.job_list}
+        leaves = paths_by_namespace(self.snapshot.quota)
+        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, users, self.silent_nodes, self.now)
+
+    @cached_property
+    def holders_sentence(self) -> Sentence:
+        return holders_sentence([entry.row for entry in self.holders.entries])
 
     @cached_property
     def gpus_sentence(self) -> Sentence:

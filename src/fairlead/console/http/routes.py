@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
@@ -19,6 +20,7 @@ from starlette.routing import Route, Router
 from fairlead import __version__
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints
+from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
 from fairlead.console.boards.rows import RowSet, matching, page_of
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
@@ -34,6 +36,7 @@ from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
 from fairlead.console.pages.envelope import Sentence
 from fairlead.console.pages.gpus import GpuList
+from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import JobList
 from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query
 from fairlead.console.pages.nodes import NodeList
@@ -41,6 +44,7 @@ from fairlead.console.pages.openapi import openapi_document
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import parse_what_if
 from fairlead.console.pages.session import ClusterName, Features, Me, Person
+from fairlead.errors import UserError
 from fairlead.ports import Ports, Timekeeper
 
 _CSV: Final = "text/csv; charset=utf-8"
@@ -169,6 +173,31 @@ async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Respon
     )
 
 
+async def holders(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest("holders")
+    # In a thread: there may be 50,000 pods, and the sentence speaks of all of them.
+    return await asyncio.to_thread(
+        lambda: _list_answer(request, endpoint, board_state, board_state.holders, board_state.holders_sentence, HolderList, "gpus")
+    )
+
+
+async def grouped_holders(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    by = request.query_params.get("by") or GROUPINGS[0]
+    if by not in GROUPINGS:
+        raise UserError(f"`by` is `{by[:60]}`", f"say one of: {', '.join(GROUPINGS)}")
+    board_state = await console.board_states.latest("holders")
+    return await asyncio.to_thread(_grouped_answer, request, endpoint, board_state, by)
+
+
+def _grouped_answer(request: Request, endpoint: Endpoint, board_state: BoardState, by: str) -> Response:
+    """Filters and `q` choose pods; what is sorted and cut into pages are the groups of those."""
+    query = parse_list_query([pair for pair in request.query_params.multi_items() if pair[0] != "by"], endpoint)
+    chosen = matching(board_state.holders, structs.replace(query, sort=(), fields=()))
+    groups = holder_groups(chosen, by)
+    whole = structs.replace(query, q="", filters={})
+    return _list_answer(request, endpoint, board_state, groups, holders_sentence(chosen), HolderGroupList, "gpus", query=whole)
+
+
 async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest()
     return _list_answer(request, endpoint, board_state, board_state.nodes, board_state.nodes_sentence, NodeList, "nodes")
@@ -261,6 +290,8 @@ ANSWERS: Final[dict[str, Answering]] = {
     "overview": overview,
     "gpu_map": gpu_map,
     "gpus": gpus,
+    "holders": holders,
+    "holder_groups": grouped_holders,
     "nodes": nodes,
     "node": node,
     "jobs": jobs,
@@ -285,9 +316,10 @@ def _list_answer(
     answer_type: Any,
     page: str,
     more: dict[str, Any] | None = None,
+    query: ListQuery | None = None,
 ) -> Response:
-    """One page of rows in its envelope, or all matching rows as CSV."""
-    query = parse_list_query(request.query_params.multi_items(), endpoint)
+    """One page of rows in its envelope, or all matching rows as CSV. `query`: of who has read it already."""
+    query = query or parse_list_query(request.query_params.multi_items(), endpoint)
     found = matching(rows, query)
     if query.as_csv:
         headers = {"Content-Disposition": f'attachment; filename="{page}.csv"'}

@@ -14,6 +14,7 @@ from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import GpuList
+from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import JobDetail, JobList
 from fairlead.console.pages.nodes import NodeDetail, NodeList
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
@@ -84,6 +85,15 @@ GPU_FILTERS: Final = (
     Parameter("status", "free, allocated, shared, unhealthy, draining or unknown.", repeated=True),
     *NODE_FILTERS[3:],
 )
+HOLDER_FILTERS: Final = (
+    Parameter("namespace", "Namespace.", repeated=True),
+    Parameter("kind", "Kind of what made the pod, such as `Deployment`.", repeated=True),
+    Parameter("owner", "Name of what made the pod, alone or as `kind/name`.", repeated=True),
+    Parameter("user", "User.", repeated=True),
+    Parameter("leaf", "Path of the quota leaf.", repeated=True),
+    Parameter("node", "Node name.", repeated=True),
+    Parameter("status", "The pod's status, such as `Running` or `Terminating`.", repeated=True),
+)
 JOB_FILTERS: Final = (
     Parameter("job_namespace", "Namespace.", repeated=True),
     Parameter("job_type", "Job type, such as `mpijob`.", repeated=True),
@@ -131,6 +141,22 @@ ENDPOINTS: Final = (
         GpuList,
         parameters=(*LIST_PARAMETERS, *GPU_FILTERS),
         example="/gpus?status=free&sort=model",
+    ),
+    Endpoint(
+        "holders",
+        "/holders",
+        "One row per pod that holds a GPU or a part of one",
+        HolderList,
+        parameters=(*LIST_PARAMETERS, *HOLDER_FILTERS),
+        example="/holders?namespace=team-a&sort=-idleSeconds",
+    ),
+    Endpoint(
+        "holder_groups",
+        "/holders/groups",
+        "Holders of GPUs together: by owner, quota leaf, user or namespace",
+        HolderGroupList,
+        parameters=(*LIST_PARAMETERS, Parameter("by", "owner (default), leaf, user or namespace."), *HOLDER_FILTERS),
+        example="/holders/groups?by=user",
     ),
     Endpoint(
         "nodes",

@@ -23,7 +23,7 @@ export function Consumers({ overview }: { overview: Overview }) {
         )}
         <div className="ranks">
           {consumers.map((c) => (
-            <Link className="rank" key={c.namespace} to={`/jobs?job_namespace=${encodeURIComponent(c.namespace)}`}>
+            <Link className="rank" key={c.namespace} to={`/gpus?namespace=${encodeURIComponent(c.namespace)}`}>
               <span className="mono clip">{c.namespace}</span>
               <span className="num">
                 {gpus(c.gpus)} <span className="dim">{t("overview.ofTotal", { total: count(overview.gpus.total), jobs: c.jobs, memory: memory(c.gpuMemoryMiB) })}</span>

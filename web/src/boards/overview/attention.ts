@@ -1,4 +1,4 @@
-// Where does a thing in trouble live? Its own page; of a pod that is of no job, that of its node.
+// Where does a thing in trouble live? Its own page; a pod that is of no job stands among the holders.
 import type { AttentionLine, AttentionObject } from "../../api/types";
 
 export function pageOf(object: AttentionObject): string | null {
@@ -10,7 +10,7 @@ export function pageOf(object: AttentionObject): string | null {
       return `/quota?path=${encodeURIComponent(object.name)}`;
     default:
       if (object.job) return `/jobs/${[object.namespace, ...object.job.split("/")].map(encodeURIComponent).join("/")}`;
-      return object.node ? `/nodes/${encodeURIComponent(object.node)}` : null;
+      return object.node ? `/gpus?q=${encodeURIComponent(object.name)}` : null;
   }
 }
 
@@ -20,5 +20,6 @@ export const nameOf = (object: AttentionObject): string => (object.index === nul
 export function allOf(line: AttentionLine): string {
   const kind = line.objects[0]?.kind;
   if (kind === "leaf") return "/quota";
-  return kind === "pod" ? "/jobs" : "/nodes";
+  if (kind === "pod") return line.kind === "pod-unschedulable" ? "/jobs?job_status=Pending" : "/gpus";
+  return "/nodes";
 }

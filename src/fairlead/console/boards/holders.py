@@ -1,0 +1,176 @@
+"""Who holds the GPUs: every pod, whatever made it, and the sums by owner, leaf, user or namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from fairlead.console.boards.gpu_map_cells import idle_seconds
+from fairlead.console.boards.jobs_rows import memory_allocated
+from fairlead.console.boards.overview import IDLE_SECONDS
+from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
+from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.holders import Holder, HolderGroup
+from fairlead.model.pod import Pod
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.occupancy import ClusterOccupancy
+from fairlead.rules.pods.devices import has_gpu, memory_units
+from fairlead.rules.pods.owner import named_owner
+from fairlead.rules.pods.status import pod_status
+from fairlead.wire import names
+
+UNKNOWN_STATUS: Final = "Unknown"
+"""Of a pod on a node that is silent."""
+
+
+def holder_rows(
+    snapshot: ClusterSnapshot,
+    occupancy: ClusterOccupancy,
+    leaf_of: Mapping[str, str],
+    job_by_pod: Mapping[str, str],
+    user_of_job: Mapping[tuple[str, str], str],
+    silent: Collection[str],
+    now: float,
+    namespaces: Collection[str] | None = None,
+) -> RowSet[Holder]:
+    """The largest first. `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) -> user.
+
+    `namespaces`: those that the reader may see; None = all.
+    """
+    pods = [pod for pod in snapshot.pods if pod.is_holding and has_gpu(pod) and (namespaces is None or pod.namespace in namespaces)]
+    rows = [_row(pod, occupancy, leaf_of, job_by_pod, user_of_job, silent, now) for pod in pods]
+    rows.sort(key=lambda row: (-row.gpus, row.namespace, by_count(row.name)))
+    facets = {
+        "namespace": choices(row.namespace for row in rows),
+        "kind": choices(row.owner_kind for row in rows),
+        "user": choices(row.user for row in rows),
+        "leaf": choices(row.quota_path for row in rows),
+        "node": choices(row.node for row in rows),
+        "status": choices(row.status for row in rows),
+    }
+    return RowSet(Holder, [_entry(row) for row in rows], facets)
+
+
+def holders_sentence(rows: Sequence[Holder]) -> Sentence:
+    """How many pods of how many owners hold how much, and how much of it does nothing.
+
+    >>> holders_sentence([]).text
+    'Nobody holds a GPU.'
+    """
+    if not rows:
+        return Sentence("holders-none", {}, "Nobody holds a GPU.")
+    gpus = neat(sum(row.gpus for row in rows), 1)
+    idle = neat(sum(row.gpus for row in rows if is_idle_holder(row)), 1)
+    owners = len({_owner_key(row) for row in rows})
+    values = {"pods": len(rows), "owners": owners, "gpus": gpus, "idle": idle}
+    text = f"{counted(len(rows), 'pod')} of {counted(owners, 'owner')} hold {counted(gpus, 'GPU')}"
+    if idle:
+        return Sentence("holders-idle", dict(values), f"{text}, {idle:g} of them idle for over an hour.")
+    return Sentence("holders", dict(values), f"{text}.")
+
+
+def is_idle_holder(row: Holder) -> bool:
+    return row.idle_seconds is not None and row.idle_seconds >= IDLE_SECONDS
+
+
+def _row(
+    pod: Pod,
+    occupancy: ClusterOccupancy,
+    leaf_of: Mapping[str, str],
+    job_by_pod: Mapping[str, str],
+    user_of_job: Mapping[tuple[str, str], str],
+    silent: Collection[str],
+    now: float,
+) -> Holder:
+    use, seats, owner = occupancy.use(pod), occupancy.seats(pod), named_owner(pod)
+    job = job_by_pod.get(pod.key, "")
+    user = pod.labels.get(names.LABEL_CONSOLE_USER) or pod.annotations.get(names.ANNOTATION_USERNAME, "")
+    return Holder(
+        namespace=pod.namespace,
+        name=pod.name,
+        owner_kind=owner.kind if owner else "",
+        owner=owner.name if owner else "",
+        job=job,
+        user=user or user_of_job.get((pod.namespace, job), ""),
+        quota_path=leaf_of.get(pod.namespace, ""),
+        node=pod.node,
+        status=UNKNOWN_STATUS if pod.node in silent and pod.deleted_at is None else pod_status(pod),
+        gpus=neat(use.gpus),
+        gpu_indexes=sorted({card.index for card, _ in seats}),
+        units=sum(holder.units for _, holder in seats) or memory_units(pod.limits),
+        gpu_memory_allocated_mib=neat_or_null(memory_allocated(use) if use.gpus else None),
+        gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_util_percent=percent(use.utilization_ratio),
+        held_since=timestamp(pod.held_since),
+        idle_seconds=None if pod.node in silent else _idle_seconds(pod, occupancy, now),
+    )
+
+
+def _idle_seconds(pod: Pod, occupancy: ClusterOccupancy, now: float) -> int | None:
+    """How long all its cards have been idle while it had them; what they did before is not its doing."""
+    idle = [idle_seconds(card, now) for card, _ in occupancy.seats(pod)]
+    known = [seconds for seconds in idle if seconds is not None]
+    if not known or len(known) < len(idle):
+        return None
+    held = now - pod.held_since if pod.held_since is not None else min(known)
+    return max(0, int(min(held, *known)))
+
+
+def _entry(row: Holder) -> Entry[Holder]:
+    answers = {
+        "namespace": lowered(row.namespace),
+        "kind": lowered(row.owner_kind),
+        "owner": lowered(row.owner, f"{row.owner_kind}/{row.owner}"),
+        "user": lowered(row.user),
+        "leaf": lowered(row.quota_path),
+        "node": lowered(row.node),
+        "status": lowered(row.status),
+    }
+    return Entry(row, "\n".join((row.namespace, row.name, row.owner_kind, row.owner, row.user, row.node)).lower(), answers)
+
+
+def _owner_key(row: Holder) -> tuple[str, str, str]:
+    """A pod that a person made is its own owner."""
+    return (row.namespace, row.owner_kind, row.owner) if row.owner else (row.namespace, "Pod", row.name)
+
+
+_KEYS: Final[Mapping[str, Callable[[Holder], tuple[str, str, str]]]] = {
+    "owner": _owner_key,
+    "leaf": lambda row: ("", "", row.quota_path),
+    "user": lambda row: ("", "", row.user),
+    "namespace": lambda row: ("", "", row.namespace),
+}
+GROUPINGS: Final = tuple(_KEYS)
+
+
+def holder_groups(rows: Iterable[Holder], by: str) -> RowSet[HolderGroup]:
+    """Sums of those rows by one of GROUPINGS, the largest first."""
+    groups: dict[tuple[str, str, str], list[Holder]] = {}
+    key = _KEYS[by]
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    found = [_group(*place, members) for place, members in groups.items()]
+    found.sort(key=lambda group: (-group.gpus, group.namespace, by_count(group.name)))
+    entries = [Entry(group, "\n".join((group.namespace, group.kind, group.name)).lower(), {}) for group in found]
+    return RowSet(HolderGroup, entries)
+
+
+def _group(namespace: str, kind: str, name: str, members: Sequence[Holder]) -> HolderGroup:
+    jobs = {row.job for row in members}
+    return HolderGroup(
+        name=name,
+        kind=kind,
+        namespace=namespace,
+        job=jobs.pop() if kind and len(jobs) == 1 else "",
+        pods=len(members),
+        gpus=neat(sum(row.gpus for row in members)),
+        gpus_idle=neat(sum(row.gpus for row in members if is_idle_holder(row))),
+        gpu_memory_allocated_mib=_sum(row.gpu_memory_allocated_mib for row in members),
+        gpu_memory_used_mib=_sum(row.gpu_memory_used_mib for row in members),
+        held_since=min((row.held_since for row in members if row.held_since), default=None),
+    )
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return neat(sum(known)) if known else None

@@ -1,0 +1,92 @@
+"""Every pod that holds a GPU is a row, whatever made it, and its groups add up to what the cluster says is allocated."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, reading, training_job
+from tests.console.test_true_numbers import some_cluster
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.holders import GROUPINGS, holder_groups, holder_rows
+from fairlead.console.pages.holders import Holder
+from fairlead.model.node import Condition
+from fairlead.model.pod import Owner, Pod
+
+GPU = {"nvidia.com/gpu": 1}
+
+
+def owned(of: Pod, kind: str, name: str, **labels: str) -> Pod:
+    return structs.replace(of, owners=(Owner(kind, name, "uid", True),), labels={**of.labels, **labels})
+
+
+def holders(seen: BoardState) -> list[Holder]:
+    return [entry.row for entry in seen.holders.entries]
+
+
+def test_all_that_hold_are_there_and_nobody_else() -> None:
+    job = training_job()
+    pods = [
+        pod("bert-worker-0", "gpu-1", GPU, job=job),
+        owned(pod("web-5d4f-x2", "gpu-1", GPU), "ReplicaSet", "web-5d4f", **{"pod-template-hash": "5d4f"}),
+        owned(pod("db-0", "gpu-1", GPU), "StatefulSet", "db"),
+        pod("notebook", "gpu-1", GPU),
+        pod("waits", "", GPU),
+        pod("done", "gpu-1", GPU, phase="Succeeded"),
+        pod("no-gpu", "gpu-1", {"cpu": 500}),
+    ]
+    seen = holders(BoardState(cluster([gpu_node()], pods, [job]), EPOCH))
+    assert {(row.name, row.owner_kind, row.owner, row.job) for row in seen} == {
+        ("bert-worker-0", "PyTorchJob", "bert", "pytorchjob/bert"),
+        ("web-5d4f-x2", "Deployment", "web", ""),
+        ("db-0", "StatefulSet", "db", ""),
+        ("notebook", "", "", ""),
+    }
+
+
+def test_a_replica_set_that_no_deployment_made_keeps_its_name() -> None:
+    alone = owned(pod("set-abc", "gpu-1", GPU), "ReplicaSet", "set")
+    (row,) = holders(BoardState(cluster([gpu_node()], [alone]), EPOCH))
+    assert (row.owner_kind, row.owner) == ("ReplicaSet", "set")
+
+
+def idle_for(idle: float, bound: float, ratio: float = 0.0) -> int | None:
+    held = pod("holds", "gpu-1", GPU, conditions=[Condition("PodScheduled", "True", at=EPOCH - bound)])
+    card = reading(holder=held, ratio=ratio, idle_since=EPOCH - idle if not ratio else None)
+    (row,) = holders(BoardState(cluster([gpu_node(gpus=1)], [held], [], [card]), EPOCH))
+    return row.idle_seconds
+
+
+def test_a_pod_is_idle_no_longer_than_it_holds_its_cards() -> None:
+    assert (idle_for(7200, 600), idle_for(600, 7200), idle_for(0, 600, ratio=0.5)) == (600, 600, None)
+
+
+def test_on_a_silent_node_nobody_knows_how_a_pod_fares() -> None:
+    held = pod("holds", "gpu-1", GPU)
+    (row,) = holders(BoardState(cluster([gpu_node(ready="Unknown")], [held], [], [reading(holder=held, ratio=0.0, idle_since=1.0)]), EPOCH))
+    assert (row.status, row.idle_seconds) == ("Unknown", None)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_holders_add_up_to_what_is_allocated_by_any_grouping(first: int) -> None:
+    for seed in range(first, first + 20):
+        seen = some_cluster(seed)
+        rows, allocated = holders(seen), seen.totals.gpus_allocated
+        assert sum(row.gpus for row in rows) == pytest.approx(allocated, abs=1e-3), seed
+        for by in GROUPINGS:
+            groups = [entry.row for entry in holder_groups(rows, by).entries]
+            assert sum(group.gpus for group in groups) == pytest.approx(allocated, abs=1e-3), (seed, by)
+            assert sum(group.pods for group in groups) == len(rows), (seed, by)
+
+
+def test_who_may_see_some_namespaces_is_told_of_those_alone() -> None:
+    snapshot = cluster([gpu_node()], [pod("mine", "gpu-1", GPU), pod("theirs", "gpu-1", GPU, namespace="team-b")])
+    seen = BoardState(snapshot, EPOCH)
+    rows = holder_rows(snapshot, seen.occupancy, {}, {}, {}, (), EPOCH, {"team-a"})
+    assert [entry.row.name for entry in rows.entries] == ["mine"]
+    assert rows.facets["namespace"] == ["team-a"]
+
+
+def test_owners_are_counted_once() -> None:
+    sentence = BoardState(living_cluster(), EPOCH).holders_sentence
+    assert sentence.text == "2 pods of 1 owner hold 2 GPUs."

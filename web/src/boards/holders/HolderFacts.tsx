@@ -1,0 +1,45 @@
+// One holder: what it holds, for whom, and what to ask next.
+import type { Holder } from "../../api/types";
+import { duration, gpus, memory, percent, UNKNOWN } from "../../format/format";
+import { useWords } from "../../i18n/locale";
+import { Ago } from "../../parts/Ago";
+import { Command } from "../../parts/Copy";
+import { Status } from "../../parts/Status";
+import { Link } from "../../router/Link";
+import { jobPage } from "./columns";
+
+export function HolderFacts({ holder: h }: { holder: Holder }) {
+  const { t } = useWords();
+  const job = jobPage(h);
+  const cards = h.gpuIndexes.length > 0 ? `GPU ${h.gpuIndexes.join(", ")}` : t("holders.someCard");
+  const facts: readonly (readonly [string, React.ReactNode])[] = [
+    [t("col.status"), <Status key="status" word={h.status} />],
+    [t("holders.owner"), job ? <Link key="job" to={job}>{`${h.ownerKind}/${h.owner}`}</Link> : h.owner ? `${h.ownerKind}/${h.owner}` : t("holders.nobody")],
+    [t("col.user"), h.user || UNKNOWN],
+    [t("col.quotaPath"), h.quotaPath ? <Link key="leaf" to={`/quota?path=${encodeURIComponent(h.quotaPath)}`}>{h.quotaPath}</Link> : UNKNOWN],
+    [t("col.node"), <Link key="node" to={`/nodes/${encodeURIComponent(h.node)}`}>{`${h.node} · ${cards}`}</Link>],
+    ["GPUs", gpus(h.gpus)],
+    [t("col.memoryAllocated"), memory(h.gpuMemoryAllocatedMiB)],
+    [t("col.memoryUsed"), memory(h.gpuMemoryUsedMiB)],
+    [t("col.utilization"), percent(h.gpuUtilPercent)],
+    [t("node.since"), <Ago key="since" at={h.heldSince} />],
+    [t("map.by.idle"), h.idleSeconds ? duration(h.idleSeconds) : UNKNOWN],
+  ];
+  return (
+    <>
+      <dl className="facts">
+        {facts.map(([word, fact]) => (
+          <div className="fact" key={word}>
+            <dt>{word}</dt>
+            <dd>{fact}</dd>
+          </div>
+        ))}
+      </dl>
+      <section className="section">
+        <h3>{t("holders.commands")}</h3>
+        <Command text={`kubectl -n ${h.namespace} describe pod ${h.name}`} />
+        <Command text={`kubectl -n ${h.namespace} logs ${h.name} --all-containers --tail=100`} />
+      </section>
+    </>
+  );
+}
