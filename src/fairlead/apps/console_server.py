@@ -22,14 +22,16 @@ from fairlead.apps.server import is_loopback
 from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.charts.charts import OUTSIDE_SECONDS
 from fairlead.console.charts.counters import ConsoleCounters
 from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
+from fairlead.console.charts.idle import IdleTimes, idle_in_history, idle_in_series
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.guard import Guard
 from fairlead.console.http.routes import Console, console_routes
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports
 from fairlead.settings import LOOPBACK, READ_SECONDS
@@ -40,6 +42,9 @@ _SAMPLE_CHECK_SECONDS: Final = 1.0
 _SAMPLE_CHECK_SHORTEST_SECONDS: Final = 0.1
 _PAUSE_IN_PAST_SECONDS: Final = 0.02
 """Between two ticks of the past, so that remembering leaves half of a core to whoever looks at the page."""
+IDLE_LOOK_SECONDS: Final = 60.0
+IDLE_FIRST_SECONDS: Final = 2.0
+"""How often the series are asked since when cards are idle; the second while they still learn it."""
 _log = logging.getLogger(__name__)
 
 
@@ -87,7 +92,7 @@ class ConsoleServer:
         return ServedApp(
             app=self.app,
             sock=sock,
-            loops=(self._follow, self._sample, self._remember),
+            loops=(self._follow, self._sample, self._remember, self._look_for_idle),
             probes=self.probes,
             stopping=self.hints.close,
             read_seconds=self.settings.read_seconds,
@@ -136,6 +141,27 @@ class ConsoleServer:
             _log.exception("charts begin now: the past cannot be remembered")
         finally:
             self.history.is_being_read = False
+
+    async def _look_for_idle(self) -> None:
+        """Since when cards are idle, from the series. While those do not answer, what is known stays."""
+        told = ""
+        while True:
+            try:
+                self.board_states.idle_times = await self._idle_times()
+                told = ""
+            except (OutsideError, TimeoutError) as error:
+                if str(error) != told:
+                    _log.warning("since when cards are idle is not known from Prometheus: %s", error)
+                told = str(error)
+            knows_all = self.board_states.idle_times.since and not self.history.is_being_read
+            await asyncio.sleep(IDLE_LOOK_SECONDS if knows_all else IDLE_FIRST_SECONDS)
+
+    async def _idle_times(self) -> IdleTimes:
+        now = self.world.clock.now()
+        if self.world.series is None:
+            return await asyncio.to_thread(idle_in_history, self.history, now)
+        async with asyncio.timeout(OUTSIDE_SECONDS):
+            return await idle_in_series(self.world.series, now)
 
     def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
         snapshot = next(self._past, None)

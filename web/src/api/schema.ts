@@ -273,7 +273,7 @@ export interface Holder {
   idleSeconds: number | null
 }
 
-/** Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: those that have done nothing for an hour. */
+/** Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: those that have done nothing for an hour. `gpuHoursIdle`: of the idleness that goes on now, of one day at most. */
 export interface HolderGroup {
   name: string
   kind: string
@@ -282,6 +282,7 @@ export interface HolderGroup {
   pods: number
   gpus: number
   gpusIdle: number
+  gpuHoursIdle: number
   gpuMemoryAllocatedMiB: number | null
   gpuMemoryUsedMiB: number | null
   heldSince: string | null

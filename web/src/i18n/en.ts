@@ -507,4 +507,8 @@ export const en = {
   "sentence.holders-none": "Nobody holds a GPU.",
   "sentence.holders": "{pods} {pods:pod|pods} of {owners} {owners:owner|owners} hold {gpus} {gpus:GPU|GPUs}.",
   "sentence.holders-idle": "{pods} {pods:pod|pods} of {owners} {owners:owner|owners} hold {gpus} {gpus:GPU|GPUs}, {idle} of them idle for over an hour.",
+  "holders.hoursIdle": "Idle GPU hours",
+  "holders.note": "Note to its owner",
+  "holders.copyNote": "Copy the note",
+  "holders.noteText": "{pod} holds {gpus} {gpus:GPU|GPUs} ({where}) and has done nothing with {gpus:it|them} for {idle}. If it is no longer needed: {command}",
 } as const;

@@ -508,4 +508,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.holders-none": "没有人占用 GPU。",
   "sentence.holders": "{owners} 个所有者的 {pods} 个 Pod 占用 {gpus} 张 GPU 卡。",
   "sentence.holders-idle": "{owners} 个所有者的 {pods} 个 Pod 占用 {gpus} 张 GPU 卡，其中 {idle} 张空闲超过 1 小时。",
+  "holders.hoursIdle": "空闲卡时",
+  "holders.note": "给所有者的提醒",
+  "holders.copyNote": "复制提醒",
+  "holders.noteText": "{pod} 占用 {gpus} 张 GPU 卡（{where}），已空闲 {idle}。如不再需要，请执行：{command}",
 };

@@ -19,6 +19,7 @@ from fairlead.rules.pods.owner import named_owner
 from fairlead.rules.pods.status import pod_status
 from fairlead.wire import names
 
+_DAY_SECONDS: Final = 86_400
 UNKNOWN_STATUS: Final = "Unknown"
 """Of a pod on a node that is silent."""
 
@@ -165,6 +166,7 @@ def _group(namespace: str, kind: str, name: str, members: Sequence[Holder]) -> H
         pods=len(members),
         gpus=neat(sum(row.gpus for row in members)),
         gpus_idle=neat(sum(row.gpus for row in members if is_idle_holder(row))),
+        gpu_hours_idle=neat(sum(row.gpus * min(row.idle_seconds or 0, _DAY_SECONDS) for row in members) / 3600, 1),
         gpu_memory_allocated_mib=_sum(row.gpu_memory_allocated_mib for row in members),
         gpu_memory_used_mib=_sum(row.gpu_memory_used_mib for row in members),
         held_since=min((row.held_since for row in members if row.held_since), default=None),

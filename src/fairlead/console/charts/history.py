@@ -126,6 +126,18 @@ class History:
             for labels, line in self._lines.get(query, {}).items()
         }
 
+    def ticks(self, query: str, now: float) -> dict[Labels, list[Point]]:
+        """Each line of the query as its own ticks, the newest last.
+
+        The tick of `now` may not be written yet.
+        """
+        last = min(self._tick(now), self._newest)
+        ticks = range(last - self.slots + 1, last + 1)
+        return {
+            labels: [(float(tick * self.tick_seconds), line.read(tick)) for tick in ticks]
+            for labels, line in self._lines.get(query, {}).items()
+        }
+
     def _value(self, line: _Line, at: float, step: float, is_measured: bool) -> float | None:
         last = self._tick(at)
         first = min(last, self._tick(at - step) + 1)

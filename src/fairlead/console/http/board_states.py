@@ -13,6 +13,7 @@ from typing import Final
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
+from fairlead.console.charts.idle import IdleTimes, with_longer_idle
 from fairlead.console.http.answers import Refused
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.source import SourceState
@@ -36,10 +37,12 @@ class BoardStates:
     """The present board state of a world. `speed` tells how fast its clock runs.
 
     `on_built` hears how long each board state took. `versions` are shared with the hints of changes, so that
-    who has an answer and hears a hint can tell which is newer.
+    who has an answer and hears a hint can tell which is newer. `idle_times`: of cards, as the series know
+    them; they go back further than what the readers of the cards have seen themselves.
     """
 
     def __init__(self, world: Ports, versions: TopicVersions, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
+        self.idle_times = IdleTimes()
         self._world = world
         self._versions = versions
         self._speed = speed
@@ -138,7 +141,10 @@ class BoardStates:
         self._versions.update(snapshot, gpus)
         versions = self._versions.as_text()
         parts = (*_BOARDS, *(part for part, at in self._parts_asked_at.items() if time.monotonic() - at < WATCHED_SECONDS))
-        board_state = await asyncio.to_thread(lambda: _prepared(BoardState(snapshot.with_gpus(gpus, source), now, speed, versions), parts))
+        idle = self.idle_times
+        board_state = await asyncio.to_thread(
+            lambda: _prepared(BoardState(snapshot.with_gpus(with_longer_idle(gpus, idle), source), now, speed, versions), parts)
+        )
         self._version, self._gpus, self._moved, self._built_at = version, gpus, moved, time.monotonic()
         self._build_seconds = time.perf_counter() - started
         self._on_built(self._build_seconds)

@@ -41,6 +41,7 @@ class HolderGroup(Json, frozen=True):
     """Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known.
 
     `kind`, `namespace`, `job`: of an owner. `gpus_idle`: those that have done nothing for an hour.
+    `gpu_hours_idle`: of the idleness that goes on now, of one day at most.
     """
 
     name: str
@@ -50,6 +51,7 @@ class HolderGroup(Json, frozen=True):
     pods: int
     gpus: float
     gpus_idle: float
+    gpu_hours_idle: float
     gpu_memory_allocated_mib: float | None
     gpu_memory_used_mib: float | None
     held_since: Timestamp | None

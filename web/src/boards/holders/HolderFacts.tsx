@@ -3,15 +3,20 @@ import type { Holder } from "../../api/types";
 import { duration, gpus, memory, percent, UNKNOWN } from "../../format/format";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
-import { Command } from "../../parts/Copy";
+import { Command, Copy } from "../../parts/Copy";
 import { Status } from "../../parts/Status";
 import { Link } from "../../router/Link";
 import { jobPage } from "./columns";
+import { releaseCommand } from "./release";
+
+const IDLE_SECONDS = 3600;
 
 export function HolderFacts({ holder: h }: { holder: Holder }) {
   const { t } = useWords();
   const job = jobPage(h);
+  const idle = h.idleSeconds !== null && h.idleSeconds >= IDLE_SECONDS ? h.idleSeconds : null;
   const cards = h.gpuIndexes.length > 0 ? `GPU ${h.gpuIndexes.join(", ")}` : t("holders.someCard");
+  const note = t("holders.noteText", { pod: `${h.namespace}/${h.name}`, gpus: gpus(h.gpus), where: `${h.node}, ${cards}`, idle: duration(idle), command: releaseCommand(h) });
   const facts: readonly (readonly [string, React.ReactNode])[] = [
     [t("col.status"), <Status key="status" word={h.status} />],
     [t("holders.owner"), job ? <Link key="job" to={job}>{`${h.ownerKind}/${h.owner}`}</Link> : h.owner ? `${h.ownerKind}/${h.owner}` : t("holders.nobody")],
@@ -40,6 +45,15 @@ export function HolderFacts({ holder: h }: { holder: Holder }) {
         <Command text={`kubectl -n ${h.namespace} describe pod ${h.name}`} />
         <Command text={`kubectl -n ${h.namespace} logs ${h.name} --all-containers --tail=100`} />
       </section>
+      {idle !== null && (
+        <section className="section" data-testid="idle-note">
+          <h3>{t("holders.note")}</h3>
+          <p className="note-text">
+            <span>{note}</span>
+            <Copy text={note} label={t("holders.copyNote")} />
+          </p>
+        </section>
+      )}
     </>
   );
 }

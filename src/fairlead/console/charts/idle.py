@@ -1,0 +1,107 @@
+"""Since when each card does nothing, from the series: known at the first look and after a restart.
+
+Prometheus has the last day; without it the built-in history has its hour. A gap in a series is not idleness:
+a card is idle back to the gap and no further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, structs
+
+from fairlead.console.charts.history import History
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.ports import Series
+
+BUSY_PERCENT: Final = 1.0
+"""From here on a card does something (console contract 3.1: idle is below 1 %)."""
+DAY_SECONDS: Final = 86_400
+STEP_SECONDS: Final = 600
+SPELLINGS: Final = (
+    ("fairlead_gpu_utilization_ratio", 0.01, "uuid"),
+    ("DCGM_FI_DEV_GPU_UTIL", 1, "UUID"),
+    ("nvidia_gpu_duty_cycle", 1, "uuid"),
+)
+"""Family, from which value on it is busy, and its label of the card's UUID."""
+
+
+class IdleTimes(Struct, frozen=True):
+    """UUID -> since when the card is idle, as the series told it at `at`, epoch seconds."""
+
+    at: float = 0.0
+    since: Mapping[str, float] = {}
+
+
+Points = Sequence[tuple[float, float | None]]
+
+
+def idle_since(points: Points, busy: float, step: float) -> float | None:
+    """Since when a card is idle, epoch seconds; None = it is busy, or its newest value is missing.
+
+    A point says the greatest value of the `step` seconds before it, so idleness begins where the step of the
+    first idle point does.
+
+    >>> idle_since([(0, 0.5), (10, 0.0), (20, 0.0)], 0.01, 10)
+    0
+    >>> idle_since([(0, 0.0), (10, None), (20, 0.0)], 0.01, 10), idle_since([(0, 0.0), (10, 0.7)], 0.01, 10)
+    (10, None)
+    """
+    since = None
+    for at, value in reversed(points):
+        if value is None or value >= busy:
+            break
+        since = at - step
+    return since
+
+
+def idle_in_history(history: History, now: float) -> IdleTimes:
+    """Of the cards of which the built-in history knows that they are idle now."""
+    found = {}
+    for labels, points in history.ticks("gpu-duty-cycle", now).items():
+        since = idle_since(points, BUSY_PERCENT, 0)
+        if since is not None:
+            found[dict(labels)["uuid"]] = since
+    return IdleTimes(now, found)
+
+
+def idle_promql(family: str, busy: float, label: str) -> str:
+    """The greatest value of each step, of cards alone that were idle all the last hour."""
+    still = f"max_over_time({family}[1h] @ end()) < {busy}"
+    return f"max_over_time({family}[{STEP_SECONDS}s]) and on ({label}) ({still})"
+
+
+async def idle_in_series(series: Series, now: float) -> IdleTimes:
+    """Of cards idle for an hour and more, as far back as a day.
+
+    Raises OutsideError when Prometheus does not answer.
+    """
+    end = float(int(now))
+    for family, busy, label in SPELLINGS:
+        lines = await series.query_range(idle_promql(family, busy, label), end - DAY_SECONDS, end, STEP_SECONDS)
+        if lines:
+            found = ((line.labels.get(label, ""), idle_since(_whole(line.points, end), busy, STEP_SECONDS)) for line in lines)
+            return IdleTimes(now, {uuid: since for uuid, since in found if uuid and since is not None})
+    return IdleTimes(now)
+
+
+def _whole(points: Points, end: float) -> Points:
+    """The points with the gaps that Prometheus leaves out, back from `end`."""
+    by_time = dict(points)
+    return [(at, by_time.get(at)) for at in (end - back * STEP_SECONDS for back in reversed(range(DAY_SECONDS // STEP_SECONDS + 1)))]
+
+
+def with_longer_idle(gpus: Iterable[GpuReading], times: IdleTimes) -> tuple[GpuReading, ...]:
+    """The readings, those of idle cards with what the series know of the time before they were read first.
+
+    Of a card that has been busy since the series were asked their answer says nothing any more.
+    """
+    return tuple(_longer(each, times.since.get(each.uuid), times.at) for each in gpus)
+
+
+def _longer(reading: GpuReading, since: float | None, told_at: float) -> GpuReading:
+    seen = reading.idle_since
+    if seen is None or since is None or seen > told_at or since >= seen:
+        return reading
+    return structs.replace(reading, idle_since=since)

@@ -1,0 +1,98 @@
+"""Since when a card does nothing follows from its series: to the last busy moment or gap, and no further."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from tests.console.clusters import EPOCH, reading
+
+from fairlead.console.charts.history import History, LineSample
+from fairlead.console.charts.idle import IdleTimes, idle_in_history, idle_in_series, idle_since, with_longer_idle
+from fairlead.ports import SeriesLine
+
+LABELS = (("node", "gpu-1"), ("gpu", "0"), ("uuid", "GPU-a"))
+
+
+def lived(values: list[float | None]) -> History:
+    """A tick of 15 s each, the last at EPOCH."""
+    history = History()
+    for back, value in enumerate(reversed(values)):
+        at = EPOCH - 15 * back
+        samples = [] if value is None else [LineSample("gpu-duty-cycle", LABELS, value)]
+        if back == 0:
+            history.add(at, samples)
+        else:
+            history.add_past(at, samples)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("values", "idle_ticks"),
+    [
+        ([0.0] * 5, 4),
+        ([50.0, 0.0, 0.0], 1),
+        ([0.0, None, 0.0, 0.0], 1),
+        ([0.0, 0.0, 2.0], None),
+        ([0.0, 0.0, None], None),
+        ([0.99, 0.5], 1),
+    ],
+)
+def test_the_built_in_history_knows_it_at_the_first_look(values: list[float | None], idle_ticks: int | None) -> None:
+    expected = {} if idle_ticks is None else {"GPU-a": EPOCH - 15 * idle_ticks}
+    assert idle_in_history(lived(values), EPOCH + 7).since == expected
+
+
+def test_any_series_counted_by_hand() -> None:
+    chance = random.Random(7)
+    for _ in range(300):
+        values = [chance.choice([0.0, 0.0, 0.0, 0.5, None]) for _ in range(chance.randint(1, 12))]
+        points = [(float(10 * number), value) for number, value in enumerate(values)]
+        back = 0
+        while back < len(values) and values[-1 - back] == 0.0:
+            back += 1
+        expected = None if back == 0 else points[-back][0] - 10
+        assert idle_since(points, 0.01, 10) == expected, values
+
+
+class TellingSeries:
+    """A Prometheus that knows one family."""
+
+    name = "prometheus"
+
+    def __init__(self, family: str, lines: list[SeriesLine]) -> None:
+        self.family, self.lines, self.asked = family, lines, 0
+
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        self.asked += 1
+        return self.lines if self.family in promql else []
+
+
+@pytest.mark.parametrize(("family", "label"), [("fairlead_gpu_utilization_ratio", "uuid"), ("DCGM_FI_DEV_GPU_UTIL", "UUID")])
+def test_prometheus_is_asked_in_the_spellings_that_it_has(family: str, label: str) -> None:
+    points = tuple((EPOCH - 600 * back, 0.0 if back < 18 else 90.0) for back in reversed(range(30)))
+    series = TellingSeries(family, [SeriesLine({label: "GPU-a"}, points)])
+    assert asyncio.run(idle_in_series(series, EPOCH)).since == {"GPU-a": EPOCH - 18 * 600}
+
+
+def test_a_gap_that_prometheus_leaves_out_ends_idleness() -> None:
+    points = tuple((EPOCH - 600 * back, 0.0) for back in reversed(range(30)) if back != 9)
+    series = TellingSeries("fairlead", [SeriesLine({"uuid": "GPU-a"}, points)])
+    assert asyncio.run(idle_in_series(series, EPOCH)).since == {"GPU-a": EPOCH - 9 * 600}
+
+
+@pytest.mark.parametrize(
+    ("seen", "told", "told_at", "since"),
+    [
+        (EPOCH - 5, EPOCH - 3600, EPOCH - 1, EPOCH - 3600),
+        (EPOCH - 5, EPOCH - 3600, EPOCH - 60, EPOCH - 5),
+        (EPOCH - 5, EPOCH - 2, EPOCH - 1, EPOCH - 5),
+        (None, EPOCH - 3600, EPOCH - 1, None),
+    ],
+    ids=["known to the series", "busy since they were asked", "the reader knows more", "busy now"],
+)
+def test_series_lengthen_what_the_reader_saw(seen: float | None, told: float, told_at: float, since: float | None) -> None:
+    card = reading(ratio=0.0 if seen else 0.5, idle_since=seen)
+    (longer,) = with_longer_idle([card], IdleTimes(told_at, {card.uuid: told}))
+    assert longer.idle_since == since

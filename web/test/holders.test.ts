@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { groupKey, within } from "../src/boards/holders/columns";
+import { releaseCommand } from "../src/boards/holders/release";
+import { allOf, nameOf, pageOf } from "../src/boards/overview/attention";
+import type { AttentionLine, HolderGroup } from "../src/api/types";
+
+const pod = { namespace: "a", name: "web-1-x", ownerKind: "", owner: "", job: "" };
+const group = (more: Partial<HolderGroup>) => ({ name: "", kind: "", namespace: "", job: "", pods: 1, gpus: 1, gpusIdle: 0, gpuHoursIdle: 0, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, heldSince: null, ...more });
+
+describe("cards are given back by whoever made the pod", () => {
+  it.each([
+    [pod, "kubectl -n a delete pod web-1-x"],
+    [{ ...pod, ownerKind: "Deployment", owner: "web" }, "kubectl -n a scale deployment/web --replicas=0"],
+    [{ ...pod, ownerKind: "Job", owner: "once" }, "kubectl -n a delete job once"],
+    [{ ...pod, ownerKind: "MPIJob", owner: "bert", job: "mpijob/bert" }, "arena delete bert --type=mpijob -n a"],
+  ])("%#", (held, command) => {
+    expect(releaseCommand(held)).toBe(command);
+  });
+});
+
+describe("a group leads to its pods", () => {
+  it("by the filters that made it", () => {
+    expect(within("owner", group({ namespace: "a", kind: "Deployment", name: "web" }))).toBe("?namespace=a&kind=Deployment&owner=web");
+    expect(within("owner", group({ namespace: "a", kind: "Pod", name: "alone" }))).toBe("?namespace=a&q=alone");
+    expect(within("user", group({ name: "li & co" }))).toBe("?user=li+%26+co");
+    expect(groupKey(group({ namespace: "a", kind: "Pod", name: "x" }))).not.toBe(groupKey(group({ namespace: "b", kind: "Pod", name: "x" })));
+  });
+});
+
+describe("a thing in trouble", () => {
+  const thing = { kind: "pod", namespace: "a", name: "p/1", node: "n", job: "", index: null };
+  it("leads to its own page", () => {
+    expect(pageOf({ ...thing, kind: "node", name: "gpu 1" })).toBe("/nodes/gpu%201");
+    expect(pageOf({ ...thing, kind: "leaf", name: "root.a" })).toBe("/quota?path=root.a");
+    expect(pageOf({ ...thing, job: "mpijob/bert" })).toBe("/jobs/a/mpijob/bert");
+    expect(pageOf(thing)).toBe("/gpus?q=p%2F1");
+    expect(pageOf({ ...thing, node: "" })).toBeNull();
+  });
+  it("is named with its card", () => {
+    expect(nameOf({ ...thing, kind: "gpu", namespace: "", name: "gpu-1", index: 0 })).toBe("gpu-1 GPU 0");
+  });
+  it("knows where the others stand", () => {
+    const line = (kind: string, of: string) => ({ kind, objects: [{ ...thing, kind: of }] }) as unknown as AttentionLine;
+    expect([allOf(line("node-silent", "node")), allOf(line("pod-stuck", "pod")), allOf(line("leaf-starved", "leaf"))]).toEqual(["/nodes", "/gpus", "/quota"]);
+  });
+});
