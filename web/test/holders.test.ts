@@ -27,8 +27,10 @@ describe("a group leads to its pods", () => {
   });
 });
 
+const thing = { kind: "pod", namespace: "a", name: "p/1", node: "n", job: "", index: null };
+const lineOf = (kind: string, of: string) => ({ kind, objects: [{ ...thing, kind: of }] }) as unknown as AttentionLine;
+
 describe("a thing in trouble", () => {
-  const thing = { kind: "pod", namespace: "a", name: "p/1", node: "n", job: "", index: null };
   it("leads to its own page", () => {
     expect(pageOf({ ...thing, kind: "node", name: "gpu 1" })).toBe("/nodes/gpu%201");
     expect(pageOf({ ...thing, kind: "leaf", name: "root.a" })).toBe("/quota?path=root.a");
@@ -40,7 +42,6 @@ describe("a thing in trouble", () => {
     expect(nameOf({ ...thing, kind: "gpu", namespace: "", name: "gpu-1", index: 0 })).toBe("gpu-1 GPU 0");
   });
   it("knows where the others stand", () => {
-    const line = (kind: string, of: string) => ({ kind, objects: [{ ...thing, kind: of }] }) as unknown as AttentionLine;
-    expect([allOf(line("node-silent", "node")), allOf(line("pod-stuck", "pod")), allOf(line("leaf-starved", "leaf"))]).toEqual(["/nodes", "/gpus", "/quota"]);
+    expect([allOf(lineOf("node-silent", "node")), allOf(lineOf("pod-stuck", "pod")), allOf(lineOf("leaf-starved", "leaf"))]).toEqual(["/nodes", "/gpus", "/quota"]);
   });
 });
