@@ -19,8 +19,11 @@ const words = (locale: Locale) => (key: MessageKey, values?: Values) => translat
 const en = words("en");
 const zh = words("zh-CN");
 
+const code = (_prefix: string, _code: string, _values: object, fallback: string): string => fallback;
+const said = (t: typeof en) => ({ t, code });
+
 describe("the instances of a job", () => {
-  const columns = instanceColumns(en);
+  const columns = instanceColumns(said(en));
   const shown = (key: string, of: Partial<Instance>) => columns.find((c) => c.key === key)?.cell({ gpuIndexes: [], gpuUuids: [], gpus: 0, ...of } as Instance);
   it("a card's index is never mixed with a count", () => {
     expect(shown("cards", { gpuIndexes: [0, 3], gpus: 2 })).toBe("0, 3");
@@ -31,7 +34,7 @@ describe("the instances of a job", () => {
   });
 });
 
-const headsOf = (t: typeof en) => Object.fromEntries(jobColumns(t).map((c) => [c.key, c.head]));
+const headsOf = (t: typeof en) => Object.fromEntries(jobColumns(said(t)).map((c) => [c.key, c.head]));
 
 describe("the columns of the jobs", () => {
   it("name allocated memory with the operator's literal", () => {
@@ -39,7 +42,7 @@ describe("the columns of the jobs", () => {
     expect(headsOf(en)["gpuMemoryAllocatedMiB"]).toBe("Allocated GPU Memory");
   });
   it("have a different head each", () => {
-    for (const t of [en, zh]) expect(new Set(Object.values(headsOf(t))).size).toBe(jobColumns(t).length);
+    for (const t of [en, zh]) expect(new Set(Object.values(headsOf(t))).size).toBe(jobColumns(said(t)).length);
   });
 });
 
@@ -143,8 +146,10 @@ describe("who limits memory", () => {
 
 describe("why something waits, as a hint", () => {
   it("the scheduler's words, then what shared GPUs answer", () => {
-    expect(whyOf({ reason: "Unschedulable", message: "0/6 nodes are available.", room: "need 4 GiB, largest free 2 GiB" })).toBe("0/6 nodes are available.\nneed 4 GiB, largest free 2 GiB");
-    expect([whyOf({ reason: "x", message: "m", room: "" }), whyOf(null)]).toEqual(["m", ""]);
+    expect(whyOf({ reason: "Unschedulable", message: "0/6 nodes are available.", room: "need 4 GiB, largest free 2 GiB", sentence: null }, code)).toBe("0/6 nodes are available.\nneed 4 GiB, largest free 2 GiB");
+    expect([whyOf({ reason: "x", message: "m", room: "", sentence: null }, code), whyOf(null, code)]).toEqual(["m", ""]);
+    const sentence = { code: "why-full", values: {}, text: "needs 4 GPUs on one node; the freest of 2, a, has 1" };
+    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "", sentence }, code)).toBe(`${sentence.text}\n0/6`);
   });
 });
 

@@ -773,11 +773,12 @@ export interface UserUse {
   used: number
 }
 
-/** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. */
+/** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node has room, by our own count; null where we cannot say more than the source. */
 export interface Waiting {
   reason: string
   message: string
   room: string
+  sentence: Sentence | null
 }
 
 /** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is null where there is room: then only its gate is not open yet. `since`: since when it waits. `borrowers`: the ten who borrow most. */

@@ -13,6 +13,7 @@ from fairlead.cli.jobs.job_search import add_type, find_job, is_legacy, report_o
 if TYPE_CHECKING:
     from fairlead.cli.jobs.job_blocks import Events
     from fairlead.model.pod import Pod
+    from fairlead.rules.jobs.waiting import Wait
     from fairlead.rules.reports.job import JobReport
 
 NAME = "get"
@@ -101,22 +102,25 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
     if not told and board_state(report.status) == PENDING:
         wait = why_job_waits(report.job, pods)
         return [f"{report.job.name}: {wait.reason}: {wait.message}"]
-    shared = _why_no_shared_room(context, [pod for pod, _ in told])
-    return [f"{pod.name}: {f'{wait.reason}: {wait.message}' if wait else 'it starts'}{shared.get(pod.key, '')}" for pod, wait in told]
+    room = _why_no_room(context, told)
+    return [f"{pod.name}: {f'{wait.reason}: {wait.message}' if wait else 'it starts'}{room.get(pod.key, '')}" for pod, wait in told]
 
 
-def _why_no_shared_room(context: Context, pods: list[Pod]) -> dict[str, str]:
-    """For pods that ask for a part of a GPU and have no node: what each node answers.
+def _why_no_room(context: Context, told: list[tuple[Pod, Wait | None]]) -> dict[str, str]:
+    """For pods that no node took: what each node answers to their need of shared GPUs, or who comes nearest.
 
     Only they cost reading the cluster's nodes. Nobody asks the nodes before the gates are gone.
     """
     from fairlead.rules.holding.need import asks_share
 
-    waiting = [pod for pod in pods if not pod.node and not pod.gates and asks_share(pod)]
+    waiting = [pod for pod, wait in told if not pod.node and not pod.gates and (wait is not None or asks_share(pod))]
     if not waiting:
         return {}
+    from fairlead.rules.pods.room import NodeRooms
     from fairlead.rules.sharing.ledger import ledger_of
     from fairlead.rules.sharing.why import why_no_room
 
-    ledger = ledger_of(context.world.reader().read_nodes())
-    return {pod.key: f"; {reason}" for pod in waiting if (reason := why_no_room(ledger, pod))}
+    snapshot = context.world.reader().read_nodes()
+    ledger, rooms = ledger_of(snapshot), NodeRooms(snapshot)
+    found = {pod.key: why_no_room(ledger, pod) if asks_share(pod) else getattr(rooms.why(pod), "text", "") for pod in waiting}
+    return {key: f"; {reason}" for key, reason in found.items() if reason}

@@ -49,7 +49,8 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
 
 def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     from fairlead.rules.holding.need import gpu_need
-    from fairlead.rules.jobs.waiting import why_pod_waits
+    from fairlead.rules.jobs.waiting import UNSCHEDULABLE, why_pod_waits
+    from fairlead.rules.pods.room import NodeRooms
     from fairlead.rules.pods.status import pod_status
     from fairlead.rules.sharing.ledger import ledger_of
 
@@ -58,6 +59,9 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     wait = _quota_wait(snapshot, pod) or why_pod_waits(pod)
     if wait is not None:
         rows.append(("Told:", f"{wait.reason}: {' '.join(wait.message.split())}"))
+        room = NodeRooms(snapshot).why(pod) if wait.reason == UNSCHEDULABLE else None
+        if room is not None:
+            rows.append(("Why:", room.text))
     if gpu_need(pod).is_nothing:
         rows.append(("Shared GPUs:", "it asks for none"))
         return render_rows(rows)

@@ -19,7 +19,7 @@ from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
 from fairlead.console.boards.holders import holder_rows, holders_sentence
 from fairlead.console.boards.job_detail import instance_rows, job_events
-from fairlead.console.boards.jobs_rows import job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
+from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
 from fairlead.console.boards.node_detail import condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
 from fairlead.console.boards.nodes_rows import node_row, node_rows, nodes_sentence
 from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
@@ -69,9 +69,11 @@ from fairlead.model.quota.plan import QuotaPlan
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead.model.quota.use import QuotaUse
+from fairlead.model.resources import is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.status import NO_GPU, is_silent
+from fairlead.rules.pods.room import NodeRooms
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
@@ -160,8 +162,10 @@ class BoardState:
         return self._job_by_kind.get((event.about_namespace, event.object_kind, event.object_name), "")
 
     @cached_property
-    def share_why(self) -> ShareWhy:
-        return ShareWhy(lambda: ledger_of(self.snapshot))
+    def explainer(self) -> Explainer:
+        leaves = [row for row in self.quota_list if row.is_leaf and is_gpu_resource(row.resource)]
+        shares = {(namespace, row.resource): (row.name, row.used, row.min) for row in leaves for namespace in row.namespaces}
+        return Explainer(ShareWhy(lambda: ledger_of(self.snapshot)), NodeRooms(self.snapshot), shares)
 
     @cached_property
     def nodes(self) -> RowSet[NodeRow]:
@@ -173,7 +177,7 @@ class BoardState:
 
     @cached_property
     def jobs(self) -> RowSet[JobRow]:
-        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now, self.share_why, self.silent_nodes)
+        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now, self.explainer, self.silent_nodes)
 
     @cached_property
     def job_list(self) -> list[JobRow]:
@@ -385,7 +389,7 @@ class BoardState:
             stale=self.is_stale("jobs"),
             version=self.version("jobs"),
             warnings=self.warnings("jobs"),
-            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.share_why, self.silent_nodes),
-            instances=instance_rows(each, self.occupancy, self.now, self.share_why, self.silent_nodes),
+            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.explainer, self.silent_nodes),
+            instances=instance_rows(each, self.occupancy, self.now, self.explainer, self.silent_nodes),
             events=job_events(each, self.snapshot.events),
         )

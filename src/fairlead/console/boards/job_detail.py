@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from fairlead.console.boards.jobs_rows import is_unheard, memory_allocated, told_why
+from fairlead.console.boards.jobs_rows import Explainer, is_unheard, memory_allocated
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent
 from fairlead.console.pages.events import EventRow, event_rows
@@ -17,18 +17,17 @@ from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import instance_age
 from fairlead.rules.jobs.waiting import why_pod_waits
 from fairlead.rules.pods.status import pod_status
-from fairlead.rules.sharing.why import ShareWhy
 
 UNHEARD: Final = "Unknown"
 """In the place of `Running`; one that is to go is `Terminating` all the same."""
 
 
 def instance_rows(
-    each: JobInstances, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy, silent: Collection[str]
+    each: JobInstances, occupancy: ClusterOccupancy, now: float, explainer: Explainer, silent: Collection[str]
 ) -> list[Instance]:
     """The job's pods, the chief first, then by name. `silent`: see `job_rows`."""
     rows = [
-        _instance(pod, role, pod is each.chief, occupancy, now, share_why, silent) for pod, role in zip(each.pods, each.roles, strict=True)
+        _instance(pod, role, pod is each.chief, occupancy, now, explainer, silent) for pod, role in zip(each.pods, each.roles, strict=True)
     ]
     return sorted(rows, key=lambda row: (not row.is_chief, by_count(row.name)))
 
@@ -48,7 +47,7 @@ def _is_about(event: Event, namespace: str, uids: set[str], named: set[tuple[str
 
 
 def _instance(
-    pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy, silent: Collection[str]
+    pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, explainer: Explainer, silent: Collection[str]
 ) -> Instance:
     use, wait = occupancy.use(pod), why_pod_waits(pod)
     cards = [card for card, _ in occupancy.seats(pod)]
@@ -67,5 +66,5 @@ def _instance(
         restarts=sum(status.restarts for status in pod.statuses),
         age_seconds=int(instance_age(pod, now)),
         is_chief=is_chief,
-        waiting=told_why(wait, [pod], share_why) if wait else None,
+        waiting=explainer.tell(wait, [pod]) if wait else None,
     )

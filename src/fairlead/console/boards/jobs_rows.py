@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from fairlead.console.boards.quota.usage_rows import shown_amount
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
-from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
@@ -19,6 +20,7 @@ from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits
+from fairlead.rules.pods.room import NodeRooms, amount_words
 from fairlead.rules.sharing.why import ShareWhy
 from fairlead.wire import names
 
@@ -30,13 +32,13 @@ def job_rows(
     occupancy: ClusterOccupancy,
     quota: QuotaNode | None,
     now: float,
-    share_why: ShareWhy,
+    explainer: Explainer,
     silent: Collection[str],
 ) -> RowSet[JobRow]:
     """All jobs, newest first. `silent`: names of nodes whose kubelet is not heard of any more."""
     leaf_paths = paths_by_namespace(quota)
     found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), by_count(each.job.name), each.job.namespace))
-    entries = [_entry(job_row(each, occupancy, leaf_paths, now, share_why, silent), each.job) for each in found]
+    entries = [_entry(job_row(each, occupancy, leaf_paths, now, explainer, silent), each.job) for each in found]
     rows = [entry.row for entry in entries]
     facets = {
         "job_namespace": choices(row.namespace for row in rows),
@@ -72,7 +74,7 @@ def job_row(
     occupancy: ClusterOccupancy,
     leaf_paths: Mapping[str, str],
     now: float,
-    share_why: ShareWhy,
+    explainer: Explainer,
     silent: Collection[str],
 ) -> JobRow:
     job, pods = each.job, each.pods
@@ -87,7 +89,7 @@ def job_row(
         type=job.type,
         status=STATUSES[board],
         state=state,
-        waiting=told_why(wait, pods, share_why) if wait else None,
+        waiting=explainer.tell(wait, pods) if wait else None,
         duration_seconds=int(job_duration(job, now)),
         held_seconds=_held_seconds(pods, now),
         gpus_requested=requested_gpus(job),
@@ -113,13 +115,39 @@ def job_row(
     )
 
 
-def told_why(wait: Wait, pods: Iterable[Pod], share_why: ShareWhy) -> Waiting:
-    """The reason why it waits, as pages tell it.
+class Explainer:
+    """What pages tell of why things wait.
 
-    For a pod that no scheduler found a place for, with what every node answers to its need of shared GPUs.
+    `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown.
     """
-    asking = (pod for pod in pods if not pod.node and not pod.is_finished) if wait.reason == UNSCHEDULABLE else ()
-    return Waiting(reason=wait.reason, message=wait.message, room=next(filter(None, map(share_why, asking)), ""))
+
+    def __init__(self, share_why: ShareWhy, rooms: NodeRooms, quota: Mapping[tuple[str, str], tuple[str, float, float]]) -> None:
+        self._share_why = share_why
+        self._rooms = rooms
+        self._quota = quota
+
+    def tell(self, wait: Wait, pods: Iterable[Pod]) -> Waiting:
+        """The reason why it waits.
+
+        For a pod that no scheduler found a place for, with what every node answers to its need.
+        """
+        asking = [pod for pod in pods if not pod.node and not pod.is_finished] if wait.reason == UNSCHEDULABLE else []
+        room = next(filter(None, map(self._share_why, asking)), "")
+        sentence = None if room else next(filter(None, map(self._sentence, asking)), None)
+        return Waiting(reason=wait.reason, message=wait.message, room=room, sentence=sentence)
+
+    def _sentence(self, pod: Pod) -> Sentence | None:
+        found = self._rooms.why(pod)
+        if found is None:
+            return None
+        asked, had = amount_words(found.resource, found.asked), shown_amount(found.resource, found.best_free)
+        values: dict[str, Scalar] = {"asked": asked, "nodes": found.nodes, "best": found.best, "had": had, "where": found.where}
+        leaf = self._quota.get((pod.namespace, found.resource))
+        if leaf is None or found.kind == "barred":
+            return Sentence(f"why-{found.kind}", values, found.text)
+        name, used, least = leaf
+        values |= {"leaf": name, "used": used, "min": least}
+        return Sentence(f"why-{found.kind}-leaf", values, f"{found.text}; {name} uses {used:g} of its guaranteed {least:g}")
 
 
 def memory_allocated(use: PodUse) -> float | None:

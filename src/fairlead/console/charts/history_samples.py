@@ -87,7 +87,7 @@ def _instance_samples(board_state: BoardState) -> Iterator[LineSample]:
     for each in board_state.instances:
         if each.job.key not in running:
             continue
-        for instance in instance_rows(each, board_state.occupancy, board_state.now, board_state.share_why, board_state.silent_nodes):
+        for instance in instance_rows(each, board_state.occupancy, board_state.now, board_state.explainer, board_state.silent_nodes):
             if instance.status != "Running" or not instance.gpus:
                 continue
             job = each.job

@@ -6,19 +6,21 @@ prints; requested GPUs come from the spec and are right before any pod exists.
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Envelope, Json, ListAnswer, Timestamp
+from fairlead.console.pages.envelope import Envelope, Json, ListAnswer, Sentence, Timestamp
 from fairlead.console.pages.events import EventRow
 
 
 class Waiting(Json, frozen=True):
     """`message`: what the source said, unchanged.
 
-    `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room.
+    `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node
+    has room, by our own count; null where we cannot say more than the source.
     """
 
     reason: str
     message: str
     room: str
+    sentence: Sentence | None
 
 
 class InstanceCounts(Json, frozen=True):

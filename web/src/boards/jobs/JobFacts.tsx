@@ -7,6 +7,7 @@ import { Ago } from "../../parts/Ago";
 import { EventList } from "../../parts/EventList";
 import { Status } from "../../parts/Status";
 import { Answered, Bones } from "../../parts/States";
+import { WhyItWaits } from "../../parts/WhyItWaits";
 import { Link } from "../../router/Link";
 import { DataTable } from "../../table/DataTable";
 import { requested, shares } from "./columns";
@@ -23,8 +24,7 @@ export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
           {detail.job.waiting && (
             <div className="waits" data-testid="why-it-waits">
               <h2>{t("job.why")}</h2>
-              <p>{detail.job.waiting.message || detail.job.waiting.reason}</p>
-              {detail.job.waiting.room && <p data-testid="why-no-room">{t("job.room", { room: detail.job.waiting.room })}</p>}
+              <WhyItWaits waiting={detail.job.waiting} />
             </div>
           )}
           <Summary detail={detail} wide={Boolean(wide)} />
@@ -80,9 +80,10 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
 }
 
 function Instances({ detail }: { detail: JobDetail }) {
-  const { t } = useWords();
+  const words = useWords();
+  const { t } = words;
   if (detail.instances.length === 0) return null;
-  const columns = instanceColumns(t);
+  const columns = instanceColumns(words);
   return (
     <section className="section">
       <h2>{t("job.instances")}</h2>

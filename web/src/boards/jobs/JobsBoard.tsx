@@ -83,10 +83,11 @@ interface TableProps {
 }
 
 function JobTable({ asked, asking, open, onOpen }: TableProps) {
-  const { t } = useWords();
+  const words = useWords();
+  const { t } = words;
   const [, set] = useQueryState();
   const view = useTableView("jobs");
-  const columns = useMemo(() => jobColumns(t), [t]);
+  const columns = useMemo(() => jobColumns(words), [words]);
   const paging = parsePaging(asking);
   const filtered = FILTERS.some((key) => asking.has(key));
   return (

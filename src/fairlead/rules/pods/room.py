@@ -1,0 +1,166 @@
+"""Why no node has room for a pod, in numbers and names: what it needs, who may take it, who comes nearest.
+
+As kube-scheduler counts: labels and taints first, then what each node has allocatable less what its pods
+request. It says nothing where that leaves a node, since then something else keeps the pod (another pod's
+affinity, a volume, a port), nor of memory of shared GPUs, of which one card must have enough
+(`rules/sharing/why`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.node import Node
+from fairlead.model.node_choice import NodeChoice
+from fairlead.model.pod import Pod
+from fairlead.model.resources import CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, Amounts, is_gpu_resource, sum_of
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.nodes.choice import may_use
+
+_GIB: Final = 1 << 30
+
+
+class NoRoom(Struct, frozen=True):
+    """Why no node takes the pod.
+
+    `kind`: `barred` (labels and taints), `absent` (no node offers it), `never` (more than the largest has),
+    `full` (more than the freest has left), `together` (each is there, not on one node). `resource` is what is
+    missing; `best`: the node that comes nearest, with `best_free` or, of `never`, all that it has. `nodes`:
+    of those that it may use and that offer the resource, of `barred` all. Amounts in the model's units.
+    """
+
+    kind: str
+    resource: str = ""
+    asked: float = 0
+    nodes: int = 0
+    best: str = ""
+    best_free: float = 0
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """One sentence.
+
+        >>> NoRoom("full", "nvidia.com/gpu", 4, 2, "gpu-a100-1", 1).text
+        'needs 4 GPUs on one node; the freest of 2, gpu-a100-1, has 1'
+        """
+        need = f"needs {amount_words(self.resource, self.asked)} on one node{self.where}"
+        had = f"{self.best_free / _unit(self.resource):g}"
+        match self.kind:
+            case "barred":
+                of = "its node" if self.nodes == 1 else f"any of {self.nodes} nodes"
+                return f"may not use {of}: {self.where or 'selector, affinity or taints rule them out'}"
+            case "absent":
+                return f"needs {amount_words(self.resource, self.asked)}; no node that it may use offers any"
+            case "never":
+                return f"{need}; the largest of {self.nodes}, {self.best}, has {had}"
+            case "full":
+                return f"{need}; the freest of {self.nodes}, {self.best}, has {had}"
+        return f"{need}; of {self.nodes} with enough of the rest, {self.best} has most left: {had}"
+
+
+def amount_words(resource: str, amount: float) -> str:
+    """An amount of the model as people say it.
+
+    >>> asked = (("nvidia.com/gpu", 1), ("cpu", 1500), ("memory", 3 << 30), ("example.com/x", 2))
+    >>> [amount_words(name, number) for name, number in asked]
+    ['1 GPU', '1.5 cores', '3 GiB of memory', '2 example.com/x']
+    """
+    number = f"{amount / _unit(resource):g}"
+    if resource == NVIDIA_GPU:
+        return f"{number} {'GPU' if amount == 1 else 'GPUs'}"
+    if resource == CPU:
+        return f"{number} {'core' if number == '1' else 'cores'}"
+    return f"{number} GiB of memory" if resource == MEMORY else f"{number} {resource}"
+
+
+def _unit(resource: str) -> int:
+    return 1000 if resource == CPU else _GIB if resource == MEMORY else 1
+
+
+class NodeRooms:
+    """`why` for the many pods of one moment: equal needs have one answer, and nodes are summed up once."""
+
+    def __init__(self, snapshot: ClusterSnapshot) -> None:
+        self._snapshot = snapshot
+        self._told: dict[tuple[tuple[tuple[str, int], ...], NodeChoice], NoRoom | None] = {}
+
+    def why(self, pod: Pod) -> NoRoom | None:
+        """Of a pod without a node; None where a node has room, or the pod's need is not ours to judge."""
+        asked = {name: amount for name, amount in pod.requests.items() if amount}
+        if GPU_MEMORY in asked or pod.node or pod.nominated_node:
+            return None
+        key = (tuple(sorted(asked.items())), pod.node_choice)
+        if key not in self._told:
+            self._told[key] = _why(asked, pod.node_choice, self._free)
+        return self._told[key]
+
+    @cached_property
+    def _free(self) -> Sequence[tuple[Node, Amounts]]:
+        return [(node, self._left(node)) for node in self._snapshot.nodes]
+
+    def _left(self, node: Node) -> Amounts:
+        taken = sum_of(pod.requests for pod in self._snapshot.pods_on(node.name) if pod.is_holding)
+        return {name: amount - taken.get(name, 0) for name, amount in node.allocatable.items()}
+
+
+def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]]) -> NoRoom | None:
+    usable = [(node, left) for node, left in free if may_use(choice, node)]
+    if not usable:
+        return NoRoom("barred", nodes=len(free), where=_barrier(choice, [node for node, _ in free])) if free else None
+    where = "".join(f" with {key}={value}" for key, value in choice.selector)
+    short = [name for name in sorted(asked, key=_rank) if all(left.get(name, 0) < asked[name] for _, left in usable)]
+    if short:
+        return _short_of(short[0], asked[short[0]], usable, where)
+    if any(_fits(asked, left) for _, left in usable):
+        return None
+    return _not_together(asked, usable, where)
+
+
+def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]], where: str) -> NoRoom:
+    offering = [(node, left) for node, left in usable if node.allocatable.get(resource, 0) > 0]
+    if not offering:
+        return NoRoom("absent", resource, asked)
+    largest = max((node for node, _ in offering), key=lambda node: node.allocatable[resource])
+    if largest.allocatable[resource] < asked:
+        return NoRoom("never", resource, asked, len(offering), largest.name, largest.allocatable[resource], where)
+    node, left = max(offering, key=lambda each: each[1].get(resource, 0))
+    return NoRoom("full", resource, asked, len(offering), node.name, max(0, left.get(resource, 0)), where)
+
+
+def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: str) -> NoRoom:
+    """The scarcest thing is there on some node, but not beside the rest: of those, what is missing."""
+    first = min(asked, key=_rank)
+    able = [(node, left) for node, left in usable if left.get(first, 0) >= asked[first]]
+    missing = next(name for name in sorted(asked, key=_rank) if any(left.get(name, 0) < asked[name] for _, left in able))
+    node, left = max(able, key=lambda each: each[1].get(missing, 0))
+    if left.get(missing, 0) >= asked[missing]:  # enough on one of them, where a third thing is missing
+        others = [each for each in able if each[1].get(missing, 0) >= asked[missing]]
+        return _not_together({name: amount for name, amount in asked.items() if name != missing}, others, where)
+    return NoRoom("together", missing, asked[missing], len(able), node.name, max(0, left.get(missing, 0)), where)
+
+
+def _fits(asked: Amounts, left: Mapping[str, int]) -> bool:
+    return all(left.get(name, 0) >= amount for name, amount in asked.items())
+
+
+def _rank(resource: str) -> tuple[int, str]:
+    """GPUs are what people look for first, then cores, then memory."""
+    return (0 if is_gpu_resource(resource) else 1 if resource == CPU else 2 if resource == MEMORY else 3), resource
+
+
+def _barrier(choice: NodeChoice, nodes: Sequence[Node]) -> str:
+    """What rules them all out, as far as one thing does."""
+    for key, value in choice.selector:
+        if all(node.labels.get(key) != value for node in nodes):
+            return f"none has the label {key}={value}"
+    if any(may_use(NodeChoice(tolerations=choice.tolerations), node) for node in nodes):
+        return ""
+    taints = sorted({taint.key for node in nodes for taint in node.taints if taint.effect != "PreferNoSchedule"})
+    cordoned = sum(node.unschedulable for node in nodes)
+    told = [f"they have taints that it does not tolerate ({', '.join(taints[:3])})"] if taints else []
+    return " and ".join([*told, *([f"{cordoned} {'is' if cordoned == 1 else 'are'} cordoned"] if cordoned else [])])
