@@ -10,7 +10,7 @@ from fairlead.model.node import Node, Taint
 from fairlead.model.node_choice import NodeChoice, Toleration
 from fairlead.model.pod import Container, Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.pods.room import NodeRooms, NoRoom
+from fairlead.rules.nodes.room import NodeRooms, NoRoom
 
 GPU = "nvidia.com/gpu"
 GIB = 1 << 30

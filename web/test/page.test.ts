@@ -4,7 +4,7 @@ import { boardAbove } from "../src/app/boards";
 import { clusterClock } from "../src/app/clock";
 import { type KeyState, readKey } from "../src/app/keyboard";
 import { asQuestion, found, NO_CHANGES, typed } from "../src/boards/quota/changes";
-import { quotaBar, quotaLines, shortName, userLines } from "../src/boards/quota/rows";
+import { isNothing, quotaBar, quotaLines, shortName, userLines } from "../src/boards/quota/rows";
 import type { QuotaRow, QuotaTreeRow } from "../src/api/types";
 
 const press = (key: string, more: Partial<{ typing: boolean; modified: boolean }> = {}) => ({ key, typing: false, modified: false, ...more });
@@ -104,6 +104,13 @@ describe("quota", () => {
     const bob = [{ user: "bob", used: 4 }, { user: null, used: 2 }];
     const lines = userLines([row({ byUser: bob }), row({ resource: "memory", byUser: [{ user: "bob", used: 9 }] }), row({ path: "root", isLeaf: false, byUser: [] })]);
     expect(lines.map((l) => [l.leaf, l.user, ...l.used])).toEqual([["a", "bob", ["cpu", 4], ["memory", 9]], ["a", null, ["cpu", 2]]]);
+  });
+  it("a table of zeros has nothing to say; a limit, a guarantee or one that waits has", () => {
+    const nothing = { min: 0, max: null };
+    const lines = (...more: Partial<QuotaRow>[]) => quotaLines(more.map((each) => row({ ...nothing, ...each })), "cpu");
+    expect(isNothing(lines({}, {}))).toBe(true);
+    expect([{ min: 1 }, { max: 4 }, { used: 1 }, { requested: 1 }, { waitingPods: 1 }].map((each) => isNothing(lines({}, each)))).toEqual([false, false, false, false, false]);
+    expect(isNothing([])).toBe(false);
   });
   it("a full path is shown by its last part", () => {
     expect(shortName({ name: "root.a.1", parent: "root.a" })).toBe("1");

@@ -2,6 +2,7 @@
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
+import { ServerTrouble } from "../parts/States";
 import { Link } from "../router/Link";
 import { currentPlace, goBack, navigate, usePlace } from "../router/router";
 import { BOARDS, boardAbove } from "./boards";
@@ -38,6 +39,7 @@ export function Frame({ children }: { children: ReactNode }) {
       </aside>
       <Header onHelp={() => setHelp(true)} />
       <div className="content" id="content">
+        <ServerTrouble />
         {children}
       </div>
       <Shortcuts open={help} onClose={() => setHelp(false)} />

@@ -521,4 +521,8 @@ export const en = {
   "sentence.why-never-leaf": "It needs {asked} on one node{where}; the largest of {nodes}, {best}, has {had}; {leaf} uses {used} of its guaranteed {min}.",
   "sentence.why-full-leaf": "It needs {asked} on one node{where}; the freest of {nodes}, {best}, has {had}; {leaf} uses {used} of its guaranteed {min}.",
   "sentence.why-together-leaf": "It needs {asked} on one node{where}; of {nodes} with enough of the rest, {best} has most left: {had}; {leaf} uses {used} of its guaranteed {min}.",
+  "quota.nothing": "nothing asked, nothing guaranteed, no limit",
+  "quota.unfold": "Show",
+  "state.noAnswer": "No answer yet.",
+  "state.shownIsOld": "What is shown is from before.",
 } as const;

@@ -522,4 +522,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.why-never-leaf": "需要在一个节点{where}上有 {asked}；{nodes} 个中最大的 {best} 共有 {had}；{leaf} 已用保障值 {min} 中的 {used}。",
   "sentence.why-full-leaf": "需要在一个节点{where}上有 {asked}；{nodes} 个中最空的 {best} 还有 {had}；{leaf} 已用保障值 {min} 中的 {used}。",
   "sentence.why-together-leaf": "需要在一个节点{where}上有 {asked}；其余资源足够的 {nodes} 个节点中，{best} 剩得最多：{had}；{leaf} 已用保障值 {min} 中的 {used}。",
+  "quota.nothing": "无申请、无保障、无上限",
+  "quota.unfold": "展开",
+  "state.noAnswer": "尚无应答。",
+  "state.shownIsOld": "显示的是之前的内容。",
 };

@@ -8,10 +8,12 @@ interface Props {
   tools?: ReactNode;
   flush?: boolean;
   className?: string;
-  children: ReactNode;
+  /** Its head alone: there is nothing to show. */
+  folded?: boolean;
+  children?: ReactNode;
 }
 
-export function Panel({ slug, title, note, tools, flush, className, children }: Props) {
+export function Panel({ slug, title, note, tools, flush, className, folded, children }: Props) {
   const id = useId();
   return (
     <section className={`panel ${className ?? ""}`} aria-labelledby={id} data-testid={`panel-${slug}`}>
@@ -22,7 +24,7 @@ export function Panel({ slug, title, note, tools, flush, className, children }: 
         {note !== undefined && <span className="note">{note}</span>}
         {tools !== undefined && <div className="end">{tools}</div>}
       </div>
-      <div className={flush ? "panel-body flush" : "panel-body"}>{children}</div>
+      {!folded && <div className={flush ? "panel-body flush" : "panel-body"}>{children}</div>}
     </section>
   );
 }

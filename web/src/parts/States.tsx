@@ -1,6 +1,7 @@
 // Loading, empty, failed, partial: four states that never mix. A panel with old data keeps it while new data is on the way.
+import { useQueryClient } from "@tanstack/react-query";
 import { Button } from "antd";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState, useSyncExternalStore } from "react";
 import { ApiError } from "../api/fetch";
 import type { Warning } from "../api/types";
 import { BOARDS, boardAbove } from "../app/boards";
@@ -65,7 +66,49 @@ function useFaultWords(): (fault: ApiError) => string {
   return (fault) => code("error", fault.code, { status: fault.status, error: fault.message }, fault.message);
 }
 
+/** Not this answer has failed but the server as a whole, which the page says once. */
+const OF_SERVER: readonly string[] = ["unreachable", "not-ready"];
+const isOfServer = (error: Error | null): boolean => error !== null && OF_SERVER.includes(faultOf(error).code);
+
 export function Failed({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
+  if (isOfServer(error)) return <NoAnswer />;
+  return <OwnFault error={error} onRetry={onRetry} />;
+}
+
+function NoAnswer() {
+  const { t } = useWords();
+  return (
+    <p className="state" data-testid="state-no-answer">
+      {t("state.noAnswer")}
+    </p>
+  );
+}
+
+/** The server as a whole: one error for the page, however many answers it owes. What was there stays. */
+export function ServerTrouble() {
+  const client = useQueryClient();
+  const cache = client.getQueryCache();
+  const failed = useSyncExternalStore(
+    (heard) => cache.subscribe(heard),
+    () => cache.findAll({ type: "active" }).find((query) => isOfServer(query.state.error))?.state.error ?? null,
+  );
+  const { t } = useWords();
+  const words = useFaultWords();
+  if (!failed) return null;
+  const fault = faultOf(failed);
+  return (
+    <div className="banner broken server" role="alert" data-testid="state-server">
+      <span>
+        {words(fault)} <span className="hint">{t("state.shownIsOld")}</span>
+      </span>
+      <button type="button" className="link" onClick={() => void client.refetchQueries({ type: "active" })}>
+        {t("action.retry")}
+      </button>
+    </div>
+  );
+}
+
+function OwnFault({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
   const { t, code } = useWords();
   const words = useFaultWords();
   const fault = faultOf(error);
@@ -128,7 +171,7 @@ function WarningBanner({ warning }: { warning: Warning }) {
 export function FailedRefresh({ asked }: { asked: readonly Asked<unknown>[] }) {
   const { t } = useWords();
   const words = useFaultWords();
-  const failed = asked.find((a) => a.data !== undefined && a.error);
+  const failed = asked.find((a) => a.data !== undefined && a.error && !isOfServer(a.error));
   if (!failed?.error) return null;
   return (
     <div className="banner broken" role="status" data-testid="state-outdated">

@@ -116,7 +116,7 @@ def _why_no_room(context: Context, told: list[tuple[Pod, Wait | None]]) -> dict[
     waiting = [pod for pod, wait in told if not pod.node and not pod.gates and (wait is not None or asks_share(pod))]
     if not waiting:
         return {}
-    from fairlead.rules.pods.room import NodeRooms
+    from fairlead.rules.nodes.room import NodeRooms
     from fairlead.rules.sharing.ledger import ledger_of
     from fairlead.rules.sharing.why import why_no_room
 

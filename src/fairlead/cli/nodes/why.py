@@ -50,7 +50,7 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
 def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     from fairlead.rules.holding.need import gpu_need
     from fairlead.rules.jobs.waiting import UNSCHEDULABLE, why_pod_waits
-    from fairlead.rules.pods.room import NodeRooms
+    from fairlead.rules.nodes.room import NodeRooms
     from fairlead.rules.pods.status import pod_status
     from fairlead.rules.sharing.ledger import ledger_of
 

@@ -72,8 +72,8 @@ from fairlead.model.quota.use import QuotaUse
 from fairlead.model.resources import is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
+from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import NO_GPU, is_silent
-from fairlead.rules.pods.room import NodeRooms
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state

@@ -20,7 +20,7 @@ from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits
-from fairlead.rules.pods.room import NodeRooms, amount_words
+from fairlead.rules.nodes.room import NodeRooms, amount_words
 from fairlead.rules.sharing.why import ShareWhy
 from fairlead.wire import names
 

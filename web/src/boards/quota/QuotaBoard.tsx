@@ -17,7 +17,7 @@ import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
 import { Faults } from "./Faults";
-import { quotaBar, type QuotaLine, quotaLines, shortName } from "./rows";
+import { isNothing, quotaBar, type QuotaLine, quotaLines, shortName } from "./rows";
 import { UserUse } from "./UserUse";
 import { WaitingFacts, WaitingPanel } from "./Waiting";
 
@@ -151,7 +151,24 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
   const unit = lines[0]?.row.unit ?? "count";
   const columns = useMemo(() => quotaColumns(t, unit), [t, unit]);
   const shown = new Set(lines.map((line) => line.row.path)).size;
+  const [query, set] = useQueryState();
+  const unfolded = query.getAll("unfold");
   if (lines.length === 0 && answer.total <= answer.items.length) return null;
+  const isOpen = !isNothing(lines) || unfolded.includes(resource);
+  if (!isOpen)
+    return (
+      <Panel
+        slug={slugOf(resource)}
+        title={t("panel.quota", { resource })}
+        note={t("quota.nothing")}
+        tools={
+          <button type="button" className="link" aria-expanded={false} onClick={() => set({ unfold: [...unfolded, resource] }, "replace")} data-testid={`unfold-${slugOf(resource)}`}>
+            {t("quota.unfold")}
+          </button>
+        }
+        folded
+      />
+    );
   return (
     <Panel
       slug={slugOf(resource)}

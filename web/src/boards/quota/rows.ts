@@ -64,3 +64,6 @@ export function quotaBar(row: Pick<QuotaRow, "min" | "max" | "used" | "requested
   const within = Math.min(row.used, row.min);
   return { within: of(within), borrowed: of(row.used) - of(within), waiting: of(row.used + waiting) - of(row.used), min: of(row.min), open: row.max === null };
 }
+
+/** Nobody asks, nobody is guaranteed, nothing is limited: a table of it would be zeros. */
+export const isNothing = (lines: readonly QuotaLine[]): boolean => lines.length > 0 && lines.every(({ row, used }) => !used && !row.requested && !row.claimed && !row.min && !row.max && row.waitingPods === 0);
