@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlead_sim.objects.conditions import conditions_of, find_condition, status_of
 from fairlead_sim.scheduler.affinity import Neighbourhood
-from fairlead_sim.scheduler.rooms import Lodger, NoRoom, Room
+from fairlead_sim.scheduler.rooms import Lodger, Room, Shortfall
 from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus
 
@@ -60,7 +60,7 @@ def refused_to_preempt(asker: Lodger, promised_room: Room | None) -> str:
 def find_candidates(
     asker: Lodger,
     rooms: Mapping[str, Room],
-    refused: Mapping[str, NoRoom],
+    refused: Mapping[str, Shortfall],
     budgets: Sequence[Object],
     neighbours: Callable[[set[str]], Neighbourhood],
 ) -> tuple[list[Preemption], dict[str, list[str]]]:

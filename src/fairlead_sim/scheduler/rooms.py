@@ -20,7 +20,7 @@ _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
-class NoRoom(NamedTuple):
+class Shortfall(NamedTuple):
     """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were others
     pushed aside."""
 
@@ -81,21 +81,21 @@ class Room:
         for name, amount in needs.items():
             self.used[name] = self.used.get(name, 0) + sign * amount
 
-    def refusal(self, asker: Lodger, neighbours: Neighbourhood = NO_NEIGHBOURS) -> NoRoom | None:
+    def refusal(self, asker: Lodger, neighbours: Neighbourhood = NO_NEIGHBOURS) -> Shortfall | None:
         """Why the pod cannot run here; None if it can. The first failing check alone speaks."""
         spec = asker.pod["spec"]
         tolerations = spec.get("tolerations") or ()
         if self.is_cordoned and untolerated([_CORDON], tolerations):
-            return NoRoom(["node(s) were unschedulable"], True)
+            return Shortfall(["node(s) were unschedulable"], True)
         if self.taints and untolerated(self.taints, tolerations):
-            return NoRoom(["node(s) had untolerated taint(s)"], True)
+            return Shortfall(["node(s) had untolerated taint(s)"], True)
         if not suits_node(spec, self.name, self.labels):
-            return NoRoom(["node(s) didn't match Pod's node affinity/selector"], True)
+            return Shortfall(["node(s) didn't match Pod's node affinity/selector"], True)
         if lacking := self._lacking(asker):
             is_final = any(asker.needs[name] > self.allocatable.get(name, 0) for name in lacking)
-            return NoRoom(["Too many pods" if name == "pods" else f"Insufficient {name}" for name in lacking], is_final)
+            return Shortfall(["Too many pods" if name == "pods" else f"Insufficient {name}" for name in lacking], is_final)
         reason, is_final = neighbours.refusal(self.labels)
-        return NoRoom([reason], is_final) if reason else None
+        return Shortfall([reason], is_final) if reason else None
 
     def _lacking(self, asker: Lodger) -> list[str]:
         """Resources of which too little is free. What is promised to pods of equal or higher priority is

@@ -23,7 +23,7 @@ from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.pod_shape import unreadable
 from fairlead_sim.scheduler.preemption import NO_VICTIM_ON, PREEMPTED, Preemption, find_candidates, refused_to_preempt
 from fairlead_sim.scheduler.room_ledger import RoomLedger
-from fairlead_sim.scheduler.rooms import Lodger, NoRoom, Room
+from fairlead_sim.scheduler.rooms import Lodger, Room, Shortfall
 from fairlead_sim.scheduler.waiting_pods import FORGOTTEN_SECONDS, Group, WaitingPod, WaitingPods
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
@@ -260,7 +260,7 @@ class Scheduler:
                 return min(fitting, key=lambda room: (room.busy_ratio(), room.name))
         return None
 
-    def _filter(self, asker: Lodger, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, NoRoom]]:
+    def _filter(self, asker: Lodger, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, Shortfall]]:
         """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time
         going on where it stopped."""
         promised = self.ledger.promised_room(asker.uid)
@@ -269,7 +269,7 @@ class Scheduler:
         rooms = list(self.ledger.rooms.values())
         enough, start = _enough(len(rooms)), self._start
         fitting: list[Room] = []
-        refused: dict[str, NoRoom] = {}
+        refused: dict[str, Shortfall] = {}
         for offset in range(len(rooms)):
             room = rooms[(start + offset) % len(rooms)]
             if refusal := room.refusal(asker, neighbours):
@@ -286,14 +286,14 @@ class Scheduler:
         """The extender, if the pod is its business."""
         return self._extender if self._extender is not None and self._extender.wants(pod) else None
 
-    def _refused_outside(self, pod: Object, rooms: list[Room]) -> dict[str, NoRoom]:
+    def _refused_outside(self, pod: Object, rooms: list[Room]) -> dict[str, Shortfall]:
         """What the extender has against these rooms."""
         extender = self._extender_of(pod)
         if extender is None or not rooms:
             return {}
         failed, hopeless = extender.filter(pod, [room.name for room in rooms])
-        refused = {name: NoRoom([reason], False) for name, reason in failed.items()}
-        return refused | {name: NoRoom([reason], True) for name, reason in hopeless.items()}
+        refused = {name: Shortfall([reason], False) for name, reason in failed.items()}
+        return refused | {name: Shortfall([reason], True) for name, reason in hopeless.items()}
 
     def _choose(self, asker: Lodger, fitting: list[Room], neighbours: Neighbourhood) -> Room:
         """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay
@@ -337,7 +337,7 @@ class Scheduler:
 
     # --- pushing others aside -------------------------------------------------------------------------------
 
-    def _preempt(self, asker: Lodger, refused: Mapping[str, NoRoom]) -> tuple[str, bool]:
+    def _preempt(self, asker: Lodger, refused: Mapping[str, Shortfall]) -> tuple[str, bool]:
         """Make room by preemption if that can be. The sentence to write, and whether it holds for equal
         pods too."""
         sentence = _unschedulable(len(self.ledger.rooms), refused.values())
@@ -459,7 +459,7 @@ _NO_CLAIMS = " no new claims to deallocate, preemption: "
 so each time."""
 
 
-def _unschedulable(nodes: int, refused: Iterable[NoRoom | list[str]]) -> str:
+def _unschedulable(nodes: int, refused: Iterable[Shortfall | list[str]]) -> str:
     """Kubernetes' sentence: reasons counted over nodes, sorted as text.
 
     >>> two = ["Insufficient cpu", "Insufficient memory"]
@@ -468,6 +468,6 @@ def _unschedulable(nodes: int, refused: Iterable[NoRoom | list[str]]) -> str:
     """
     if not nodes:
         return "no nodes available to schedule pods"
-    counts = Counter(reason for item in refused for reason in (item.reasons if isinstance(item, NoRoom) else item))
+    counts = Counter(reason for item in refused for reason in (item.reasons if isinstance(item, Shortfall) else item))
     told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {told}."

@@ -525,4 +525,9 @@ export const en = {
   "quota.unfold": "Show",
   "state.noAnswer": "No answer yet.",
   "state.shownIsOld": "What is shown is from before.",
+  "sentence.quota-waiting-none": "No pod waits for quota.",
+  "sentence.quota-waiting": "{pods} {pods:pod waits|pods wait} for quota in {leaves} {leaves:leaf|leaves}.",
+  "error.media-type": "The server was sent something that is not JSON: {error}",
+  "error.rate-limited": "Too much was asked at once: {error}",
+  "error.too-large": "What was sent is too large: {error}",
 } as const;

@@ -526,4 +526,9 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "quota.unfold": "展开",
   "state.noAnswer": "尚无应答。",
   "state.shownIsOld": "显示的是之前的内容。",
+  "sentence.quota-waiting-none": "没有 Pod 在等待配额。",
+  "sentence.quota-waiting": "{leaves} 个配额组中有 {pods} 个 Pod 在等待配额。",
+  "error.media-type": "发送的内容不是 JSON：{error}",
+  "error.rate-limited": "请求过于频繁：{error}",
+  "error.too-large": "发送的内容过大：{error}",
 };

@@ -21,7 +21,7 @@ from fairlead.wire.text.accept_encoding import accepts_gzip
 JSON: Final = "application/json; charset=utf-8"
 GZIP_FROM_BYTES: Final = 1024
 _GZIP_LEVEL: Final = 2
-_CODES: Final = {
+CODES_BY_STATUS: Final = {
     400: "malformed",
     403: "forbidden",
     404: "not-found",
@@ -45,7 +45,7 @@ class Refused(Exception):
     def __init__(self, status: int, what: str, hint: str = "", headers: Mapping[str, str] | None = None, *, code: str = "") -> None:
         super().__init__(what)
         self.status = status
-        self.code = code or _CODES[status]
+        self.code = code or CODES_BY_STATUS[status]
         self.what = what
         self.hint = hint
         self.headers = dict(headers or {})

@@ -1,0 +1,115 @@
+"""Every sentence of the console's server has its words in both languages: a text without a code fails here.
+
+Codes are read from the source: where one is put together, its parts stand in `MADE`, and a place that makes
+codes and is not told of here fails, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fairlead.console.http.answers import CODES_BY_STATUS
+
+ROOT: Final = Path(__file__).parents[2]
+CONSOLE: Final = ROOT / "src" / "fairlead" / "console"
+CATALOGUES: Final = {name: ROOT / "web" / "src" / "i18n" / f"{name}.ts" for name in ("en", "zh-CN")}
+ATTENTION: Final = (
+    "node-silent",
+    "node-not-ready",
+    "gpu-broken",
+    "gpu-withheld",
+    "leaf-starved",
+    "pod-stuck",
+    "pod-crashing",
+    "pod-image",
+    "pod-unschedulable",
+    "gpu-idle",
+)
+SHORTFALLS: Final = ("absent", "never", "full", "together")
+MADE: Final = {
+    ("nodes_rows.py", "code"): ("nodes", "nodes-unhealthy", "nodes-faulty", "nodes-unhealthy-faulty"),
+    ("jobs_rows.py", "code"): ("jobs", "jobs-waiting"),
+    ("jobs_rows.py", "f'why-{found.kind}'"): ("why-barred", *(f"why-{kind}" for kind in SHORTFALLS)),
+    ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
+    ("attention.py", "f'attention-{kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
+    ("overview.py", "code"): ("cluster", "cluster-idle", "cluster-unhealthy", "cluster-idle-unhealthy"),
+}
+
+
+def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
+    for path in sorted(CONSOLE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+                yield path, node
+
+
+def argument(call: ast.Call, place: int, name: str) -> ast.expr:
+    named = [each.value for each in call.keywords if each.arg == name]
+    return named[0] if named else call.args[place]
+
+
+def sentence_codes() -> list[tuple[str, frozenset[str] | None]]:
+    """Each code, with the names of its values where those stand beside it."""
+    found: list[tuple[str, frozenset[str] | None]] = []
+    for path, call in calls("Sentence"):
+        code, values = argument(call, 0, "code"), argument(call, 1, "values")
+        if isinstance(code, ast.Constant):
+            found.append((code.value, _names(values)))
+            continue
+        made = MADE.get((path.name, ast.unparse(code)))
+        assert made, f"{path.name}:{call.lineno} makes codes of sentences ({ast.unparse(code)}) that MADE does not tell"
+        found += [(each, None) for each in made]
+    return found
+
+
+def _names(values: ast.expr) -> frozenset[str] | None:
+    if not isinstance(values, ast.Dict):
+        return None
+    return frozenset(key.value for key in values.keys if isinstance(key, ast.Constant))
+
+
+def catalogue(name: str) -> dict[str, str]:
+    lines = CATALOGUES[name].read_text(encoding="utf-8").splitlines()
+    found = (re.match(r'\s+"([\w.\-/]+)": "(.*)",$', line) for line in lines)
+    return {each[1]: each[2] for each in found if each}
+
+
+def placeholders(text: str) -> set[str]:
+    return set(re.findall(r"\{(\w+)", text))
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_every_sentence_has_its_words(language: str) -> None:
+    words = catalogue(language)
+    codes = sentence_codes()
+    assert len(codes) > 40
+    assert [code for code, _ in codes if f"sentence.{code}" not in words] == []
+    strange = {code: placeholders(words[f"sentence.{code}"]) - names for code, names in codes if names is not None}
+    assert {code: names for code, names in strange.items() if names} == {}, "names that the server does not send"
+
+
+def test_both_languages_ask_for_the_same_values() -> None:
+    english, chinese = catalogue("en"), catalogue("zh-CN")
+    told = [key for key in english if key.startswith(("sentence.", "warning.", "attention."))]
+    missing = {key: placeholders(chinese[key]) - placeholders(english[key]) for key in told}
+    assert {key: names for key, names in missing.items() if names} == {}
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_every_warning_has_its_words(language: str) -> None:
+    words = catalogue(language)
+    codes = {code.value for _, call in calls("Warning") if isinstance(code := argument(call, 0, "code"), ast.Constant)}
+    assert codes >= {"series-missing", "history-syncing"}
+    assert [code for code in sorted(codes) if f"warning.{code}" not in words] == []
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_every_refusal_has_its_words(language: str) -> None:
+    words = catalogue(language)
+    assert [code for code in sorted(set(CODES_BY_STATUS.values())) if f"error.{code}" not in words] == []
