@@ -10,7 +10,7 @@ from fairlead.model.node import Node, Taint
 from fairlead.model.node_choice import NodeChoice, Toleration
 from fairlead.model.pod import Container, Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.nodes.room import NodeRooms, Shortfall
+from fairlead.rules.nodes.room import NodeRooms, NoNodeFits
 
 GPU = "nvidia.com/gpu"
 GIB = 1 << 30
@@ -33,7 +33,7 @@ def pod(name: str, on: str = "", choice: NodeChoice | None = None, **asks: int) 
     )
 
 
-def why(nodes: list[Node], pods: list[Pod], asking: Pod) -> Shortfall | None:
+def why(nodes: list[Node], pods: list[Pod], asking: Pod) -> NoNodeFits | None:
     return NodeRooms(ClusterSnapshot(nodes=tuple(nodes), pods=(*pods, asking))).why(asking)
 
 

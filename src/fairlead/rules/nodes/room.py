@@ -24,7 +24,7 @@ from fairlead.rules.nodes.choice import may_use
 _GIB: Final = 1 << 30
 
 
-class Shortfall(Struct, frozen=True):
+class NoNodeFits(Struct, frozen=True):
     """Why no node takes the pod.
 
     `kind`: `barred` (labels and taints), `absent` (no node offers it), `never` (more than the largest has),
@@ -45,7 +45,7 @@ class Shortfall(Struct, frozen=True):
     def text(self) -> str:
         """One sentence.
 
-        >>> Shortfall("full", "nvidia.com/gpu", 4, 2, "gpu-a100-1", 1).text
+        >>> NoNodeFits("full", "nvidia.com/gpu", 4, 2, "gpu-a100-1", 1).text
         'needs 4 GPUs on one node; the freest of 2, gpu-a100-1, has 1'
         """
         need = f"needs {amount_words(self.resource, self.asked)} on one node{self.where}"
@@ -87,9 +87,9 @@ class NodeRooms:
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
-        self._told: dict[tuple[tuple[tuple[str, int], ...], NodeChoice], Shortfall | None] = {}
+        self._told: dict[tuple[tuple[tuple[str, int], ...], NodeChoice], NoNodeFits | None] = {}
 
-    def why(self, pod: Pod) -> Shortfall | None:
+    def why(self, pod: Pod) -> NoNodeFits | None:
         """Of a pod without a node; None where a node has room, or the pod's need is not ours to judge."""
         asked = {name: amount for name, amount in pod.requests.items() if amount}
         if GPU_MEMORY in asked or pod.node or pod.nominated_node:
@@ -108,10 +108,10 @@ class NodeRooms:
         return {name: amount - taken.get(name, 0) for name, amount in node.allocatable.items()}
 
 
-def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]]) -> Shortfall | None:
+def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]]) -> NoNodeFits | None:
     usable = [(node, left) for node, left in free if may_use(choice, node)]
     if not usable:
-        return Shortfall("barred", nodes=len(free), where=_barrier(choice, [node for node, _ in free])) if free else None
+        return NoNodeFits("barred", nodes=len(free), where=_barrier(choice, [node for node, _ in free])) if free else None
     where = "".join(f" with {key}={value}" for key, value in choice.selector)
     short = [name for name in sorted(asked, key=_rank) if all(left.get(name, 0) < asked[name] for _, left in usable)]
     if short:
@@ -121,18 +121,18 @@ def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]
     return _not_together(asked, usable, where)
 
 
-def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]], where: str) -> Shortfall:
+def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]], where: str) -> NoNodeFits:
     offering = [(node, left) for node, left in usable if node.allocatable.get(resource, 0) > 0]
     if not offering:
-        return Shortfall("absent", resource, asked)
+        return NoNodeFits("absent", resource, asked)
     largest = max((node for node, _ in offering), key=lambda node: node.allocatable[resource])
     if largest.allocatable[resource] < asked:
-        return Shortfall("never", resource, asked, len(offering), largest.name, largest.allocatable[resource], where)
+        return NoNodeFits("never", resource, asked, len(offering), largest.name, largest.allocatable[resource], where)
     node, left = max(offering, key=lambda each: each[1].get(resource, 0))
-    return Shortfall("full", resource, asked, len(offering), node.name, max(0, left.get(resource, 0)), where)
+    return NoNodeFits("full", resource, asked, len(offering), node.name, max(0, left.get(resource, 0)), where)
 
 
-def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: str) -> Shortfall:
+def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: str) -> NoNodeFits:
     """The scarcest thing is there on some node, but not beside the rest: of those, what is missing."""
     first = min(asked, key=_rank)
     able = [(node, left) for node, left in usable if left.get(first, 0) >= asked[first]]
@@ -141,7 +141,7 @@ def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where:
     if left.get(missing, 0) >= asked[missing]:  # enough on one of them, where a third thing is missing
         others = [each for each in able if each[1].get(missing, 0) >= asked[missing]]
         return _not_together({name: amount for name, amount in asked.items() if name != missing}, others, where)
-    return Shortfall("together", missing, asked[missing], len(able), node.name, max(0, left.get(missing, 0)), where)
+    return NoNodeFits("together", missing, asked[missing], len(able), node.name, max(0, left.get(missing, 0)), where)
 
 
 def _fits(asked: Amounts, left: Mapping[str, int]) -> bool:
