@@ -72,6 +72,27 @@ def test_an_open_panel_goes_along_with_the_rows(browser: Browser, simulated: Sig
         expect(tab.page.locator("tr[data-row='0']")).to_be_focused()
 
 
+def test_one_box_finds_everything_by_keyboard_alone(browser: Browser, simulated: Sight) -> None:
+    node = sorted(simulated.counts().nodes)[0]
+    with window(browser, simulated.url) as tab:
+        tab.open("/overview", "overview")
+        tab.page.keyboard.press("Control+k")
+        box = tab.at("find-box")
+        expect(box.get_by_role("combobox")).to_be_focused()
+        tab.page.keyboard.type(node)
+        expect(box.get_by_role("option", selected=True)).to_contain_text(node)
+        expect(box.get_by_role("option").filter(has_text=f"kubectl describe node {node}")).to_be_visible()
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-node")).to_be_visible()
+        assert path(tab) == f"/nodes/{node}"
+        tab.page.keyboard.press("/")
+        tab.page.keyboard.type("holders")
+        expect(box.get_by_role("option", selected=True)).to_contain_text("GPU holders")
+        tab.page.keyboard.press("Escape")
+        expect(box).to_be_hidden()
+        expect(tab.at("page-node")).to_be_visible()
+
+
 def test_a_click_on_the_map_needs_no_move_before_it(browser: Browser, simulated: Sight) -> None:
     with window(browser, simulated.url) as tab:
         tab.open("/nodes", "nodes")

@@ -6,6 +6,7 @@ import { ServerTrouble } from "../parts/States";
 import { Link } from "../router/Link";
 import { currentPlace, goBack, navigate, usePlace } from "../router/router";
 import { BOARDS, boardAbove } from "./boards";
+import { FindBox } from "./FindBox";
 import { Header } from "./Header";
 import { focusRow, isTyping, type KeyState, readKey } from "./keyboard";
 import { Shortcuts } from "./Shortcuts";
@@ -16,7 +17,11 @@ export function Frame({ children }: { children: ReactNode }) {
   const { t } = useWords();
   const [collapsed, setCollapsed] = useState(() => localStorage.getItem(STORED) === "collapsed");
   const [help, setHelp] = useState(false);
-  useKeys(() => setHelp(true));
+  const [find, setFind] = useState(false);
+  useKeys(
+    () => setHelp(true),
+    () => setFind(true),
+  );
   const fold = () => {
     localStorage.setItem(STORED, collapsed ? "open" : "collapsed");
     setCollapsed(!collapsed);
@@ -37,12 +42,13 @@ export function Frame({ children }: { children: ReactNode }) {
           <span className="word">{t("frame.fold")}</span>
         </button>
       </aside>
-      <Header onHelp={() => setHelp(true)} />
+      <Header onHelp={() => setHelp(true)} onFind={() => setFind(true)} />
       <div className="content" id="content">
         <ServerTrouble />
         {children}
       </div>
       <Shortcuts open={help} onClose={() => setHelp(false)} />
+      <FindBox open={find} onClose={() => setFind(false)} onHelp={() => setHelp(true)} />
     </div>
   );
 }
@@ -84,12 +90,18 @@ function leaveDetail(): void {
   if (board && !document.querySelector(".ant-popover:not(.ant-popover-hidden)")) goBack(board);
 }
 
-function useKeys(onHelp: () => void): void {
+function useKeys(onHelp: () => void, onFind: () => void): void {
   const state = useRef<KeyState>({ goSince: null });
   const help = useEffectEvent(onHelp);
+  const find = useEffectEvent(onFind);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+      if ((event.metaKey || event.ctrlKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        find();
+        return;
+      }
       const press = { key: event.key, typing: isTyping(event.target), modified: event.metaKey || event.ctrlKey || event.altKey };
       const [next, command] = readKey(state.current, press, performance.now());
       state.current = next;
@@ -100,7 +112,7 @@ function useKeys(onHelp: () => void): void {
       }
       event.preventDefault();
       if (command.kind === "help") help();
-      else if (command.kind === "search") document.querySelector<HTMLInputElement>("[data-testid=search] input")?.focus();
+      else if (command.kind === "search") find();
       else if (command.kind === "row") focusRow(event.key);
       else if (command.kind === "time") document.querySelector<HTMLButtonElement>("button[data-testid=badge-simulated]")?.click();
       else navigate(BOARDS.find((b) => b.key === command.key)?.path ?? "/overview");

@@ -6,10 +6,9 @@ import { Icon } from "../parts/Icon";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { isHere } from "./Frame";
-import { Search } from "./Search";
 import { TimeBadge } from "./TimeBadge";
 
-export function Header({ onHelp }: { onHelp: () => void }) {
+export function Header({ onHelp, onFind }: { onHelp: () => void; onFind: () => void }) {
   const { t, locale, setLocale } = useWords();
   const { shade, setShade } = useLook();
   const { path } = usePlace();
@@ -33,7 +32,11 @@ export function Header({ onHelp }: { onHelp: () => void }) {
           </Link>
         ))}
       </nav>
-      <Search />
+      <button type="button" className="search" onClick={onFind} aria-label={t("search.placeholder")} title={`${t("search.placeholder")} (/)`} data-testid="search">
+        <Icon name="search" />
+        <span className="word clip">{t("search.placeholder")}</span>
+        <kbd>/</kbd>
+      </button>
       <span className="tools nowrap">
         <button type="button" className="tool" onClick={() => setLocale(locale === "en" ? "zh-CN" : "en")} aria-label={t("frame.language")} title={t("frame.language")} data-testid="action-language">
           {locale === "en" ? "中文" : "EN"}

@@ -12,8 +12,10 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
   }, [open]);
   const keys = [
     [["/"], t("keys.search")],
+    [["Ctrl K"], t("keys.search")],
     [["g", "o"], t("board.overview")],
     [["g", "n"], t("board.nodes")],
+    [["g", "u"], t("board.holders")],
     [["g", "j"], t("board.jobs")],
     [["g", "q"], t("board.quota")],
     [["j", "k"], t("keys.rows")],
@@ -33,7 +35,7 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
       </header>
       <dl className="facts">
         {keys.map(([press, meaning]) => (
-          <div key={meaning} style={{ display: "contents" }}>
+          <div key={press.join(" ")} style={{ display: "contents" }}>
             <dt>
               {press.map((key) => (
                 <kbd key={key}>{key}</kbd>

@@ -27,8 +27,6 @@ export const en = {
   "role.admin": "Administrator",
   "role.researcher": "Researcher",
 
-  "search.placeholder": "Search nodes and jobs",
-  "search.nothing": "No node or job has “{q}” in its name.",
 
   "keys.title": "Keyboard shortcuts",
   "keys.search": "Search",
@@ -530,4 +528,18 @@ export const en = {
   "error.media-type": "The server was sent something that is not JSON: {error}",
   "error.rate-limited": "Too much was asked at once: {error}",
   "error.too-large": "What was sent is too large: {error}",
+  "search.placeholder": "Find anything",
+  "search.nothing": "Nothing bears “{q}”.",
+  "find.hint": "A node, job, pod, user, quota, namespace, page or action.",
+  "find.keys": "↑ ↓ choose · Enter goes there or copies · Esc closes",
+  "find.pages": "Pages",
+  "find.nodes": "Nodes",
+  "find.jobs": "Training jobs",
+  "find.holders": "GPU holders",
+  "find.users": "Users",
+  "find.leaves": "Quotas",
+  "find.namespaces": "Namespaces",
+  "find.actions": "Actions",
+  "find.commands": "Commands to copy",
+  "find.label": "label",
 } as const;

@@ -28,8 +28,6 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "role.admin": "管理员",
   "role.researcher": "研究员",
 
-  "search.placeholder": "搜索节点和任务",
-  "search.nothing": "没有名称包含“{q}”的节点或任务。",
 
   "keys.title": "键盘快捷键",
   "keys.search": "搜索",
@@ -531,4 +529,18 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "error.media-type": "发送的内容不是 JSON：{error}",
   "error.rate-limited": "请求过于频繁：{error}",
   "error.too-large": "发送的内容过大：{error}",
+  "search.placeholder": "查找",
+  "search.nothing": "没有找到“{q}”。",
+  "find.hint": "节点、任务、Pod、用户、配额组、命名空间、页面或操作。",
+  "find.keys": "↑ ↓ 选择 · 回车前往或复制 · Esc 关闭",
+  "find.pages": "页面",
+  "find.nodes": "节点",
+  "find.jobs": "训练任务",
+  "find.holders": "GPU 占用者",
+  "find.users": "用户",
+  "find.leaves": "配额组",
+  "find.namespaces": "命名空间",
+  "find.actions": "操作",
+  "find.commands": "可复制的命令",
+  "find.label": "标签",
 };
