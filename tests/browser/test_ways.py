@@ -72,6 +72,20 @@ def test_an_open_panel_goes_along_with_the_rows(browser: Browser, simulated: Sig
         expect(tab.page.locator("tr[data-row='0']")).to_be_focused()
 
 
+def test_the_legend_lights_up_what_it_counts_and_says_so_in_the_address(browser: Browser, faults: Sight) -> None:
+    with window(browser, faults.url) as tab:
+        tab.open("/overview", "overview")
+        broken = tab.at("legend-broken")
+        broken.click()
+        expect(broken).to_have_attribute("aria-pressed", "true")
+        assert parse_qs(urlsplit(tab.page.url).query)["light"] == ["broken"]
+        tab.page.reload()
+        expect(broken).to_have_attribute("aria-pressed", "true")
+        broken.press("Enter")
+        expect(broken).to_have_attribute("aria-pressed", "false")
+        assert "light" not in parse_qs(urlsplit(tab.page.url).query)
+
+
 def test_one_box_finds_everything_by_keyboard_alone(browser: Browser, simulated: Sight) -> None:
     node = sorted(simulated.counts().nodes)[0]
     with window(browser, simulated.url) as tab:

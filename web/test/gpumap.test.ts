@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { makeWorld } from "../dev/world";
 import type { GpuMapAnswer, MapGpu, MapNode } from "../src/api/types";
 import { type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
+import { BEARS, countMarks, isMark, type Mark } from "../src/gpumap/counts";
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
 import { cellAt, layOut, neighbour, place } from "../src/gpumap/layout";
 import { contrast, ramp } from "../src/look/scale";
@@ -12,6 +13,19 @@ const node = (name: string, model: number, gpus: MapGpu[], indexes: number[] = [
 const gpu = (state = 1, util: number | null = 50, holders: MapGpu[5] = 0, idle = 0): MapGpu => [state, util, 40, 60, idle, holders];
 const eight = Array.from({ length: 8 }, () => gpu());
 const huge = readMap(answer(makeWorld("huge").map.nodes, [...makeWorld("huge").map.teams]));
+
+describe("the legend", () => {
+  it("lights up as many cells as it counts", () => {
+    const map = readMap(answer([node("a", 0, [0, 1, 2, 3, 4, 5, 6, 7].map((state) => gpu(state, state === 1 ? 0 : null)))]));
+    const counts = countMarks(map);
+    for (const mark of Object.keys(counts) as Mark[]) expect(map.cells.filter(BEARS[mark]).length, mark).toBe(counts[mark]);
+    const { held, free, closed, unreachable, broken, draining, holderUnknown } = counts;
+    expect(held + free + closed + unreachable + broken + draining + holderUnknown).toBe(map.cells.length);
+  });
+  it("takes no word that is no mark", () => {
+    expect([isMark("broken"), isMark("toString"), isMark(""), isMark(null)]).toEqual([true, false, false, false]);
+  });
+});
 
 describe("geometry", () => {
   it("groups nodes by model, the model with most GPUs first, and leaves out nodes without GPUs", () => {
@@ -32,7 +46,7 @@ describe("geometry", () => {
   });
   it("few cells grow, carry their index and their node's name", () => {
     const layout = layOut(readMap(answer([node("a", 0, eight)])), 1000, 400);
-    expect([layout.named, layout.numbered, layout.cell]).toEqual([true, true, 34]);
+    expect([layout.named, layout.numbered, layout.cell]).toEqual([true, true, 64]);
   });
   it("takes smaller cells when that saves a lonely last line", () => {
     const four = readMap(answer(["a", "b", "c", "d"].map((name) => node(name, 0, eight))));

@@ -66,3 +66,13 @@ describe("messages", () => {
     expect(chooseLocale("klingon", ["fr"])).toBe("en");
   });
 });
+
+describe("the look", () => {
+  it("knows two weights, 400 and 600", () => {
+    const folder = join(import.meta.dirname, "../src");
+    const styles = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".css"));
+    const weights = styles.flatMap((file) => [...readFileSync(join(folder, file), "utf8").matchAll(/font-weight:\s*(\w+)|font:\s*(\d{3})\s/g)].map((m) => m[1] ?? m[2]));
+    expect(styles.length).toBeGreaterThan(3);
+    expect([...new Set(weights)].toSorted()).toEqual(["400", "600"]);
+  });
+});

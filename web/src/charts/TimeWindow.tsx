@@ -1,8 +1,8 @@
 // The time range of all charts of a page: windows that end now; a dragged range shows its ends and how to leave it.
-import { Segmented } from "antd";
 import { useMe } from "../api/queries";
 import { exactTime } from "../format/format";
 import { useWords } from "../i18n/locale";
+import { Choices } from "../parts/Choices";
 import { useQueryState } from "../router/usequery";
 import { useChartPage } from "./page";
 import { isKept, WINDOWS } from "./range";
@@ -22,11 +22,12 @@ export function TimeWindow() {
           </button>
         </span>
       )}
-      <Segmented
-        aria-label={t("chart.window")}
+      <Choices
+        name="window"
+        label={t("chart.window")}
         value={range.window ?? ""}
-        options={WINDOWS.map((w) => ({ value: w as string, label: w, ...(isKept(w, kept) ? {} : { disabled: true, title: t("chart.windowTooLong", { minutes: Math.floor((kept ?? 0) / 60) }) }) }))}
-        onChange={(window) => set({ window, from: null, to: null })}
+        choices={WINDOWS.map((w) => ({ value: w as string, word: w, why: isKept(w, kept) ? undefined : t("chart.windowTooLong", { minutes: Math.floor((kept ?? 0) / 60) }) }))}
+        onChoose={(window) => set({ window, from: null, to: null })}
       />
     </div>
   );

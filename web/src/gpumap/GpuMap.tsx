@@ -1,10 +1,10 @@
 // The signature of the console: every GPU is one cell. The canvas is painted per answer; a ring and a card follow the pointer or the keys.
-import { Segmented } from "antd";
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useGpuMap } from "../api/queries";
 import type { GpuMapAnswer } from "../api/types";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
+import { Choices } from "../parts/Choices";
 import { Icon } from "../parts/Icon";
 import { Panel } from "../parts/Panel";
 import { Answered, Bones, Empty } from "../parts/States";
@@ -14,6 +14,7 @@ import { useQueryState } from "../router/usequery";
 import { count } from "../format/format";
 import { type GpuMapData, readMap, sizeOf } from "./cells";
 import { COLOUR_BY, type ColourBy, paletteOf } from "./colour";
+import { BEARS, isMark, type Mark } from "./counts";
 import { draw, type Picture } from "./draw";
 import type { Focus } from "./focus";
 import { type Arrow, cellAt, layOut, type Layout, neighbour } from "./layout";
@@ -33,6 +34,7 @@ const isColourBy = (text: string | null): text is ColourBy => (COLOUR_BY as read
 /** Tens of thousands of cells deserve more room than dozens. */
 const MANY_CELLS = 8000;
 
+const EVERY = (): boolean => true;
 const EVERYTHING: Focus = { nodes: null, cards: null };
 
 export function GpuMap({ heightMax = 360, heightMany = 660, focus = EVERYTHING, className }: Props) {
@@ -44,12 +46,7 @@ export function GpuMap({ heightMax = 360, heightMany = 660, focus = EVERYTHING, 
   const asTable = params.get("map") === "table";
   const tools = (
     <>
-      <Segmented
-        value={by}
-        aria-label={t("map.colourBy")}
-        onChange={(value) => set({ color: value === "util" ? null : value }, "replace")}
-        options={COLOUR_BY.map((value) => ({ value, label: t(`map.by.${value}`) }))}
-      />
+      <Choices name="color" label={t("map.colourBy")} value={by} choices={COLOUR_BY.map((value) => ({ value, word: t(`map.by.${value}`) }))} onChoose={(value) => set({ color: value === "util" ? null : value }, "replace")} />
       <button type="button" className="tool" aria-pressed={asTable} title={t("map.table")} aria-label={t("map.table")} onClick={() => set({ map: asTable ? null : "table" }, "replace")} data-testid="action-map-table">
         <Icon name="table" />
       </button>
@@ -67,6 +64,9 @@ export function GpuMap({ heightMax = 360, heightMany = 660, focus = EVERYTHING, 
 function MapBody({ answer, by, asTable, heightMax, focus }: { answer: GpuMapAnswer; by: ColourBy; asTable: boolean; heightMax: number; focus: Focus }) {
   const { t } = useWords();
   const { tokens } = useLook();
+  const [params, set] = useQueryState();
+  const asked = params.get("light");
+  const lit = isMark(asked) ? asked : null;
   const map = useMemo(() => readMap(answer), [answer]);
   const palette = useMemo(() => paletteOf(tokens, map), [tokens, map]);
   if (map.cells.length === 0) {
@@ -78,13 +78,13 @@ function MapBody({ answer, by, asTable, heightMax, focus }: { answer: GpuMapAnsw
   }
   return (
     <>
-      {asTable ? <MapTable map={map} /> : <MapCanvas map={map} palette={palette} by={by} heightMax={heightMax} focus={focus} />}
-      <Legend map={map} by={by} palette={palette} />
+      {asTable ? <MapTable map={map} /> : <MapCanvas map={map} palette={palette} by={by} heightMax={heightMax} focus={focus} lit={lit} />}
+      <Legend map={map} by={by} palette={palette} lit={lit} onLight={(mark) => set({ light: mark }, "replace")} />
     </>
   );
 }
 
-function MapCanvas({ map, palette, by, heightMax, focus }: { map: GpuMapData; palette: Picture["palette"]; by: ColourBy; heightMax: number; focus: Focus }) {
+function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapData; palette: Picture["palette"]; by: ColourBy; heightMax: number; focus: Focus; lit: Mark | null }) {
   const { t } = useWords();
   const box = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -97,8 +97,8 @@ function MapCanvas({ map, palette, by, heightMax, focus }: { map: GpuMapData; pa
   // After the paint, so that a map of 40,000 cells does not hold up the rows beside it.
   useEffect(() => {
     const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
-    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, focus, groupTitle, statusWord: (status) => statusWord(status, t) });
-  }, [map, layout, palette, by, focus, t, width]);
+    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, focus, isLit: lit ? BEARS[lit] : EVERY, groupTitle, statusWord: (status) => statusWord(status, t) });
+  }, [map, layout, palette, by, focus, lit, t, width]);
 
   const cell = map.cells[at];
   const open = (of: number) => {

@@ -4,39 +4,48 @@ import { count, gpus } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { type GpuMapData, heldByTeam } from "./cells";
 import { type ColourBy, HEAT_RANGE, type Palette } from "./colour";
-import { countMarks } from "./counts";
+import { countMarks, type Mark } from "./counts";
 
 const TEAMS_NAMED = 8;
 
-export function Legend({ map, by, palette }: { map: GpuMapData; by: ColourBy; palette: Palette }) {
+interface Props {
+  map: GpuMapData;
+  by: ColourBy;
+  palette: Palette;
+  lit: Mark | null;
+  onLight: (mark: Mark | null) => void;
+}
+
+export function Legend({ map, by, palette, lit, onLight }: Props) {
   const { t } = useWords();
   const { held, free, idle, broken, draining, closed, unreachable, noReading, holderUnknown } = useMemo(() => countMarks(map), [map]);
+  const light = { lit, onLight };
   return (
-    <div className="legend">
-      <Item mark="held" word={t("map.held")} n={held} />
-      <Item mark="free" word={t("map.free")} n={free} />
-      {(by === "util" || by === "memory") && <Item mark="idle" word={t("map.idle")} n={idle} />}
+    <div className="legend" role="group" aria-label={t("map.legend")}>
+      <Item {...light} of="held" mark="held" word={t("map.held")} n={held} />
+      <Item {...light} of="free" mark="free" word={t("map.free")} n={free} />
+      {(by === "util" || by === "memory") && <Item {...light} of="idle" mark="idle" word={t("map.idle")} n={idle} />}
       {by === "util" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.util")} />}
       {by === "memory" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.memory")} />}
       {by === "temperature" && <Scale colours={palette.heat} from={`${HEAT_RANGE[0]} °C`} to={`${HEAT_RANGE[1]} °C`} title={t("map.by.temperature")} />}
       {by === "idle" && <Scale colours={palette.amber} from="0m" to="≥ 1h" title={t("map.by.idle")} />}
       {by === "team" && <Teams map={map} palette={palette} />}
-      {broken > 0 && <Item mark="broken" word={t("map.broken")} n={broken} />}
-      {draining > 0 && <Item mark="draining" word={t("map.draining")} n={draining} />}
-      {closed > 0 && <Item mark="closed" word={t("map.closed")} n={closed} />}
-      {unreachable > 0 && <Item mark="unreachable" word={t("map.unreachable")} n={unreachable} />}
-      {noReading > 0 && <Item mark="silent" word={t("map.noReading")} n={noReading} />}
-      {holderUnknown > 0 && <Item mark="unknown" word={t("map.unknown")} n={holderUnknown} />}
+      {broken > 0 && <Item {...light} of="broken" mark="broken" word={t("map.broken")} n={broken} />}
+      {draining > 0 && <Item {...light} of="draining" mark="draining" word={t("map.draining")} n={draining} />}
+      {closed > 0 && <Item {...light} of="closed" mark="closed" word={t("map.closed")} n={closed} />}
+      {unreachable > 0 && <Item {...light} of="unreachable" mark="unreachable" word={t("map.unreachable")} n={unreachable} />}
+      {noReading > 0 && <Item {...light} of="noReading" mark="silent" word={t("map.noReading")} n={noReading} />}
+      {holderUnknown > 0 && <Item {...light} of="holderUnknown" mark="unknown" word={t("map.unknown")} n={holderUnknown} />}
     </div>
   );
 }
 
-function Item({ mark, word, n }: { mark: string; word: string; n: number }) {
+function Item({ of, mark, word, n, lit, onLight }: { of: Mark; mark: string; word: string; n: number; lit: Mark | null; onLight: (mark: Mark | null) => void }) {
   return (
-    <span className="legend-item">
+    <button type="button" className="legend-item" aria-pressed={lit === of} onClick={() => onLight(lit === of ? null : of)} data-testid={`legend-${of}`}>
       <i className={`mark ${mark}`} aria-hidden="true" />
       {word} <span className="num dim">{count(n)}</span>
-    </span>
+    </button>
   );
 }
 

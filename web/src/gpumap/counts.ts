@@ -21,17 +21,24 @@ export interface MarkCounts {
 const OWES_NONE: ReadonlySet<CellState> = new Set<CellState>(["free", "closed", "unhealthy", "unreachable"]);
 const isSilent = (cell: Cell): boolean => cell.util === null && !OWES_NONE.has(cell.state);
 
+export type Mark = keyof MarkCounts;
+
+/** Which cells bear a mark: the one answer for the legend's counts and for the cells that it lights up. */
+export const BEARS: Readonly<Record<Mark, (cell: Cell) => boolean>> = {
+  held: (c) => c.state === "allocated" || c.state === "shared",
+  free: (c) => c.state === "free",
+  closed: (c) => c.state === "closed",
+  unreachable: (c) => c.state === "unreachable",
+  idle: isIdle,
+  broken: (c) => c.state === "unhealthy",
+  draining: (c) => c.state === "draining",
+  noReading: isSilent,
+  holderUnknown: (c) => c.state === "unknown",
+};
+
+export const isMark = (text: string | null): text is Mark => text !== null && Object.hasOwn(BEARS, text);
+
 export function countMarks(map: GpuMapData): MarkCounts {
-  const number = (is: (cell: Cell) => boolean) => map.cells.reduce((n, cell) => n + (is(cell) ? 1 : 0), 0);
-  return {
-    held: number((c) => c.state === "allocated" || c.state === "shared"),
-    free: number((c) => c.state === "free"),
-    closed: number((c) => c.state === "closed"),
-    unreachable: number((c) => c.state === "unreachable"),
-    idle: number(isIdle),
-    broken: number((c) => c.state === "unhealthy"),
-    draining: number((c) => c.state === "draining"),
-    noReading: number(isSilent),
-    holderUnknown: number((c) => c.state === "unknown"),
-  };
+  const number = (mark: Mark) => map.cells.reduce((n, cell) => n + (BEARS[mark](cell) ? 1 : 0), 0);
+  return Object.fromEntries((Object.keys(BEARS) as Mark[]).map((mark) => [mark, number(mark)])) as unknown as MarkCounts;
 }

@@ -12,6 +12,8 @@ export interface Picture {
   readonly by: ColourBy;
   /** Cells outside it are drawn faintly. */
   readonly focus: Focus;
+  /** Those that the legend lights up; the others are drawn faintly, too. */
+  readonly isLit: (cell: Cell) => boolean;
   readonly statusWord: (status: string) => string;
   readonly groupTitle: (model: number, nodes: number, gpus: number) => string;
 }
@@ -32,7 +34,7 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
     if (layout.named) drawName(context, picture, node.name, node.status, at);
     for (let i = map.firstCell[at] ?? 0; i < (map.firstCell[at + 1] ?? 0); i += 1) {
       const cell = map.cells[i] as Cell;
-      context.globalAlpha = isCardInFocus(focus, node.name, cell.index) ? 1 : FAINT;
+      context.globalAlpha = isCardInFocus(focus, node.name, cell.index) && picture.isLit(cell) ? 1 : FAINT;
       drawCell(context, picture, cell, i, hatch);
     }
   });

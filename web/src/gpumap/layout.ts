@@ -29,7 +29,7 @@ export interface Layout {
   readonly lines: number;
 }
 
-const CELL_SIZES = [34, 30, 26, 22, 18, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2] as const;
+const CELL_SIZES = [64, 58, 52, 47, 43, 40, 37, 34, 30, 26, 22, 18, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2] as const;
 const COMFORTABLE = 22;
 const GROUP_HEAD = 22;
 const GROUP_GAP = 16;

@@ -542,4 +542,6 @@ export const en = {
   "find.actions": "Actions",
   "find.commands": "Commands to copy",
   "find.label": "label",
+  "map.legend": "Light up on the map",
+  "table.density": "Row height",
 } as const;

@@ -543,4 +543,6 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "find.actions": "操作",
   "find.commands": "可复制的命令",
   "find.label": "标签",
+  "map.legend": "在图上突出显示",
+  "table.density": "行高",
 };

@@ -5,7 +5,8 @@ interface Props<Value extends string> {
   name: string;
   label: string;
   value: Value;
-  choices: readonly { readonly value: Value; readonly word: string }[];
+  /** `why` one cannot be chosen, for those that cannot. */
+  choices: readonly { readonly value: Value; readonly word: string; readonly why?: string | undefined }[];
   onChoose: (value: Value) => void;
 }
 
@@ -14,8 +15,8 @@ export function Choices<Value extends string>({ name, label, value, choices, onC
   return (
     <span className="choices" role="radiogroup" aria-label={label} data-testid={`choices-${name}`}>
       {choices.map((choice) => (
-        <label key={choice.value} data-chosen={choice.value === value}>
-          <input type="radio" name={`${name}${id}`} checked={choice.value === value} onChange={() => onChoose(choice.value)} />
+        <label key={choice.value} data-chosen={choice.value === value} data-off={Boolean(choice.why)} title={choice.why}>
+          <input type="radio" name={`${name}${id}`} checked={choice.value === value} disabled={Boolean(choice.why)} onChange={() => onChoose(choice.value)} />
           {choice.word}
         </label>
       ))}

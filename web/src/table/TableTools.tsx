@@ -1,8 +1,9 @@
 // The tools of a table: which columns, how dense, the rows as CSV; and the foot that turns pages.
-import { Popover, Segmented, Select } from "antd";
+import { Popover, Select } from "antd";
 import { apiAddress } from "../api/fetch";
 import { count } from "../format/format";
 import { useWords } from "../i18n/locale";
+import { Choices } from "../parts/Choices";
 import { Icon } from "../parts/Icon";
 import { Empty } from "../parts/States";
 import { PAGE_SIZES, type Paging } from "../router/query";
@@ -24,14 +25,15 @@ export function TableTools<Row>({ view, columns, csv }: ToolProps<Row>) {
   params.set("format", "csv");
   const chooser = (
     <div className="menu-list">
-      <Segmented
-        block
+      <Choices
+        name="density"
+        label={t("table.density")}
         value={view.density}
-        onChange={(value) => view.setDensity(value)}
-        options={[
-          { value: "normal" as const, label: t("table.normal") },
-          { value: "compact" as const, label: t("table.compact") },
+        choices={[
+          { value: "normal", word: t("table.normal") },
+          { value: "compact", word: t("table.compact") },
         ]}
+        onChoose={view.setDensity}
       />
       <h3>{t("table.columns")}</h3>
       <div className="column-list">
