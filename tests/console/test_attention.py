@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.console.clusters import EPOCH, cluster, gpu_node
+from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.clusters import pod as any_pod
 
 from fairlead.console.boards.board_state import BoardState
@@ -114,6 +114,21 @@ def test_at_most_seven_lines_the_broken_before_the_waiting() -> None:
     waits = replace(pod("waits", "", gpus=9), phase=PodPhase.PENDING, created_at=EPOCH - HOUR, conditions=unscheduled)
     seen = lines(replace(cluster([silent(node("gpu-2"), EPOCH - 60), node("gpu-1")], [waits]), gpus=broken))
     assert len(seen) == 7 and {line.level for line in seen} == {"broken"}
+
+
+def test_jobs_that_wait_are_told_the_longest_first_and_why() -> None:
+    jobs = [training_job(name, 1, 9, state="Created", created_at=EPOCH - waited) for name, waited in (("late", 60), ("early", 900))]
+    unscheduled = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
+    pods = [any_pod(f"{job.name}-worker-0", "", {"nvidia.com/gpu": 9}, job=job, conditions=unscheduled) for job in jobs]
+    (line,) = lines(cluster([node("gpu-1")], pods, jobs))
+    assert (line.kind, line.level, line.count) == ("jobs-waiting", "waiting", 2)
+    assert [each.name for each in line.objects] == ["early", "late"]
+    assert line.why is not None and line.why.text == "needs 9 GPUs on one node; the largest of 1, gpu-1, has 8"
+    assert line.command == "arena get early -n team-a --explain"
+
+
+def test_a_job_that_its_owner_suspended_needs_nobody() -> None:
+    assert lines(cluster([node("gpu-1")], [], [training_job(state="Suspended", suspended=True)])) == []
 
 
 def test_three_are_named_and_the_others_counted() -> None:

@@ -25,6 +25,7 @@ ATTENTION: Final = (
     "gpu-broken",
     "gpu-withheld",
     "leaf-starved",
+    "jobs-waiting",
     "pod-stuck",
     "pod-crashing",
     "pod-image",

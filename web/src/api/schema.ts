@@ -1,6 +1,6 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
-/** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them. */
+/** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
 export interface AttentionLine {
   kind: string
   level: string
@@ -10,6 +10,7 @@ export interface AttentionLine {
   objects: Array<AttentionObject>
   more: number
   command: string
+  why: Sentence | null
 }
 
 /** One thing in trouble. `kind`: node, gpu, pod or leaf; the name of a gpu is its node's. `job`: of a pod that belongs to one, as `type/name`. `index`: of a gpu. */

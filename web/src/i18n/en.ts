@@ -544,4 +544,6 @@ export const en = {
   "find.label": "label",
   "map.legend": "Light up on the map",
   "table.density": "Row height",
+  "sentence.attention-jobs-waiting": "{n} {n:job waits|jobs wait}.",
+  "sentence.why-said": "{said}",
 } as const;

@@ -545,4 +545,6 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "find.label": "标签",
   "map.legend": "在图上突出显示",
   "table.density": "行高",
+  "sentence.attention-jobs-waiting": "{n} 个任务在等待。",
+  "sentence.why-said": "集群的说法：{said}",
 };

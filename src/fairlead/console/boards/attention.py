@@ -10,14 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.console.boards.gpu_map_cells import idle_seconds, withheld_gpus
 from fairlead.console.boards.overview import is_idle
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.attention import AttentionLine, AttentionObject
 from fairlead.console.pages.cluster import StarvedLeaf
-from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, timestamp
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, parse_timestamp, timestamp
+from fairlead.console.pages.jobs import JobRow
 from fairlead.model.devices.xid import xid_text
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Node
@@ -37,6 +38,8 @@ LONG_WAIT_SECONDS: Final = 600.0
 _IMAGE_REASONS: Final = frozenset(("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"))
 _CRASH_LOOP: Final = "CrashLoopBackOff"
 _LEVELS: Final = ("broken", "waiting", "wasted")
+_OWN_WISH: Final = frozenset(("Suspended",))
+"""Who suspended a job knows why it waits."""
 _XID: Final = re.compile(r"XID (\d+)")
 
 
@@ -53,11 +56,12 @@ def attention_lines(
     starved: Sequence[StarvedLeaf],
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
+    jobs: Iterable[JobRow],
     now: float,
 ) -> list[AttentionLine]:
     """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
 
-    `job_by_pod`: key of a pod -> `type/name`.
+    `job_by_pod`: key of a pod -> `type/name`. Pods of jobs that wait are told as jobs.
     """
     pods = [pod for pod in snapshot.pods if has_gpu(pod) and not pod.is_finished]
 
@@ -68,6 +72,7 @@ def attention_lines(
         *_node_lines([each.node for each in nodes], nodes),
         *_card_lines(nodes),
         *_starved_lines(starved, snapshot.pods, leaf_of),
+        *_job_lines(jobs),
         *_pod_lines(pods, snapshot.node_by_name, of_pod, now),
         *_idle_lines(nodes, of_pod, now),
     )
@@ -124,13 +129,25 @@ def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: 
     yield from _line("leaf-starved", "waiting", things, text, "fairlead quota plan", values)
 
 
+def _job_lines(jobs: Iterable[JobRow]) -> Iterator[AttentionLine]:
+    """Jobs that wait for room or quota, the longest first, and why that one does."""
+    waiting = [(row, row.waiting) for row in jobs if row.waiting is not None and row.waiting.reason not in _OWN_WISH and row.created_at]
+    waiting.sort(key=lambda each: each[0].created_at or "")
+    things = [_Thing(_job(row), parse_timestamp(row.created_at)) for row, _ in waiting]
+    text, command = f"{counted(len(things), 'job')} waiting", "arena get {pod} -n {namespace} --explain"
+    for line in _line("jobs-waiting", "waiting", things, text, command):
+        first = waiting[0][1]
+        said = first.room or first.message or first.reason
+        yield structs.replace(line, why=first.sentence or Sentence("why-said", {"said": said}, said))
+
+
 def _pod_lines(
     pods: Iterable[Pod], nodes: Mapping[str, Node], of_pod: Callable[[Pod], AttentionObject], now: float
 ) -> Iterator[AttentionLine]:
     stuck, crashing, pulling, waiting = list[_Thing](), list[_Thing](), list[_Thing](), list[_Thing]()
     restarts = 0
     for pod in pods:
-        node = nodes.get(pod.node)
+        node, about = nodes.get(pod.node), of_pod(pod)
         if pod.deleted_at is not None:
             if now - pod.deleted_at > STUCK_SECONDS:
                 stuck.append(_Thing(of_pod(pod), pod.deleted_at))
@@ -141,7 +158,7 @@ def _pod_lines(
             restarts += sum(status.restarts for status in (*pod.init_statuses, *pod.statuses))
         elif _waits_for_image(pod):
             pulling.append(_Thing(of_pod(pod), pod.held_since))
-        elif _waits_for_node(pod) and pod.created_at is not None and now - pod.created_at > LONG_WAIT_SECONDS:
+        elif _waits_for_node(pod) and not about.job and pod.created_at is not None and now - pod.created_at > LONG_WAIT_SECONDS:
             waiting.append(_Thing(of_pod(pod), pod.created_at))
     describe, logs = "kubectl -n {namespace} describe pod {pod}", "kubectl -n {namespace} logs {pod} --previous"
     yield from _line("pod-stuck", "broken", stuck, f"{counted(len(stuck), 'pod')} Terminating long after the grace period", describe)
@@ -210,6 +227,10 @@ def _node(node: Node) -> _Thing:
 
 def _card(card: CardOccupancy) -> AttentionObject:
     return AttentionObject("gpu", "", card.node, node=card.node, index=card.index)
+
+
+def _job(row: JobRow) -> AttentionObject:
+    return AttentionObject("job", row.namespace, row.name, job=f"{row.type}/{row.name}")
 
 
 def _xid_at(card: CardOccupancy) -> float | None:

@@ -307,7 +307,7 @@ class BoardState:
             version=self.version("overview"),
             warnings=self.warnings("overview"),
             sentence=cluster_sentence(totals, idle),
-            attention=attention_lines(self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self.now),
+            attention=attention_lines(self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self.job_list, self.now),
             gpu_nodes=gpu_node_counts(totals),
             gpus=gpu_counts(totals),
             gpu_memory=gpu_memory(totals),

@@ -23,6 +23,7 @@ class AttentionLine(Json, frozen=True):
     """`level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named.
 
     `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them.
+    `why`: of things that wait, why the first does, in our words where we have some, else in the source's.
     """
 
     kind: str
@@ -33,3 +34,4 @@ class AttentionLine(Json, frozen=True):
     objects: list[AttentionObject]
     more: int
     command: str
+    why: Sentence | None = None

@@ -106,6 +106,15 @@ def timestamp(at: float | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def parse_timestamp(text: str | None) -> float | None:
+    """The epoch seconds of `timestamp`'s text.
+
+    >>> parse_timestamp("2026-01-05T08:00:00Z"), parse_timestamp(None)
+    (1767600000.0, None)
+    """
+    return None if text is None else datetime.fromisoformat(text).timestamp()
+
+
 def exact_timestamp(at: float) -> str:
     """The same with milliseconds, for the time of an answer.
 

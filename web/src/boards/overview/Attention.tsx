@@ -19,6 +19,7 @@ export function Attention({ lines }: { lines: readonly AttentionLine[] }) {
               <span className="attention-level">{code("attention.level", line.level, {}, line.level)}</span>
               <div className="grow">
                 <b>{code("sentence", line.sentence.code, line.sentence.values, line.sentence.text)}</b> <Things line={line} />
+                {line.why && <div className="dim">{code("sentence", line.why.code, line.why.values, line.why.text)}</div>}
               </div>
               <span className="when">
                 <Ago at={line.since} />

@@ -20,6 +20,7 @@ export const nameOf = (object: AttentionObject): string => (object.index === nul
 export function allOf(line: AttentionLine): string {
   const kind = line.objects[0]?.kind;
   if (kind === "leaf") return "/quota";
+  if (kind === "job") return "/jobs?job_status=Pending";
   if (kind === "pod") return line.kind === "pod-unschedulable" ? "/jobs?job_status=Pending" : "/gpus";
   return "/nodes";
 }
