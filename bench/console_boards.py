@@ -1,10 +1,11 @@
 """The console over a large cluster: the time to the first answer, then that of list routes.
 
-    .venv/bin/python bench/console_boards.py [--nodes 5000] [--requests 300]
+    .venv/bin/python bench/console_boards.py [--nodes 5000] [--requests 300] [--pages holders]
 
 Measured while nothing changes and while everything does. Over HTTP, one client. The ratio is to the same
 requests over a cluster of three nodes in the same run: what is left of it is the server's own time.
 `changing`: the cluster's version grows twice a second, so that every list is built anew all the time.
+`--pages holders` asks for who holds GPUs alone: 20,000 of 50,000 pods.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import resource
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,8 +44,16 @@ PAGES = (
     "/overview",
 )
 
+HOLDERS = (
+    "/holders",
+    "/holders?page=100",
+    "/holders?namespace=team-07&sort=-idleSeconds",
+    "/holders/groups?by=owner",
+    "/holders/groups?by=user",
+)
 
-async def measure(snapshot: ClusterSnapshot, requests: int, is_changing: bool) -> dict[str, float]:
+
+async def measure(snapshot: ClusterSnapshot, requests: int, pages: Sequence[str], is_changing: bool) -> dict[str, float]:
     """First answer in seconds, p50 and p95 of list routes and the GPU map, and the largest answer in bytes.
 
     p50 and p95 are in milliseconds.
@@ -66,11 +76,11 @@ async def measure(snapshot: ClusterSnapshot, requests: int, is_changing: bool) -
                 world.cluster.show(world.cluster.snapshot())
                 await asyncio.sleep(0.5)
 
-        first, _ = await ask("/nodes")
+        first, _ = await ask(pages[0])
         changing = asyncio.create_task(change())
         answers = []
         for number in range(requests):
-            answers.append(await ask(PAGES[number % len(PAGES)]))
+            answers.append(await ask(pages[number % len(pages)]))
             await asyncio.sleep(0.02)
         whole_map, map_bytes = await ask("/gpus/map")
         _, raw_map_bytes = await ask("/gpus/map", "identity")
@@ -94,12 +104,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--requests", type=int, default=300)
+    parser.add_argument("--pages", choices=("boards", "holders"), default="boards")
     args = parser.parse_args()
+    pages = HOLDERS if args.pages == "holders" else PAGES
     large = large_cluster(args.nodes)
     columns = {
-        "3 nodes": uvloop.run(measure(living_cluster(), args.requests, is_changing=False)),
-        f"{args.nodes} nodes": uvloop.run(measure(large, args.requests, is_changing=False)),
-        f"{args.nodes} nodes, changing": uvloop.run(measure(large, args.requests, is_changing=True)),
+        "3 nodes": uvloop.run(measure(living_cluster(), args.requests, pages, is_changing=False)),
+        f"{args.nodes} nodes": uvloop.run(measure(large, args.requests, pages, is_changing=False)),
+        f"{args.nodes} nodes, changing": uvloop.run(measure(large, args.requests, pages, is_changing=True)),
     }
     print(f"{'':36}" + "".join(f"{name:>24}" for name in columns))
     for row in next(iter(columns.values())):
