@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qs, urlsplit
@@ -11,6 +16,7 @@ from playwright.sync_api import Browser, Request, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight, soon
 from tests.kube.laptop import Laptop
+from tests.kube.programs import program
 from tests.kube.servers import running
 
 CLICK_A_CELL = """canvas => {
@@ -181,3 +187,29 @@ def test_a_server_that_is_gone_is_noticed_within_seconds(browser: Browser, lapto
         server.component.stop()
         expect(tab.at("state-server")).to_be_visible(timeout=15_000)
         assert [tab.at(f"state-{word}").count() for word in ("error", "outdated", "server")] == [0, 0, 1]
+
+
+TABLES = {"nodes": "/nodes", "jobs": "/jobs?job_status=Running", "holders": "/gpus", "quota": "/quota"}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_equal_commands_run(browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path, table: str) -> None:
+    """As they stand, in a shell of the person's own: with the kubeconfig of the laptop and our programs on the path."""
+    with window(browser, simulated.url, height=1600) as tab:
+        tab.page.goto(simulated.url + TABLES[table])
+        tab.at(f"action-command-{table}").first.click()
+        commands = tab.at("equal-commands").locator("code").all_inner_texts()
+    *clients, curl = commands
+    (tmp_path / "kubectl").symlink_to(program("kubectl"))
+    environment = {
+        "PATH": f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin",
+        "KUBECONFIG": str(laptop.kubeconfig),
+        "HOME": str(tmp_path),
+    }
+    for command in clients:
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, env=environment, check=False)
+        assert (done.returncode, done.stdout == "") == (0, False), f"{command}: {done.stderr}"
+    words = shlex.split(curl)
+    assert words[:2] == ["curl", "-s"], "a machine may have no curl: its address is asked here"
+    with urllib.request.urlopen(words[2], timeout=30) as answer:
+        assert json.load(answer)["total"] >= 0

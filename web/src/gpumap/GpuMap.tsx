@@ -2,6 +2,7 @@
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useGpuMap } from "../api/queries";
 import type { GpuMapAnswer } from "../api/types";
+import { Command } from "../parts/Copy";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
 import { Choices } from "../parts/Choices";
@@ -72,7 +73,7 @@ function MapBody({ answer, by, asTable, heightMax, focus }: { answer: GpuMapAnsw
   if (map.cells.length === 0) {
     return (
       <Empty why={t("map.empty")}>
-        {t("map.emptyNext")} <code>kubectl get nodes -o custom-columns=NAME:.metadata.name,GPUS:.status.capacity</code>
+        {t("map.emptyNext")} <Command text="kubectl get nodes -o custom-columns=NAME:.metadata.name,GPUS:.status.capacity" />
       </Empty>
     );
   }

@@ -546,4 +546,5 @@ export const en = {
   "table.density": "Row height",
   "sentence.attention-jobs-waiting": "{n} {n:job waits|jobs wait}.",
   "sentence.why-said": "{said}",
+  "command.equal": "The same by command",
 } as const;

@@ -547,4 +547,5 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "table.density": "行高",
   "sentence.attention-jobs-waiting": "{n} 个任务在等待。",
   "sentence.why-said": "集群的说法：{said}",
+  "command.equal": "等效命令",
 };

@@ -21,6 +21,7 @@ const PATHS = {
   pause: "M5.5 3.5v9M10.5 3.5v9",
   play: "M5 3.5v9l7.5-4.5z",
   step: "M4 3.5v9l6-4.5zM12 3.5v9",
+  command: "M3 4.5L6.5 8 3 11.5M8 11.5h5",
   copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   check: "M3 8.5l3.2 3.2L13 4.8",
   table: "M2.5 3.5h11v9h-11zM2.5 6.5h11M2.5 9.5h11M6.5 6.5v6",

@@ -2,6 +2,8 @@
 import { Popover, Select } from "antd";
 import { apiAddress } from "../api/fetch";
 import { count } from "../format/format";
+import { type CommandTable } from "../commands/commands";
+import { EqualCommand } from "../commands/EqualCommand";
 import { useWords } from "../i18n/locale";
 import { Choices } from "../parts/Choices";
 import { Icon } from "../parts/Icon";
@@ -15,9 +17,11 @@ interface ToolProps<Row> {
   columns: readonly Column<Row>[];
   /** The route and query whose rows the table shows; CSV asks the same with `format=csv`. */
   csv: { path: string; params: URLSearchParams };
+  /** Which commands say the same; without it the table has none. */
+  command?: CommandTable;
 }
 
-export function TableTools<Row>({ view, columns, csv }: ToolProps<Row>) {
+export function TableTools<Row>({ view, columns, csv, command }: ToolProps<Row>) {
   const { t } = useWords();
   const params = new URLSearchParams(csv.params);
   params.delete("page");
@@ -48,6 +52,7 @@ export function TableTools<Row>({ view, columns, csv }: ToolProps<Row>) {
   );
   return (
     <>
+      {command && <EqualCommand table={command} path={csv.path} params={csv.params} />}
       <a className="tool" href={apiAddress(csv.path, params)} download title={t("table.csv")} aria-label={t("table.csv")}>
         <Icon name="download" />
       </a>

@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { useHolderGroups, useHolders } from "../../api/queries";
 import type { Holder, HolderGroup } from "../../api/types";
+import { FIRST_JOB } from "../../commands/commands";
 import { useWords } from "../../i18n/locale";
 import { statusWord } from "../../parts/Status";
 import { Choices } from "../../parts/Choices";
@@ -116,7 +117,7 @@ function Rows<Row>({ name, csv, asked, asking, columns, rowKey, selected, onOpen
   const filtered = FILTERS.some((key) => asking.has(key));
   const clear = () => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])));
   return (
-    <Panel slug="holders" title={t("title.holders")} tools={<TableTools view={view} columns={columns} csv={{ path: csv, params: asking }} />} flush>
+    <Panel slug="holders" title={t("title.holders")} tools={<TableTools view={view} columns={columns} csv={{ path: csv, params: asking }} command={csv === "/holders" ? "holders" : "groups"} />} flush>
       <Answered asked={asked} bones={<Bones lines={10} />}>
         {(list) => {
           if (list.total === 0 && filtered)
@@ -132,7 +133,7 @@ function Rows<Row>({ name, csv, asked, asking, columns, rowKey, selected, onOpen
           if (list.total === 0)
             return (
               <Empty why={t("holders.none")}>
-                <Command text="arena submit pytorchjob --name=first --gpus=1 --image=pytorch/pytorch 'python -c \'import torch; print(torch.cuda.device_count())\''" />
+                <Command text={FIRST_JOB} />
               </Empty>
             );
           if (list.items.length === 0) return <BeyondLastPage page={paging.page} set={set} />;

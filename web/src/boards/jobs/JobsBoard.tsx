@@ -3,6 +3,8 @@ import { useMemo } from "react";
 import { useJobs } from "../../api/queries";
 import type { JobRow } from "../../api/types";
 import { ChartPageProvider } from "../../charts/page";
+import { Command } from "../../parts/Copy";
+import { FIRST_JOB } from "../../commands/commands";
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { PageHead } from "../../parts/PageHead";
@@ -91,7 +93,7 @@ function JobTable({ asked, asking, open, onOpen }: TableProps) {
   const paging = parsePaging(asking);
   const filtered = FILTERS.some((key) => asking.has(key));
   return (
-    <Panel slug="training-jobs" title={t("panel.jobs")} tools={<TableTools view={view} columns={columns} csv={{ path: "/jobs", params: asking }} />} flush>
+    <Panel slug="training-jobs" title={t("panel.jobs")} tools={<TableTools view={view} columns={columns} csv={{ path: "/jobs", params: asking }} command="jobs" />} flush>
       <Answered asked={asked} bones={<Bones lines={10} />}>
         {(list) =>
           list.total === 0 ? (
@@ -105,7 +107,7 @@ function JobTable({ asked, asking, open, onOpen }: TableProps) {
               </Empty>
             ) : (
               <Empty why={t("jobs.none")}>
-                {t("jobs.noneNext")} <code>arena submit mpijob --name=mpi-test --gpus=1 --workers=1 …</code>
+                {t("jobs.noneNext")} <Command text={FIRST_JOB} />
               </Empty>
             )
           ) : list.items.length === 0 ? (

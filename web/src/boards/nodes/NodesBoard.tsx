@@ -5,6 +5,7 @@ import type { NodeRow } from "../../api/types";
 import { ChartPageProvider } from "../../charts/page";
 import { count } from "../../format/format";
 import { GpuMap } from "../../gpumap/GpuMap";
+import { Command } from "../../parts/Copy";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
@@ -88,7 +89,7 @@ function NodeTable({ asked, asking, filtered, open, onOpen, clear }: TableProps)
   const columns = useMemo(() => nodeColumns(t, drains), [t, drains]);
   const paging = parsePaging(asking);
   return (
-    <Panel slug="gpu-node-details" title={t("panel.nodeDetails")} tools={<TableTools view={view} columns={columns} csv={{ path: "/nodes", params: asking }} />} flush>
+    <Panel slug="gpu-node-details" title={t("panel.nodeDetails")} tools={<TableTools view={view} columns={columns} csv={{ path: "/nodes", params: asking }} command="nodes" />} flush>
       <Answered asked={asked} bones={<Bones lines={10} />}>
         {(list) =>
           list.total === 0 ? (
@@ -102,7 +103,7 @@ function NodeTable({ asked, asking, filtered, open, onOpen, clear }: TableProps)
               </Empty>
             ) : (
               <Empty why={t("nodes.none")}>
-                {t("nodes.noneNext")} <code>fairlead up</code>
+                {t("nodes.noneNext")} <Command text="fairlead up" />
               </Empty>
             )
           ) : list.items.length === 0 ? (

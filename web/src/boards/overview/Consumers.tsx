@@ -1,6 +1,8 @@
 // Who has the GPUs, and what is left of each kind?
 import type { Overview } from "../../api/types";
 import { count, gpus, memory } from "../../format/format";
+import { Command } from "../../parts/Copy";
+import { FIRST_JOB } from "../../commands/commands";
 import { useWords } from "../../i18n/locale";
 import { Meter } from "../../parts/Meter";
 import { Panel } from "../../parts/Panel";
@@ -18,7 +20,7 @@ export function Consumers({ overview }: { overview: Overview }) {
       <div>
         {consumers.length === 0 && (
           <Empty why={t("overview.noConsumers")}>
-            {t("overview.noConsumersNext")} <code>arena submit mpijob --gpus=1 …</code>
+            {t("overview.noConsumersNext")} <Command text={FIRST_JOB} />
           </Empty>
         )}
         <div className="ranks">

@@ -3,6 +3,7 @@ import { type CSSProperties, useMemo } from "react";
 import { useQuota } from "../../api/queries";
 import type { QuotaAnswer, QuotaRow } from "../../api/types";
 import { amount, amountUnit, count } from "../../format/format";
+import { Command } from "../../parts/Copy";
 import { useWords, type Words } from "../../i18n/locale";
 import { unitWord } from "../../i18n/units";
 import { PageHead } from "../../parts/PageHead";
@@ -87,7 +88,7 @@ function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaA
           </Empty>
         ) : (
           <Empty why={t("quota.none")}>
-            {t("quota.noneNext")} <code>kubectl -n kube-system get elasticquotatree</code>
+            {t("quota.noneNext")} <Command text="kubectl -n kube-system get elasticquotatree" />
           </Empty>
         )}
       </section>
@@ -174,7 +175,7 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
       slug={slugOf(resource)}
       title={t("panel.quota", { resource })}
       note={total > shown ? t("quota.more", { shown: count(shown), total: count(total) }) : undefined}
-      tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/usage", params }} />}
+      tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/usage", params }} command="quota" />}
       flush
     >
       <div ref={ref} style={{ minHeight: Math.min(MAX_ROWS, Math.max(1, lines.length)) * ROW_HEIGHT[view.density] + HEAD_HEIGHT }}>

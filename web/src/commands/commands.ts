@@ -1,0 +1,47 @@
+// Which commands say the same as what is on screen? One place for all of them; every word is quoted as a shell needs it.
+export type CommandTable = "nodes" | "jobs" | "holders" | "groups" | "quota";
+
+/** What an empty cluster teaches: a whole line that runs. */
+export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
+
+const PLAIN = /^[\w@%+=:,./-]+$/;
+
+/** One word for a POSIX shell: what it would take apart or expand stands in single quotes. */
+export const quoted = (word: string): string => (PLAIN.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+
+const line = (...words: readonly (string | false | null | undefined)[]): string => words.filter((word) => typeof word === "string" && word !== "").join(" ");
+
+const only = (params: URLSearchParams, name: string): string | null => {
+  const values = params.getAll(name).filter(Boolean);
+  return values.length === 1 ? (values[0] ?? null) : null;
+};
+
+/** The address of the API that gives these very rows. */
+export function apiCommand(origin: string, path: string, params: URLSearchParams): string {
+  const query = params.toString();
+  return `curl -s ${quoted(`${origin}${path}${query ? `?${query}` : ""}`)}`;
+}
+
+/** Commands that ask a cluster the same. A filter that a command does not know is left out; the API's address knows all. */
+export function tableCommands(table: CommandTable, params: URLSearchParams): readonly string[] {
+  const namespace = only(params, "job_namespace") ?? only(params, "namespace");
+  const of = namespace ? `-n ${quoted(namespace)}` : "-A";
+  switch (table) {
+    case "nodes": {
+      const names = params.getAll("gpu_node").map(quoted).join(" ");
+      return [line("arena top node", names), line("kubectl get nodes", names, "-o wide")];
+    }
+    case "jobs": {
+      const type = only(params, "job_type");
+      const status = params.getAll("job_status").map((word) => word.toUpperCase()).join(",");
+      return [line("arena list", of, type && `--type=${quoted(type)}`, status && `--status=${quoted(status)}`)];
+    }
+    case "holders":
+    case "groups": {
+      const node = only(params, "node");
+      return [line("kubectl get pods", of, "-o wide", node && `--field-selector=${quoted(`spec.nodeName=${node}`)}`)];
+    }
+    default:
+      return ["fairlead quota tree", "kubectl -n kube-system get elasticquotatree elasticquotatree -o yaml"];
+  }
+}

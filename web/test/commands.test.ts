@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { apiCommand, quoted, tableCommands } from "../src/commands/commands";
+
+const asked = (query: string) => new URLSearchParams(query);
+
+describe("words for a shell", () => {
+  it.each([
+    ["gpu-1", "gpu-1"],
+    ["a b", "'a b'"],
+    ["$(reboot)", "'$(reboot)'"],
+    ["it's", `'it'\\''s'`],
+    ["", "''"],
+    ["a;b&c|d", "'a;b&c|d'"],
+  ])("%s", (word, safe) => {
+    expect(quoted(word)).toBe(safe);
+  });
+});
+
+describe("a table's commands", () => {
+  it("carry the filters that they know", () => {
+    expect(tableCommands("jobs", asked("job_namespace=vision&job_type=mpijob&job_status=Running&q=x"))).toEqual(["arena list -n vision --type=mpijob --status=RUNNING"]);
+    expect(tableCommands("jobs", asked("job_namespace=a&job_namespace=b"))).toEqual(["arena list -A"]);
+    expect(tableCommands("nodes", asked("gpu_node=a&gpu_node=b"))).toEqual(["arena top node a b", "kubectl get nodes a b -o wide"]);
+    expect(tableCommands("holders", asked("namespace=a&node=gpu-1"))).toEqual(["kubectl get pods -n a -o wide --field-selector=spec.nodeName=gpu-1"]);
+    expect(tableCommands("quota", asked(""))[0]).toBe("fairlead quota tree");
+  });
+  it("never let a name out of its quotes", () => {
+    expect(tableCommands("jobs", asked(`job_namespace=${encodeURIComponent("x'; rm -rf /")}`))).toEqual([`arena list -n 'x'\\''; rm -rf /'`]);
+    expect(apiCommand("http://h", "/api/v1/jobs", asked("q=a b&sort=name"))).toBe("curl -s 'http://h/api/v1/jobs?q=a+b&sort=name'");
+  });
+});
