@@ -6,7 +6,7 @@ only delivers what is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
@@ -18,6 +18,7 @@ from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessHome
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, ContainerLimits, GivenShare, HeldDevices, OfferedDevice
+from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
@@ -189,10 +190,43 @@ class Timekeeper(Protocol):
         ...
 
 
+class LogWish(Struct, frozen=True):
+    """What is wanted of a container's log.
+
+    `tail_lines`: so many of the newest. `limit_bytes`: not more than that, from the oldest of them on; 0 = no
+    limit.
+    """
+
+    container: str
+    tail_lines: int
+    previous: bool = False
+    follow: bool = False
+    limit_bytes: int = 0
+
+
+class JobFiles(Protocol):
+    """What only the API server has of a job, asked when somebody looks.
+
+    Both raise Forbidden with the right that is missing, NotFound for what is gone, else OutsideError.
+    """
+
+    def log(self, namespace: str, pod: str, wish: LogWish) -> AsyncGenerator[bytes, None]:
+        """The log's bytes as they come. Who closes the generator ends the request.
+
+        It reads no further ahead than half a MiB of what is taken from it.
+        """
+        ...
+
+    async def manifest(self, job: Job) -> Manifest:
+        """The job's object as it is now, with everything in it."""
+        ...
+
+
 class Ports(Struct, frozen=True):
     """Everything a process may ask of its world.
 
-    `series` is None when no Prometheus is configured, `timekeeper` where time is real.
+    `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files` in a saved
+    snapshot, which has no API server.
     """
 
     cluster: Cluster
@@ -202,6 +236,7 @@ class Ports(Struct, frozen=True):
     is_simulated: bool = False
     name: str = "kubernetes"
     timekeeper: Timekeeper | None = None
+    job_files: JobFiles | None = None
 
 
 # --- what the scheduler extender asks of a cluster ----------------------------------------------------------

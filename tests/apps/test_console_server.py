@@ -30,8 +30,13 @@ from .running_console import console
 EXAMPLES = {
     "node": "/nodes/gpu-1",
     "job": "/jobs/team-a/pytorchjob/bert",
+    "job_instances": "/jobs/team-a/pytorchjob/bert/instances",
+    "job_events": "/jobs/team-a/pytorchjob/bert/events",
+    "job_why": "/jobs/team-a/pytorchjob/bert/why",
     "chart": "/charts/cluster-jobs",
 }
+ELSEWHERE = ("changes", "job_manifest", "job_logs")
+"""Streams, and what an API server is asked for: test_console_hints, test_console_logs."""
 
 
 def address(name: str, path: str) -> str:
@@ -39,7 +44,9 @@ def address(name: str, path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "endpoint", [each for each in ENDPOINTS if each.name != "changes" and each.method == "GET"], ids=lambda each: each.name
+    "endpoint",
+    [each for each in ENDPOINTS if each.name not in ELSEWHERE and each.method == "GET"],
+    ids=lambda each: each.name,
 )
 async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: Any) -> None:
     async with console(msgspec.structs.replace(still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0))) as page:

@@ -80,6 +80,13 @@ RIGHTS = {
             *("apps/deployments", "apps/replicasets", "apps/statefulsets"),
             *("scheduling.x-k8s.io/podgroups", "scheduling.volcano.sh/podgroups"),
         )
+    }
+    | {
+        f"get {what}"  # what the console shows of one job
+        for what in (
+            *("/pods/log", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs", "ray.io/rayjobs"),
+            *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
+        )
     },
     (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
     (WEBHOOK, SYSTEM): {

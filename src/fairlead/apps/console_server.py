@@ -30,6 +30,7 @@ from fairlead.console.charts.idle import IdleTimes, idle_in_history, idle_in_ser
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.guard import Guard
+from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
@@ -77,6 +78,7 @@ class ConsoleServer:
         self.hints = ChangeHints(TopicVersions())
         self.board_states = BoardStates(world, self.hints.versions, self.speed, self.counters.note_board_state)
         self.history = History()
+        self.logs = LogStreams()
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
@@ -94,9 +96,13 @@ class ConsoleServer:
             sock=sock,
             loops=(self._follow, self._sample, self._remember, self._look_for_idle),
             probes=self.probes,
-            stopping=self.hints.close,
+            stopping=self._close_streams,
             read_seconds=self.settings.read_seconds,
         )
+
+    def _close_streams(self) -> None:
+        self.hints.close()
+        self.logs.close()
 
     async def _follow(self) -> None:
         """Announce changed topics, at most once a second each, once the board state shows the change."""
@@ -190,6 +196,7 @@ class ConsoleServer:
             hints=self.hints,
             speed=self.speed,
             csrf=secrets.token_urlsafe(24),
+            logs=self.logs,
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}

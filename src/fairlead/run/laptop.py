@@ -27,6 +27,7 @@ from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
+from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.errors import UserError
 from fairlead.ports import Ports
 from fairlead.run.invocation import url_of
@@ -77,7 +78,15 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             readings = ExporterPages(
                 [page], simulation, interval_seconds=exported.interval_seconds, stale_after_seconds=2 * exported.stale_after_seconds
             )
-            world = Ports(cluster, readings, simulation, is_simulated=True, name=life.origin, timekeeper=simulation.driver)
+            world = Ports(
+                cluster,
+                readings,
+                simulation,
+                is_simulated=True,
+                name=life.origin,
+                timekeeper=simulation.driver,
+                job_files=KubeJobFiles(api),
+            )
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(
                 simulation.world.cluster,

@@ -21,6 +21,7 @@ from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.prometheus.readings import PrometheusReadings
+from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -61,7 +62,12 @@ async def followed_world(
             await clients.enter_async_context(prometheus)
         gpus = gpu_readings(args, prometheus, clock)
         yield Ports(
-            cluster=KubeCluster(api, clock, with_events=with_events), gpus=gpus, clock=clock, series=prometheus, name=connection.server
+            cluster=KubeCluster(api, clock, with_events=with_events),
+            gpus=gpus,
+            clock=clock,
+            series=prometheus,
+            name=connection.server,
+            job_files=KubeJobFiles(api),
         )
 
 

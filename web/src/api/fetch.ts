@@ -40,6 +40,14 @@ export async function postJson<T>(path: string, body: object, csrf: string): Pro
   throw await errorOf(response);
 }
 
+/** Reads an answer piece by piece; aborting `signal` ends the request. */
+export async function openStream(address: string, signal: AbortSignal): Promise<ReadableStreamDefaultReader<Uint8Array>> {
+  const response = await ask(address, signal);
+  if (!response.ok) throw await errorOf(response);
+  if (!response.body) throw new ApiError(0, "unreachable", "the answer has no body", null, null);
+  return response.body.getReader();
+}
+
 async function ask(address: string, signal?: AbortSignal, more: RequestInit = {}): Promise<Response> {
   try {
     return await fetch(address, { ...more, headers: { Accept: "application/json", ...more.headers }, credentials: "same-origin", signal: signal ?? null });

@@ -2,7 +2,7 @@
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -123,6 +123,25 @@ export function useJob(id: readonly [namespace: string, type: string, name: stri
     queryFn: ({ signal }) => getJson<JobDetail>(`/jobs/${(id ?? []).map(segment).join("/")}`, undefined, signal),
     refetchInterval: BOARD_REFRESH_MS,
     enabled: id !== null,
+  });
+}
+
+type Job = readonly [namespace: string, type: string, name: string];
+
+export function useJobInstances(id: Job) {
+  return useQuery({
+    queryKey: ["jobs", "instances", ...id],
+    queryFn: ({ signal }) => getJson<InstanceList>(`/jobs/${id.map(segment).join("/")}/instances`, undefined, signal),
+    refetchInterval: BOARD_REFRESH_MS,
+  });
+}
+
+/** Read from the API server itself, so only when somebody looks. */
+export function useJobManifest(id: Job) {
+  return useQuery({
+    queryKey: ["manifest", ...id],
+    queryFn: ({ signal }) => getJson<JobManifest>(`/jobs/${id.map(segment).join("/")}/manifest`, undefined, signal),
+    staleTime: 0,
   });
 }
 

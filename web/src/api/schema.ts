@@ -344,6 +344,26 @@ export interface InstanceCounts {
   failed: number
 }
 
+/** `logs`: containers of all instances, the chief's first. */
+export interface InstanceList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  items: Array<Instance>
+  logs: Array<InstanceLog>
+}
+
+/** A container that may have a log. `begun`: whether it has one; else `why` it has not. */
+export interface InstanceLog {
+  pod: string
+  container: string
+  begun: boolean
+  running: boolean
+  restarts: number
+  why: string
+}
+
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
 export interface JobCounts {
   running: number
@@ -352,14 +372,24 @@ export interface JobCounts {
   failed: number
 }
 
+/** `life`: what is known of it in order of time; steps whose time nobody tells are left out. */
 export interface JobDetail {
   generatedAt: string
   stale: boolean
   version: string
   warnings: Array<Warning>
   job: JobRow
+  life: Array<LifeStep>
   instances: Array<Instance>
   events: Array<EventRow>
+}
+
+export interface JobEvents {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  items: Array<EventRow>
 }
 
 /** `missingTypes`: types of jobs that this cluster does not serve; one asked for is a warning. */
@@ -375,6 +405,16 @@ export interface JobList {
   facets: Record<string, Array<string>>
   items: Array<JobRow>
   missingTypes: Array<string>
+}
+
+/** The job's object as YAML. `redacted`: where a value was taken out, as paths. */
+export interface JobManifest {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  yaml: string
+  redacted: Array<string>
 }
 
 /** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
@@ -409,9 +449,28 @@ export interface JobRow {
   live: boolean
 }
 
+/** `waiting`: null of a job that does not wait. */
+export interface JobWhy {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  waiting: Waiting | null
+}
+
 export interface LastXid {
   code: number
   at: string | null
+}
+
+/** One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
+export interface LifeStep {
+  step: string
+  at: string
+  seconds: number | null
+  count: number | null
+  of: number | null
+  status: string
 }
 
 /** `holders`: pods as `namespace/name`. `units`, `unitsAllocated`: of a shared card, in its node's unit; 0 of others. `memoryAllocatedMiB` is null where nobody knows. `idleSeconds`: how long below 1 %, null when busy or unknown. */

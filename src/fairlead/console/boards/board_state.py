@@ -19,6 +19,7 @@ from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
 from fairlead.console.boards.holders import holder_rows, holders_sentence
 from fairlead.console.boards.job_detail import instance_rows, job_events
+from fairlead.console.boards.job_life import job_life
 from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
 from fairlead.console.boards.node_detail import condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
 from fairlead.console.boards.nodes_rows import node_row, node_rows, nodes_sentence
@@ -379,9 +380,12 @@ class BoardState:
             events=event_rows(self.snapshot.events, is_about_node(node)),
         )
 
+    def job_instances(self, namespace: str, type_: str, name: str) -> JobInstances | None:
+        return next((each for each in self.instances if each.job.key == (namespace, type_, name)), None)
+
     def job(self, namespace: str, type_: str, name: str) -> JobDetail | None:
         """One job, or None when there is no such job."""
-        each = next((each for each in self.instances if each.job.key == (namespace, type_, name)), None)
+        each = self.job_instances(namespace, type_, name)
         if each is None:
             return None
         return JobDetail(
@@ -390,6 +394,7 @@ class BoardState:
             version=self.version("jobs"),
             warnings=self.warnings("jobs"),
             job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.explainer, self.silent_nodes),
+            life=job_life(each, self.snapshot.events, self.now),
             instances=instance_rows(each, self.occupancy, self.now, self.explainer, self.silent_nodes),
             events=job_events(each, self.snapshot.events),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from fairlead.console.boards.jobs_rows import Explainer, is_unheard, memory_allocated
@@ -34,16 +34,23 @@ def instance_rows(
 
 def job_events(each: JobInstances, events: Iterable[Event]) -> list[EventRow]:
     """Events of the job and of its pods only, newest first."""
+    return event_rows(events, about_job(each))
+
+
+def about_job(each: JobInstances) -> Callable[[Event], bool]:
+    """Whether an event is about the job or one of its pods.
+
+    By uid; by name only where the event carries none, because names come back with the next job.
+    """
     uids = {each.job.uid, *(pod.uid for pod in each.pods)} - {""}
     named = {(each.job.kind, each.job.name), *(("Pod", pod.name) for pod in each.pods)}
-    return event_rows(events, lambda event: _is_about(event, each.job.namespace, uids, named))
 
+    def is_about(event: Event) -> bool:
+        if event.object_uid:
+            return event.object_uid in uids
+        return event.object_namespace == each.job.namespace and (event.object_kind, event.object_name) in named
 
-def _is_about(event: Event, namespace: str, uids: set[str], named: set[tuple[str, str]]) -> bool:
-    """By uid; by name only where the event carries none, because names come back with the next job."""
-    if event.object_uid:
-        return event.object_uid in uids
-    return event.object_namespace == namespace and (event.object_kind, event.object_name) in named
+    return is_about
 
 
 def _instance(

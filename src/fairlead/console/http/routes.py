@@ -21,6 +21,7 @@ from fairlead import __version__
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
+from fairlead.console.boards.job_files import instance_logs, redacted_manifest
 from fairlead.console.boards.rows import RowSet, matching, page_of
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
@@ -29,15 +30,16 @@ from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.charts.request import parse_chart_request
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer
 from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.web_files import web_answer
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
-from fairlead.console.pages.envelope import Sentence
+from fairlead.console.pages.envelope import Envelope, Sentence, Warning
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.holders import HolderGroupList, HolderList
-from fairlead.console.pages.jobs import JobList
+from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
 from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query
 from fairlead.console.pages.nodes import NodeList
 from fairlead.console.pages.openapi import openapi_document
@@ -45,7 +47,9 @@ from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import parse_what_if
 from fairlead.console.pages.session import ClusterName, Features, Me, Person
 from fairlead.errors import UserError
-from fairlead.ports import Ports, Timekeeper
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.ports import JobFiles, Ports, Timekeeper
+from fairlead.wire.files.manifest_yaml import render_manifests
 
 _CSV: Final = "text/csv; charset=utf-8"
 _READS: Final = ("GET", "HEAD")
@@ -61,6 +65,7 @@ class Console(msgspec.Struct):
     hints: ChangeHints
     speed: Callable[[], float]
     csrf: str
+    logs: LogStreams
     user: str = "admin"
     base_path: str = "/"
 
@@ -218,11 +223,53 @@ async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 
 async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, (await _job(console, request))[2])
+
+
+async def job_instances(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _, each, found = await _job(console, request)
+    return json_answer(request, InstanceList(*_envelope(found), found.instances, instance_logs(each)))
+
+
+async def job_events_of(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    found = (await _job(console, request))[2]
+    return json_answer(request, JobEvents(*_envelope(found), found.events))
+
+
+async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    found = (await _job(console, request))[2]
+    return json_answer(request, JobWhy(*_envelope(found), found.job.waiting))
+
+
+async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _, each, found = await _job(console, request)
+    shown, redacted = redacted_manifest(await _job_files(console).manifest(each.job))
+    return json_answer(request, JobManifest(*_envelope(found), render_manifests([shown]), redacted))
+
+
+async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _, each, _ = await _job(console, request)
+    return await console.logs.answer(_job_files(console), each, dict(request.query_params))
+
+
+async def _job(console: Console, request: Request) -> tuple[BoardState, JobInstances, JobDetail]:
+    """The job that the path names. Refuses (404) one that is not there."""
     namespace, type_, name = (request.path_params[key][:253] for key in ("namespace", "type", "name"))
-    found = (await console.board_states.latest()).job(namespace, type_, name)
-    if found is None:
+    board_state = await console.board_states.latest()
+    each, found = board_state.job_instances(namespace, type_, name), board_state.job(namespace, type_, name)
+    if each is None or found is None:
         raise Refused(404, f"there is no {type_} `{name}` in namespace `{namespace}`", "look at the list of jobs")
-    return json_answer(request, found)
+    return board_state, each, found
+
+
+def _envelope(found: Envelope) -> tuple[str, bool, str, list[Warning]]:
+    return found.generated_at, found.stale, found.version, found.warnings
+
+
+def _job_files(console: Console) -> JobFiles:
+    if console.world.job_files is None:
+        raise Refused(404, f"{console.world.name} has no API server: logs and manifests are not kept", "look at the cluster itself")
+    return console.world.job_files
 
 
 async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -296,6 +343,11 @@ ANSWERS: Final[dict[str, Answering]] = {
     "node": node,
     "jobs": jobs,
     "job": job,
+    "job_instances": job_instances,
+    "job_events": job_events_of,
+    "job_why": job_why,
+    "job_manifest": job_manifest,
+    "job_logs": job_logs,
     "quota_usage": quota_usage,
     "quota_waiting": quota_waiting,
     "quota_tree": quota_tree,

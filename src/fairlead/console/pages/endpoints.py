@@ -15,13 +15,14 @@ from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.holders import HolderGroupList, HolderList
-from fairlead.console.pages.jobs import JobDetail, JobList
+from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
 from fairlead.console.pages.nodes import NodeDetail, NodeList
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.console.pages.session import Me
 
 BASE: Final = "/api/v1"
+_JOB: Final = "/jobs/{namespace}/{type}/{name}"
 
 
 class Parameter(Struct, frozen=True):
@@ -56,10 +57,10 @@ class Endpoint(Struct, frozen=True):
 
 ERROR_TEXTS: Final = {
     400: "`malformed`: an unknown or unreadable query parameter; the answer names it and the known ones.",
-    403: "`csrf`: the write does not come from the console's own page, or its token is missing.",
+    403: "`csrf`: the write does not come from the console's own page; `forbidden`: the API server refuses.",
     404: "`not-found`: no such object, no such chart, or a clock that nobody can move.",
     415: "`media-type`: the body is not JSON.",
-    429: "`rate-limited`: too many event streams are open.",
+    429: "`rate-limited`: too many event streams or logs are open.",
     502: "`outside-failed`: the API server or Prometheus did not answer.",
     503: "`not-ready`: the caches are not filled yet; nothing partial is shown.",
     504: "`outside-timeout`: Prometheus took longer than 10 s.",
@@ -112,6 +113,13 @@ WAITING_FILTERS: Final = (
     Parameter("namespace", "Namespace.", repeated=True),
     Parameter("reason", "Why it waits, such as `WaitingForIdleQuota`.", repeated=True),
     Parameter("user", "User.", repeated=True),
+)
+LOG_PARAMETERS: Final = (
+    Parameter("pod", "Instance (default: the chief)."),
+    Parameter("container", "Container (default: the instance's first)."),
+    Parameter("tail", "So many of the newest lines, 1 to 10,000 (default 500); 2 MiB at most where it is not followed.", type="integer"),
+    Parameter("previous", "`true`: of the container's run before this one.", type="boolean"),
+    Parameter("follow", "`true`: go on until the container ends.", type="boolean"),
 )
 CHART_PARAMETERS: Final = (
     Parameter("from", "Start: epoch milliseconds or RFC 3339 (default 30 minutes before `to`)."),
@@ -184,11 +192,53 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "job",
-        "/jobs/{namespace}/{type}/{name}",
-        "One job: instances and events",
+        _JOB,
+        "One job: its life, instances and events",
         JobDetail,
         errors=(400, 404, 503),
         example="/jobs/team-a/mpijob/bert-pretrain",
+    ),
+    Endpoint(
+        "job_instances",
+        f"{_JOB}/instances",
+        "The pods of a job, and which of their containers have a log",
+        InstanceList,
+        errors=(400, 404, 503),
+        example="/jobs/team-a/mpijob/bert-pretrain/instances",
+    ),
+    Endpoint(
+        "job_events",
+        f"{_JOB}/events",
+        "Events of a job and of its pods, newest first",
+        JobEvents,
+        errors=(400, 404, 503),
+        example="/jobs/team-a/mpijob/bert-pretrain/events",
+    ),
+    Endpoint(
+        "job_why",
+        f"{_JOB}/why",
+        "Why a job waits",
+        JobWhy,
+        errors=(400, 404, 503),
+        example="/jobs/team-a/mpijob/bert-pretrain/why",
+    ),
+    Endpoint(
+        "job_manifest",
+        f"{_JOB}/manifest",
+        "The job's object as the API server has it now, without secret values",
+        JobManifest,
+        errors=(400, 403, 404, 502, 503),
+        example="/jobs/team-a/mpijob/bert-pretrain/manifest",
+    ),
+    Endpoint(
+        "job_logs",
+        f"{_JOB}/logs",
+        "The log of one container of a job, as it was written; followed, it comes as it is written",
+        None,
+        parameters=LOG_PARAMETERS,
+        errors=(400, 403, 404, 429, 502, 503),
+        media_type="text/plain",
+        example="/jobs/team-a/mpijob/bert-pretrain/logs?pod=bert-pretrain-launcher&tail=100",
     ),
     Endpoint(
         "quota_usage",

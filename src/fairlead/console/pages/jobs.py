@@ -101,7 +101,60 @@ class Instance(Json, frozen=True):
     waiting: Waiting | None
 
 
+class LifeStep(Json, frozen=True):
+    """One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended.
+
+    `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, or
+    restarts; `of`: pods that there are. `status`: the board's word at the end, else "".
+    """
+
+    step: str
+    at: Timestamp
+    seconds: int | None
+    count: int | None = None
+    of: int | None = None
+    status: str = ""
+
+
 class JobDetail(Envelope, frozen=True):
+    """`life`: what is known of it in order of time; steps whose time nobody tells are left out."""
+
     job: JobRow
+    life: list[LifeStep]
     instances: list[Instance]
     events: list[EventRow]
+
+
+class InstanceLog(Json, frozen=True):
+    """A container that may have a log. `begun`: whether it has one; else `why` it has not."""
+
+    pod: str
+    container: str
+    begun: bool
+    running: bool
+    restarts: int
+    why: str
+
+
+class InstanceList(Envelope, frozen=True):
+    """`logs`: containers of all instances, the chief's first."""
+
+    items: list[Instance]
+    logs: list[InstanceLog]
+
+
+class JobEvents(Envelope, frozen=True):
+    items: list[EventRow]
+
+
+class JobWhy(Envelope, frozen=True):
+    """`waiting`: null of a job that does not wait."""
+
+    waiting: Waiting | None
+
+
+class JobManifest(Envelope, frozen=True):
+    """The job's object as YAML. `redacted`: where a value was taken out, as paths."""
+
+    yaml: str
+    redacted: list[str]

@@ -26,7 +26,7 @@ from fairlead.edge.connection.lines import LineSplitter, in_slices
 from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
-from fairlead.edge.kube.api_request import EVERYTHING, Selection
+from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, Selection
 from fairlead.edge.kube.conversation import READ_SECONDS, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
 
 Row = TypeVar("Row")
@@ -129,6 +129,21 @@ class KubeApi:
             raise failure_of_answer(self.conversation.label, request, end.status.code or 500, body) from None
         except NOT_JSON as error:
             raise not_its_json(self.conversation.label, request, error) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise await self.run(self.conversation.no_answer(error)) from error
+        finally:
+            response.close()
+
+    async def stream(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
+        """The body of a good answer, piece by piece as it comes (a log). Closing it closes the connection.
+
+        `request.seconds` bounds all of it; an answer may begin as late, for a silent log has not begun. Not
+        more than two pieces are read ahead of whoever takes them.
+        """
+        response: aiohttp.ClientResponse = await self.run(self.conversation.open(request))
+        try:
+            async for piece in response.content.iter_any():
+                yield piece
         except (aiohttp.ClientError, OSError) as error:
             raise await self.run(self.conversation.no_answer(error)) from error
         finally:

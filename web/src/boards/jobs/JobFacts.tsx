@@ -28,8 +28,8 @@ export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
             </div>
           )}
           <Summary detail={detail} wide={Boolean(wide)} />
-          <Instances detail={detail} />
-          <Events detail={detail} />
+          {!wide && <Instances detail={detail} />}
+          {!wide && <Events detail={detail} />}
         </>
       )}
     </Answered>
@@ -79,7 +79,7 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
   );
 }
 
-function Instances({ detail }: { detail: JobDetail }) {
+export function Instances({ detail }: { detail: JobDetail }) {
   const words = useWords();
   const { t } = words;
   if (detail.instances.length === 0) return null;

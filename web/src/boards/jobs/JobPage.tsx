@@ -1,4 +1,4 @@
-// One job on its own page: the facts of the side panel, and the charts of its instances.
+// One job on its own page: the facts of the side panel, its life as one bar, and a tab for each thing there is of it.
 import { useMemo } from "react";
 import { useJob } from "../../api/queries";
 import { ChartPageProvider } from "../../charts/page";
@@ -6,10 +6,11 @@ import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
 import { FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
-import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
 import type { JobId } from "./JobsBoard";
-import { hasRun, jobSentence } from "./sentence";
+import { JobTabs } from "./JobTabs";
+import { LifeBar } from "./LifeBar";
+import { jobSentence } from "./sentence";
 
 export function JobPage({ id }: { id: JobId }) {
   const { t } = useWords();
@@ -28,7 +29,8 @@ export function JobPage({ id }: { id: JobId }) {
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <JobFacts id={id} wide />
-        {asked.data && (hasRun(asked.data.job) ? <JobCharts filters={filters} /> : <p className="dim" data-testid="never-ran">{t("job.neverRan")}</p>)}
+        {asked.data && <LifeBar life={asked.data.life} />}
+        {asked.data && <JobTabs id={id} detail={asked.data} filters={filters} />}
       </main>
     </ChartPageProvider>
   );

@@ -1,0 +1,75 @@
+"""What only the API server has of a job: the logs of its pods and its object. Asked when somebody looks.
+
+For services. A 403 says which right is missing, because the account is the server's and not the person's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Final
+
+from fairlead.edge.kube.api_discovery import Discovery
+from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer
+from fairlead.edge.kube.api_request import ApiRequest, with_query
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.resource import PODS
+from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.kinds.registry import kind_of
+from fairlead.model.actions import Manifest
+from fairlead.model.jobs.job import Job
+from fairlead.ports import LogWish
+
+FOLLOW_SECONDS: Final = 86_400.0
+"""A log that is followed longer is ended; the page asks again."""
+
+
+class KubeJobFiles:
+    """Fills `ports.JobFiles` over an API server."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+        self._served: dict[str, Discovery] = {}
+
+    async def log(self, namespace: str, pod: str, wish: LogWish) -> AsyncGenerator[bytes, None]:
+        path = with_query(
+            PODS.path(namespace, pod, "log"),
+            container=wish.container,
+            tailLines=wish.tail_lines,
+            previous="true" if wish.previous else None,
+            follow="true" if wish.follow else None,
+            limitBytes=wish.limit_bytes or None,
+        )
+        request = ApiRequest("get", "GET", path, accept="*/*", seconds=FOLLOW_SECONDS if wish.follow else None)
+        with _told(f"`get` of `pods/log` in namespace `{namespace}`"):
+            async with aclosing(self._api.stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async def manifest(self, job: Job) -> Manifest:
+        kind = kind_of(job)
+        with _told(f"`get` of `{kind.PLURAL}.{kind.GROUP}` in namespace `{job.namespace}`"):
+            resource = (await self._discover(kind.GROUP)).find(kind.GROUP, kind.PLURAL, [job.api_version.rpartition("/")[2]])
+            if resource is None:
+                self._served.pop(kind.GROUP, None)
+                raise NotFound("kubernetes", f"`{kind.PLURAL}` of `{job.api_version}` are not served any more", "look at the list of jobs")
+            found: Manifest = await self._api.get(resource, job.name, job.namespace)
+            return found
+
+    async def _discover(self, group: str) -> Discovery:
+        if group not in self._served:
+            self._served[group] = await self._api.discovery({group})
+        return self._served[group]
+
+
+@contextmanager
+def _told(right: str) -> Iterator[None]:
+    """The failures of what stands in it, in words for who looks at a page."""
+    try:
+        yield
+    except ForbiddenByServer as error:
+        raise Forbidden("kubernetes", error.message, f"the console's account needs the right {right}") from error
+    except ApiFailure as error:
+        if error.status in (400, 404):  # a log that there is not is a bad request to the API server
+            raise NotFound("kubernetes", error.message, "it may have been deleted or replaced meanwhile; look at the instances") from error
+        raise OutsideError("kubernetes", error.what, error.hint) from error

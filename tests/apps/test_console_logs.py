@@ -1,0 +1,221 @@
+"""Logs and manifests through the console, over an API server on a socket: followed, left, foreign, forbidden, cut."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import aiohttp
+import msgspec
+import pytest
+from aiohttp import web
+from tests.console.clusters import EPOCH, cluster, gpu_node, pod, training_job
+from tests.console.worlds import still_world
+from tests.waiting import until
+
+from fairlead.console.pages.endpoints import BASE
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.queries.job_files import KubeJobFiles
+from fairlead.model.pod import ContainerState, ContainerStatus
+
+from .running_console import Page, console
+
+JOB = f"{BASE}/jobs/team-a/pytorchjob/bert"
+LOG = "/api/v1/namespaces/team-a/pods/bert-worker-0/log"
+Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def page_over(answer: Answering) -> AsyncIterator[Page]:
+    """A console whose API server answers with this."""
+    job, status = training_job(), ContainerStatus("main", state=ContainerState.RUNNING, started_at=EPOCH)
+    pods = [msgspec.structs.replace(pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job), statuses=(status,)) for n in range(2)]
+    late = msgspec.structs.replace(
+        pods[1], statuses=(ContainerStatus("main", state=ContainerState.WAITING, reason="ErrImagePull", message="no"),)
+    )
+    foreign = pod("lonely", "gpu-1")
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    try:
+        async with KubeApi(Connection(f"http://127.0.0.1:{port}", Credentials(Issued, is_renewable=False))) as api:
+            snapshot = cluster([gpu_node()], [pods[0], late, foreign], [job])
+            world = msgspec.structs.replace(still_world(snapshot), job_files=KubeJobFiles(api))
+            async with console(world) as page:
+                yield page
+    finally:
+        await runner.cleanup()
+
+
+def refusing(status: int, reason: str, message: str) -> Answering:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"kind": "Status", "reason": reason, "message": message, "code": status}, status=status)
+
+    return answer
+
+
+async def test_a_log_comes_byte_for_byte_and_asks_for_no_more_than_it_may() -> None:
+    written = "步\x1b[1m<b>\n".encode() + b"\xff\xe6" + b"x" * 1_000_000
+    seen: list[tuple[str, dict[str, str]]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        seen.append((request.path, dict(request.query)))
+        return web.Response(body=written)
+
+    async with page_over(answer) as page:
+        status, headers, body = await page.get(f"{JOB}/logs?pod=bert-worker-0&tail=7")
+    assert (status, body) == (200, written)
+    assert headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert seen == [(LOG, {"container": "main", "tailLines": "7", "limitBytes": str(2 << 20)})]
+
+
+async def test_a_followed_log_arrives_as_it_is_written_and_ends_upstream_when_the_browser_leaves() -> None:
+    left, more = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert request.query["follow"] == "true"
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one\n")
+        await more.wait()
+        await response.write(b"two\n")
+        await until(lambda: request.transport is None or request.transport.is_closing())
+        left.set()
+        return response
+
+    async with page_over(answer) as page, aiohttp.ClientSession() as browser:
+        async with browser.get(page.url + f"{JOB}/logs?follow=true") as stream:
+            assert await stream.content.readexactly(4) == b"one\n"
+            more.set()
+            assert await stream.content.readexactly(4) == b"two\n"
+            assert page.server.logs.count == 1
+            stream.close()
+        await asyncio.wait_for(left.wait(), 10)
+        await until(lambda: page.server.logs.count == 0)
+
+
+async def test_a_silent_log_is_answered_at_once_and_its_end_is_an_end() -> None:
+    begin = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await begin.wait()
+        return web.Response(body=b"late\n")
+
+    async with page_over(answer) as page, aiohttp.ClientSession() as browser:
+        stream = await browser.get(page.url + f"{JOB}/logs?follow=true")
+        assert stream.status == 200
+        begin.set()
+        assert await stream.read() == b"late\n"
+
+
+async def test_a_slow_reader_slows_the_api_server_and_nothing_is_dropped() -> None:
+    piece, sent, total = b"x" * (1 << 16), 0, 1 << 26
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while sent < total:
+            await response.write(piece)
+            sent += len(piece)
+        return response
+
+    async with page_over(answer) as page:
+        host, port = page.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 16)
+        writer.write(f"GET {JOB}/logs?follow=true HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        await until(lambda: sent > 0)
+        looks: list[int] = []
+        await until(lambda: looks.append(sent) or (len(looks) > 25 and len(set(looks[-25:])) == 1))  # nobody takes more
+        assert sent < total / 2
+        await reader.readuntil(b"\r\n\r\n")
+        read = 0
+        while got := await reader.read(1 << 20):
+            read += got.count(b"x")
+        assert read == total
+        writer.close()
+
+
+async def test_who_has_no_log_here_is_told_why() -> None:
+    async with page_over(refusing(500, "", "never asked")) as page:
+        for asked, status, words in (
+            ("pod=lonely", 404, "`lonely` is no instance of pytorchjob `bert`"),
+            ("pod=bert-worker-0&container=x", 404, "it has main"),
+            ("pod=bert-worker-1", 404, "has not begun"),
+            ("tail=10001", 400, "`tail` is `10001`"),
+            ("until=now", 400, "until"),
+        ):
+            got, _, body = await page.get(f"{JOB}/logs?{asked}")
+            assert got == status, asked
+            assert words in json.loads(body)["error"]
+
+
+async def test_a_right_that_is_missing_is_named() -> None:
+    async with page_over(refusing(403, "Forbidden", 'pods "bert-worker-0" is forbidden: User "x" cannot get resource "pods/log"')) as page:
+        status, _, body = await page.get(f"{JOB}/logs?follow=true")
+        told = json.loads(body)
+    assert (status, told["code"]) == (403, "forbidden")
+    assert 'cannot get resource "pods/log"' in told["error"]
+    assert told["hint"] == "the console's account needs the right `get` of `pods/log` in namespace `team-a`"
+
+
+async def test_a_pod_that_is_gone_and_a_run_that_never_was_are_not_found() -> None:
+    for status, words in ((404, 'pods "bert-worker-0" not found'), (400, 'previous terminated container "main" not found')):
+        async with page_over(refusing(status, "NotFound" if status == 404 else "BadRequest", words)) as page:
+            got, _, body = await page.get(f"{JOB}/logs?previous=true")
+        assert (got, json.loads(body)["error"]) == (404, words)
+
+
+async def test_a_log_that_breaks_off_does_not_look_whole() -> None:
+    begun = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"half")
+        assert request.transport is not None
+        await begun.wait()
+        request.transport.abort()
+        return response
+
+    async with page_over(answer) as page, aiohttp.ClientSession() as browser:
+        stream = await browser.get(page.url + f"{JOB}/logs?follow=true")
+        assert await stream.content.readexactly(4) == b"half"
+        begun.set()
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await stream.read()
+
+
+async def test_a_manifest_comes_from_where_discovery_says_without_secrets() -> None:
+    manifest = {"kind": "PyTorchJob", "metadata": {"name": "bert", "managedFields": []}, "env": [{"name": "A_TOKEN", "value": "hunter2"}]}
+    resource = {"name": "pytorchjobs", "kind": "PyTorchJob", "namespaced": True, "verbs": ["get"]}
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs/bert":
+            return web.json_response(manifest)
+        if request.path == "/apis/kubeflow.org/v1":
+            return web.json_response({"kind": "APIResourceList", "groupVersion": "kubeflow.org/v1", "resources": [resource]})
+        version = {"groupVersion": "kubeflow.org/v1", "version": "v1"}
+        groups = [{"name": "kubeflow.org", "versions": [version], "preferredVersion": version}]
+        return web.json_response({"kind": "APIGroupList", "groups": groups})
+
+    async with page_over(answer) as page:
+        told = json.loads((await page.get(f"{JOB}/manifest"))[2])
+    assert "A_TOKEN" in told["yaml"] and "hunter2" not in told["yaml"] and "managedFields" not in told["yaml"]
+    assert told["redacted"] == ["env[0].value"]
+
+
+async def test_a_saved_snapshot_has_no_logs_and_says_so() -> None:
+    async with console() as page:
+        status, _, body = await page.get(f"{JOB}/logs")
+    assert status == 404
+    assert "no API server" in json.loads(body)["error"]

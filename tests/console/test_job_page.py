@@ -1,0 +1,150 @@
+"""One job's page: its life in steps, which container has a log, a manifest without secrets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fairlead.console.boards.job_files import REDACTED, chosen_container, instance_logs, redacted_manifest
+from fairlead.console.boards.job_life import job_life
+from fairlead.console.http.log_streams import parse_wish
+from fairlead.errors import UserError
+from fairlead.model.event import Event
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.node import Condition
+from fairlead.model.pod import Container, ContainerState, ContainerStatus, Pod
+from fairlead.model.refusal import Refusal
+from fairlead.wire.kube.time import parse_time
+
+from .clusters import EPOCH, GATED, pod, training_job
+
+structs = msgspec.structs
+
+
+def bound(name: str, at: float, started: float | None, **status: Any) -> Pod:
+    state = ContainerState.WAITING if started is None else ContainerState.RUNNING
+    made = pod(name, "gpu-1", {"nvidia.com/gpu": 1}, job=training_job())
+    told = ContainerStatus("main", state=state, started_at=started, **status)
+    conditions = (Condition("PodScheduled", "True", at=at), Condition("fairlead.io/QuotaAdmitted", "True", at=at - 5))
+    return structs.replace(made, conditions=conditions, statuses=(told,))
+
+
+def steps(each: JobInstances, events: tuple[Event, ...] = ()) -> list[tuple[str, float, int | None]]:
+    return [(step.step, parse_time(step.at) - EPOCH, step.seconds) for step in job_life(each, events, EPOCH)]
+
+
+def test_a_life_is_told_in_order_each_step_up_to_the_next_the_last_up_to_now() -> None:
+    pods = (bound("bert-worker-0", EPOCH - 200, EPOCH - 150), bound("bert-worker-1", EPOCH - 180, EPOCH - 140))
+    pulled = Event("team-a", "e", reason="Pulled", object_uid="uid-bert-worker-1", at=EPOCH - 160)
+    other = Event("team-a", "f", reason="Pulled", object_uid="somebody", at=EPOCH - 290)
+    assert steps(JobInstances(training_job(), pods), (pulled, other)) == [
+        ("created", -300, 115),
+        ("admitted", -185, 5),
+        ("scheduled", -180, 20),
+        ("images", -160, 10),
+        ("running", -150, 150),
+    ]
+
+
+def test_what_nobody_tells_is_left_out() -> None:
+    job = structs.replace(training_job(state="Created"), conditions=())
+    assert steps(JobInstances(job)) == [("created", -300, 300)]
+    assert steps(JobInstances(structs.replace(job, created_at=None))) == []
+    gated = pod("bert-worker-0", job=job, gates=GATED)
+    assert [step for step, _, _ in steps(JobInstances(job, (gated, bound("bert-worker-1", EPOCH - 9, None))))] == ["created", "scheduled"]
+
+
+def test_of_two_pods_one_may_be_scheduled() -> None:
+    waiting = pod("bert-worker-1", job=training_job())
+    life = job_life(JobInstances(training_job(), (bound("bert-worker-0", EPOCH - 200, None), waiting)), (), EPOCH)
+    assert [(step.count, step.of) for step in life if step.step == "scheduled"] == [(1, 2)]
+
+
+def test_a_start_after_a_restart_is_not_when_it_began_to_run() -> None:
+    job = structs.replace(training_job(), conditions=())
+    again = bound("bert-worker-0", EPOCH - 200, EPOCH - 20, restarts=3, last_finished_at=EPOCH - 30)
+    life = job_life(JobInstances(job, (again,)), (), EPOCH)
+    assert [(step.step, step.count) for step in life][-1] == ("restarted", 3)
+    assert "running" not in [step.step for step in life]
+
+
+def test_an_end_says_how_and_lasts_no_time() -> None:
+    ended = training_job(state="Failed", finished_at=EPOCH - 10)
+    last = job_life(JobInstances(ended), (), EPOCH)[-1]
+    assert (last.step, last.seconds, last.status) == ("ended", None, "Failed")
+
+
+def test_only_what_began_has_a_log_and_who_has_none_says_why() -> None:
+    waits = ContainerStatus("main", state=ContainerState.WAITING, reason="ImagePullBackOff", message="no such image")
+    late = structs.replace(bound("bert-worker-0", EPOCH, None), statuses=(waits,), phase="Pending")
+    runs = bound("bert-worker-1", EPOCH, EPOCH - 1)
+    first, second = instance_logs(JobInstances(training_job(), (late, runs), chief=runs))
+    assert (first.pod, first.begun, first.running, first.why) == ("bert-worker-1", True, True, "")
+    assert (second.begun, second.running) == (False, False)
+    assert "no such image" in second.why
+
+
+def test_a_pod_of_somebody_else_is_refused_whatever_its_name() -> None:
+    own = structs.replace(bound("bert-worker-0", EPOCH, EPOCH), init_containers=(Container("code"),))
+    each = JobInstances(training_job(), (own,))
+    assert chosen_container(each, "", "") == (own, "main")
+    assert chosen_container(each, "bert-worker-0", "code") == (own, "code")
+    for names in (("gpt-worker-0", ""), ("bert-worker-0", "sidecar"), ("../secrets", "")):
+        assert isinstance(chosen_container(each, *names), Refusal)
+    assert isinstance(chosen_container(JobInstances(training_job()), "", ""), Refusal)
+
+
+SECRET = "hunter2"
+
+
+def test_no_secret_of_a_manifest_is_shown_and_each_place_is_named() -> None:
+    fields = [{"manager": "kubectl", "fieldsV1": {"value": SECRET}}]
+    container = {
+        "env": [
+            {"name": "WANDB_API_KEY", "value": SECRET},
+            {"name": "hf_token", "value": SECRET},
+            {"name": "DB_Password", "value": SECRET},
+            {"name": "MODEL", "value": "bert"},
+            {"name": "FROM", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "token"}}},
+        ],
+        "args": ["train", f"--api-key={SECRET}", "--token", SECRET, "--epochs=3", f"run --password {SECRET} x"],
+    }
+    embedded = {"kind": "Secret", "stringData": {"password": SECRET}, "data": {"a": SECRET}}
+    last = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"value":"{SECRET}"}}', "kept": "yes"}
+    manifest = {"metadata": {"managedFields": fields, "annotations": last}, "spec": {"containers": [container], "extra": [embedded]}}
+    shown, redacted = redacted_manifest(manifest)
+    assert SECRET not in repr(shown)
+    assert shown["metadata"] == {"annotations": {"kept": "yes"}}
+    assert shown["spec"]["containers"][0]["env"][3:] == container["env"][3:]
+    args = shown["spec"]["containers"][0]["args"]
+    assert args == [
+        "train",
+        f"--api-key={REDACTED}",
+        "--token",
+        REDACTED,
+        "--epochs=3",
+        f"run --password {REDACTED} x",
+    ]
+    assert redacted == [
+        *(f"spec.containers[0].env[{n}].value" for n in range(3)),
+        *(f"spec.containers[0].args[{n}]" for n in (1, 3, 5)),
+        "spec.extra[0].stringData.password",
+        "spec.extra[0].data.a",
+    ]
+    assert SECRET in repr(manifest), "the object itself is left as it was"
+
+
+@pytest.mark.parametrize(
+    "asked", [{"tail": "0"}, {"tail": "10001"}, {"tail": "-1"}, {"tail": "٣"}, {"follow": "yes"}, {"previous": "true", "follow": "true"}]
+)
+def test_a_wish_that_cannot_be_is_refused_by_name(asked: dict[str, str]) -> None:
+    with pytest.raises(UserError, match=f"`{next(iter(asked))}`"):
+        parse_wish("main", asked)
+
+
+def test_a_wish_is_bounded_unless_it_is_followed() -> None:
+    whole, followed = parse_wish("main", {}), parse_wish("main", {"follow": "true", "tail": "10000"})
+    assert (whole.tail_lines, whole.limit_bytes, whole.follow) == (500, 2 << 20, False)
+    assert (followed.tail_lines, followed.limit_bytes, followed.follow) == (10_000, 0, True)

@@ -1,0 +1,34 @@
+// The job's object as the API server has it, without secret values. Asked when the tab is opened.
+import { useJobManifest } from "../../api/queries";
+import { useWords } from "../../i18n/locale";
+import { Copy } from "../../parts/Copy";
+import { Icon } from "../../parts/Icon";
+import { Answered, Bones } from "../../parts/States";
+import type { JobId } from "./JobsBoard";
+import { saveText } from "./save";
+
+export function ManifestPanel({ id }: { id: JobId }) {
+  const { t } = useWords();
+  const asked = useJobManifest(id);
+  return (
+    <Answered asked={asked} bones={<Bones lines={12} />}>
+      {(answer) => (
+        <>
+          <div className="log-tools">
+            <span className="dim">{answer.redacted.length > 0 ? t("yaml.redacted", { count: answer.redacted.length }) : t("yaml.whole")}</span>
+            <span className="end">
+              <Copy text={answer.yaml} label={t("yaml.copy")} />
+              <button type="button" className="tool" aria-label={t("yaml.download")} title={t("yaml.download")} onClick={() => saveText(`${id[2]}.yaml`, answer.yaml)}>
+                <Icon name="download" />
+              </button>
+            </span>
+          </div>
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and must by keyboard, too */}
+          <pre className="manifest" tabIndex={0} aria-label={t("job.yaml")} data-testid="job-manifest">
+            {answer.yaml}
+          </pre>
+        </>
+      )}
+    </Answered>
+  );
+}
