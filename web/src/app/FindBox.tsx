@@ -7,6 +7,7 @@ import { useHolders, useJobs, useNodes } from "../api/queries";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
 import { Icon } from "../parts/Icon";
+import { useDialog } from "../parts/useDialog";
 import { navigate } from "../router/router";
 import { BOARDS } from "./boards";
 import { EACH, type Findable, type Hit, hitsOf, marked } from "./finding";
@@ -16,11 +17,7 @@ const ONE = new URLSearchParams({ size: "1" });
 
 export function FindBox({ open, onClose, onHelp }: { open: boolean; onClose: () => void; onHelp: () => void }) {
   const { t } = useWords();
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (open && !dialog.current?.open) dialog.current?.showModal();
-    if (!open && dialog.current?.open) dialog.current.close();
-  }, [open]);
+  const dialog = useDialog(open);
   return (
     <dialog className="sheet find" ref={dialog} onClose={onClose} aria-label={t("search.placeholder")} data-testid="find-box">
       {open && <Finder onClose={onClose} onHelp={onHelp} />}

@@ -1,15 +1,11 @@
 // The list of keys, behind `?`.
-import { useEffect, useRef } from "react";
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
+import { useDialog } from "../parts/useDialog";
 
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { t } = useWords();
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (open && !dialog.current?.open) dialog.current?.showModal();
-    if (!open && dialog.current?.open) dialog.current.close();
-  }, [open]);
+  const dialog = useDialog(open);
   const keys = [
     [["/"], t("keys.search")],
     [["Ctrl K"], t("keys.search")],

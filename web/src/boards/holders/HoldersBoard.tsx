@@ -1,5 +1,5 @@
 // Who has the GPUs? Every pod that holds one, whatever made it: alone, or together by owner, leaf, user or namespace.
-import { useMemo } from "react";
+import { type ComponentProps, useMemo } from "react";
 import { useHolderGroups, useHolders } from "../../api/queries";
 import type { Holder, HolderGroup } from "../../api/types";
 import { FIRST_JOB } from "../../commands/commands";
@@ -8,16 +8,13 @@ import { statusWord } from "../../parts/Status";
 import { Choices } from "../../parts/Choices";
 import { Command } from "../../parts/Copy";
 import { PageHead } from "../../parts/PageHead";
-import { Panel } from "../../parts/Panel";
 import { SidePanel } from "../../parts/SidePanel";
-import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { Empty, FailedRefresh, Warnings } from "../../parts/States";
 import { navigate } from "../../router/router";
-import { parsePaging, parseSort, pick, renderSort } from "../../router/query";
+import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
-import { type Column, isShown, useTableView } from "../../table/columns";
-import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
-import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
+import { ListTable } from "../../table/ListTable";
 import { groupColumns, groupKey, holderColumns, holderKey, within } from "./columns";
 import { HolderFacts } from "./HolderFacts";
 
@@ -77,87 +74,24 @@ export function HoldersBoard() {
 function Pods({ asked, asking, open }: { asked: ReturnType<typeof useHolders>; asking: URLSearchParams; open: string | null }) {
   const { t } = useWords();
   const [, set] = useQueryState();
-  return (
-    <Rows<Holder>
-      name="holders"
-      csv="/holders"
-      asked={asked}
-      asking={asking}
-      columns={useMemo(() => holderColumns(t), [t])}
-      rowKey={holderKey}
-      selected={open}
-      onOpen={(row) => set({ open: holderKey(row) }, open ? "replace" : "push")}
-    />
-  );
+  const onOpen = (row: Holder) => set({ open: holderKey(row) }, open ? "replace" : "push");
+  return <Rows<Holder> name="holders" path="/holders" command="holders" asked={asked} asking={asking} columns={useMemo(() => holderColumns(t), [t])} rowKey={holderKey} selected={open} onOpen={onOpen} />;
 }
 
 function Groups({ asked, asking, by }: { asked: ReturnType<typeof useHolderGroups>; asking: URLSearchParams; by: (typeof GROUPINGS)[number] }) {
   const { t } = useWords();
-  return (
-    <Rows<HolderGroup> name={`holders-${by}`} csv="/holders/groups" asked={asked} asking={asking} columns={useMemo(() => groupColumns(by, t), [by, t])} rowKey={groupKey} onOpen={(row) => navigate(`/gpus${within(by, row)}`)} />
-  );
+  const onOpen = (row: HolderGroup) => navigate(`/gpus${within(by, row)}`);
+  return <Rows<HolderGroup> name={`holders-${by}`} path="/holders/groups" command="groups" asked={asked} asking={asking} columns={useMemo(() => groupColumns(by, t), [by, t])} rowKey={groupKey} onOpen={onOpen} />;
 }
 
-interface RowsProps<Row> {
-  name: string;
-  csv: string;
-  asked: { data: { items: readonly Row[]; total: number } | undefined; error: Error | null; refetch: () => unknown };
-  asking: URLSearchParams;
-  columns: readonly Column<Row>[];
-  rowKey: (row: Row) => string;
-  selected?: string | null;
-  onOpen: (row: Row) => void;
-}
+type RowsProps<Row> = Omit<ComponentProps<typeof ListTable<Row>>, "slug" | "title" | "filters" | "noneMatch" | "none">;
 
-function Rows<Row>({ name, csv, asked, asking, columns, rowKey, selected, onOpen }: RowsProps<Row>) {
+function Rows<Row>(props: RowsProps<Row>) {
   const { t } = useWords();
-  const [, set] = useQueryState();
-  const view = useTableView(name);
-  const paging = parsePaging(asking);
-  const filtered = FILTERS.some((key) => asking.has(key));
-  const clear = () => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])));
-  return (
-    <Panel slug="holders" title={t("title.holders")} tools={<TableTools view={view} columns={columns} csv={{ path: csv, params: asking }} command={csv === "/holders" ? "holders" : "groups"} />} flush>
-      <Answered asked={asked} bones={<Bones lines={10} />}>
-        {(list) => {
-          if (list.total === 0 && filtered)
-            return (
-              <Empty why={t("holders.noneMatch")}>
-                <div className="actions">
-                  <button type="button" className="link" onClick={clear}>
-                    {t("filter.clear")}
-                  </button>
-                </div>
-              </Empty>
-            );
-          if (list.total === 0)
-            return (
-              <Empty why={t("holders.none")}>
-                <Command text={FIRST_JOB} />
-              </Empty>
-            );
-          if (list.items.length === 0) return <BeyondLastPage page={paging.page} set={set} />;
-          return (
-            <>
-              <DataTable
-                name={name}
-                caption={t("title.holders")}
-                columns={columns.filter((c) => isShown(c, view))}
-                rows={list.items}
-                rowKey={rowKey}
-                density={view.density}
-                sort={parseSort(asking.get("sort"))}
-                onSort={(sort) => set({ sort: renderSort(sort), page: null })}
-                {...(selected === undefined ? {} : { selected })}
-                onOpen={onOpen}
-                offset={(paging.page - 1) * paging.size}
-                total={list.total}
-              />
-              <TableFoot total={list.total} paging={paging} set={set} />
-            </>
-          );
-        }}
-      </Answered>
-    </Panel>
+  const none = (
+    <Empty why={t("holders.none")}>
+      <Command text={FIRST_JOB} />
+    </Empty>
   );
+  return <ListTable<Row> slug="holders" title={t("title.holders")} filters={FILTERS} noneMatch={t("holders.noneMatch")} none={none} {...props} />;
 }

@@ -8,16 +8,13 @@ import { FIRST_JOB } from "../../commands/commands";
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { PageHead } from "../../parts/PageHead";
-import { Panel } from "../../parts/Panel";
 import { SidePanel } from "../../parts/SidePanel";
-import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
-import { parsePaging, parseSort, pick, renderSort } from "../../router/query";
+import { Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
-import { isShown, useTableView } from "../../table/columns";
-import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { useTyped } from "../../table/useTyped";
-import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
+import { ListTable } from "../../table/ListTable";
 import { jobColumns, jobKey } from "./columns";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
@@ -77,62 +74,30 @@ export function JobsBoard() {
   );
 }
 
-interface TableProps {
-  asked: ReturnType<typeof useJobs>;
-  asking: URLSearchParams;
-  open: string | null;
-  onOpen: (job: JobRow) => void;
-}
-
-function JobTable({ asked, asking, open, onOpen }: TableProps) {
+function JobTable({ asked, asking, open, onOpen }: { asked: ReturnType<typeof useJobs>; asking: URLSearchParams; open: string | null; onOpen: (job: JobRow) => void }) {
   const words = useWords();
   const { t } = words;
-  const [, set] = useQueryState();
-  const view = useTableView("jobs");
-  const columns = useMemo(() => jobColumns(words), [words]);
-  const paging = parsePaging(asking);
-  const filtered = FILTERS.some((key) => asking.has(key));
+  const none = (
+    <Empty why={t("jobs.none")}>
+      {t("jobs.noneNext")} <Command text={FIRST_JOB} />
+    </Empty>
+  );
   return (
-    <Panel slug="training-jobs" title={t("panel.jobs")} tools={<TableTools view={view} columns={columns} csv={{ path: "/jobs", params: asking }} command="jobs" />} flush>
-      <Answered asked={asked} bones={<Bones lines={10} />}>
-        {(list) =>
-          list.total === 0 ? (
-            filtered ? (
-              <Empty why={t("jobs.noneMatch")}>
-                <div className="actions">
-                  <button type="button" className="link" onClick={() => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])))}>
-                    {t("filter.clear")}
-                  </button>
-                </div>
-              </Empty>
-            ) : (
-              <Empty why={t("jobs.none")}>
-                {t("jobs.noneNext")} <Command text={FIRST_JOB} />
-              </Empty>
-            )
-          ) : list.items.length === 0 ? (
-            <BeyondLastPage page={paging.page} set={set} />
-          ) : (
-            <>
-              <DataTable
-                name="jobs"
-                caption={t("panel.jobs")}
-                columns={columns.filter((c) => isShown(c, view))}
-                rows={list.items}
-                rowKey={jobKey}
-                density={view.density}
-                sort={parseSort(asking.get("sort"))}
-                onSort={(sort) => set({ sort: renderSort(sort), page: null })}
-                selected={open}
-                onOpen={onOpen}
-                offset={(paging.page - 1) * paging.size}
-                total={list.total}
-              />
-              <TableFoot total={list.total} paging={paging} set={set} />
-            </>
-          )
-        }
-      </Answered>
-    </Panel>
+    <ListTable<JobRow>
+      name="jobs"
+      slug="training-jobs"
+      title={t("panel.jobs")}
+      path="/jobs"
+      command="jobs"
+      asked={asked}
+      asking={asking}
+      filters={FILTERS}
+      columns={useMemo(() => jobColumns(words), [words])}
+      rowKey={jobKey}
+      selected={open}
+      onOpen={onOpen}
+      noneMatch={t("jobs.noneMatch")}
+      none={none}
+    />
   );
 }

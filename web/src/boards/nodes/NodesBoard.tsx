@@ -8,16 +8,13 @@ import { GpuMap } from "../../gpumap/GpuMap";
 import { Command } from "../../parts/Copy";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
-import { Panel } from "../../parts/Panel";
 import { SidePanel } from "../../parts/SidePanel";
-import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
-import { parsePaging, parseSort, pick, renderSort } from "../../router/query";
+import { Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
-import { isShown, useTableView } from "../../table/columns";
-import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { useTyped } from "../../table/useTyped";
-import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
+import { ListTable } from "../../table/ListTable";
 import { modeWord, nodeColumns } from "./columns";
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "./focus";
 import { NodeCharts } from "./NodeCharts";
@@ -35,7 +32,6 @@ export function NodesBoard() {
   const [naming, isNaming, onNode] = useTyped();
   const found = useNodes(naming, isNaming).data?.items.filter((n) => n.gpusTotal > 0).map((n) => n.name) ?? [];
   const open = params.get("open");
-  const filters = FILTERS.some((key) => params.has(key));
   const asksNames = mustAsk(asking);
   const named = useNodeNames(asksNames ? pick(params, FILTERS) : null).data;
   const matching = asksNames ? (named ?? null) : null;
@@ -59,7 +55,7 @@ export function NodesBoard() {
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <GpuMap heightMax={300} heightMany={410} focus={focus} />
-        <NodeTable asked={asked} asking={asking} filtered={filters} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} clear={() => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])))} />
+        <NodeTable asked={asked} asking={asking} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} />
         {matching && matching.length > CHART_NODES_MAX && <div className="banner quiet">{t("nodes.chartsWhole", { n: count(matching.length) })}</div>}
         {charted && (matching !== null || !asksNames) && <NodeCharts filters={charted} />}
         {open && (
@@ -72,63 +68,31 @@ export function NodesBoard() {
   );
 }
 
-interface TableProps {
-  asked: ReturnType<typeof useNodes>;
-  asking: URLSearchParams;
-  filtered: boolean;
-  open: string | null;
-  onOpen: (node: NodeRow) => void;
-  clear: () => void;
-}
-
-function NodeTable({ asked, asking, filtered, open, onOpen, clear }: TableProps) {
+function NodeTable({ asked, asking, open, onOpen }: { asked: ReturnType<typeof useNodes>; asking: URLSearchParams; open: string | null; onOpen: (node: NodeRow) => void }) {
   const { t } = useWords();
-  const [, set] = useQueryState();
-  const view = useTableView("nodes");
   const drains = asked.data?.items.some((node) => node.gpusDraining > 0) ?? false;
   const columns = useMemo(() => nodeColumns(t, drains), [t, drains]);
-  const paging = parsePaging(asking);
+  const none = (
+    <Empty why={t("nodes.none")}>
+      {t("nodes.noneNext")} <Command text="fairlead up" />
+    </Empty>
+  );
   return (
-    <Panel slug="gpu-node-details" title={t("panel.nodeDetails")} tools={<TableTools view={view} columns={columns} csv={{ path: "/nodes", params: asking }} command="nodes" />} flush>
-      <Answered asked={asked} bones={<Bones lines={10} />}>
-        {(list) =>
-          list.total === 0 ? (
-            filtered ? (
-              <Empty why={t("nodes.noneMatch")}>
-                <div className="actions">
-                  <button type="button" className="link" onClick={clear}>
-                    {t("filter.clear")}
-                  </button>
-                </div>
-              </Empty>
-            ) : (
-              <Empty why={t("nodes.none")}>
-                {t("nodes.noneNext")} <Command text="fairlead up" />
-              </Empty>
-            )
-          ) : list.items.length === 0 ? (
-            <BeyondLastPage page={paging.page} set={set} />
-          ) : (
-            <>
-              <DataTable
-                name="nodes"
-                caption={t("panel.nodeDetails")}
-                columns={columns.filter((c) => isShown(c, view))}
-                rows={list.items}
-                rowKey={(n) => n.name}
-                density={view.density}
-                sort={parseSort(asking.get("sort"))}
-                onSort={(sort) => set({ sort: renderSort(sort), page: null })}
-                selected={open}
-                onOpen={onOpen}
-                offset={(paging.page - 1) * paging.size}
-                total={list.total}
-              />
-              <TableFoot total={list.total} paging={paging} set={set} />
-            </>
-          )
-        }
-      </Answered>
-    </Panel>
+    <ListTable<NodeRow>
+      name="nodes"
+      slug="gpu-node-details"
+      title={t("panel.nodeDetails")}
+      path="/nodes"
+      command="nodes"
+      asked={asked}
+      asking={asking}
+      filters={FILTERS}
+      columns={columns}
+      rowKey={(n) => n.name}
+      selected={open}
+      onOpen={onOpen}
+      noneMatch={t("nodes.noneMatch")}
+      none={none}
+    />
   );
 }
