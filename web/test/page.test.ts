@@ -3,7 +3,7 @@ import { EVERYTHING, movedTopics, openStream, topicOf } from "../src/api/hints";
 import { boardAbove } from "../src/app/boards";
 import { clusterClock } from "../src/app/clock";
 import { type KeyState, readKey } from "../src/app/keyboard";
-import { asQuestion, found, NO_CHANGES, typed } from "../src/boards/quota/changes";
+import { asQuestion, found, NO_CHANGES, typed, unfolded } from "../src/boards/quota/changes";
 import { isNothing, quotaBar, quotaLines, shortName, userLines } from "../src/boards/quota/rows";
 import type { QuotaRow, QuotaTreeRow } from "../src/api/types";
 
@@ -119,8 +119,9 @@ describe("quota", () => {
   });
 });
 
-const cpu = { resource: "cpu", unit: "cores", min: 10, max: null, used: 0, minText: "10", maxText: "" };
+const cpu = { resource: "cpu", unit: "cores", min: 10, max: null, used: 0, minText: "10", maxText: "", waitingPods: 0 };
 const treeRow = (name: string, parent: string, namespaces: string[] = []): QuotaTreeRow => ({ name, shortName: name, path: name, parent, depth: 0, isLeaf: true, namespaces, attributes: {}, bounds: [cpu], waitingPods: 0 });
+const at = (name: string, depth: number): QuotaTreeRow => ({ ...treeRow(name, ""), depth });
 
 describe("what if", () => {
   it("asks min and max of a cell together, and nothing of a cell that says what the tree says", () => {
@@ -128,6 +129,15 @@ describe("what if", () => {
     expect(asQuestion(once)).toEqual([{ node: "a", resource: "cpu", min: "12", max: "20" }]);
     expect(asQuestion(typed(once, "a", cpu, "max", ""))).toEqual([{ node: "a", resource: "cpu", min: "12", max: null }]);
     expect(asQuestion(typed(NO_CHANGES, "a", cpu, "min", ""))).toEqual([{ node: "a", resource: "cpu", min: "", max: null }]);
+  });
+  it("what is below a folded node is not there, what comes after it is", () => {
+    const rows = [at("root", 0), at("a", 1), at("a.1", 2), at("a.1.x", 3), at("b", 1), at("b.1", 2)];
+    const seen = (...folded: string[]) => unfolded(rows, folded).map((row) => row.name);
+    expect(seen()).toEqual(["root", "a", "a.1", "a.1.x", "b", "b.1"]);
+    expect(seen("a")).toEqual(["root", "a", "b", "b.1"]);
+    expect(seen("a", "a.1")).toEqual(["root", "a", "b", "b.1"]);
+    expect(seen("root")).toEqual(["root"]);
+    expect(seen("a.1.x", "gone")).toEqual(["root", "a", "a.1", "a.1.x", "b", "b.1"]);
   });
   it("a search keeps what is above a match", () => {
     const rows = [treeRow("root", ""), treeRow("a", "root"), treeRow("b", "root"), treeRow("b.1", "b", ["vision"])];

@@ -643,7 +643,7 @@ export interface Pool {
   gpusUnhealthy: number
 }
 
-/** One resource of a node, in `unit`. `max` is null when unlimited. `minText` and `maxText` are the same as quantities, "" for a `max` that is unlimited. */
+/** One resource of a node, in `unit`. `max` is null when unlimited. `minText` and `maxText` are the same as quantities, "" for a `max` that is unlimited. `waitingPods`: those that ask for the resource and wait, in the node and below it. */
 export interface QuotaBounds {
   resource: string
   unit: string
@@ -652,6 +652,7 @@ export interface QuotaBounds {
   used: number
   minText: string
   maxText: string
+  waitingPods: number
 }
 
 /** What would happen. Nothing has been written. `valid` false: the tree would be refused for its `faults`, and nothing else was looked at. `admitted` and `evicted` in their order, the first 500 each, as is `waiting`; the counts tell of all. `leaves`: those that end otherwise than they are now. `plans`: so many rounds until nothing is left to do. */

@@ -366,6 +366,7 @@ export const en = {
   "quota.spared": "Who may not be evicted",
   "quota.whatIf": "What if",
   "quota.whatIfHint": "Change a number to see what would happen. Nothing is written.",
+  "quota.changeBounds": "Change {bounds}, min and max of {resource} of {node}, in thought",
   "quota.undo": "undo {n}",
   "quota.searchTree": "Name or namespace",
   "quota.nodes": "{n} {n:node|nodes}",

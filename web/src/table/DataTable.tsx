@@ -26,6 +26,16 @@ interface Props<Row> {
   offset?: number;
   total?: number;
   rowClass?: (row: Row) => string | undefined;
+  /** Rows are nodes, parents before children: arrows left and right fold, and lead into cells. */
+  tree?: TreeRows<Row>;
+}
+
+interface TreeRows<Row> {
+  /** From 1. */
+  readonly levelOf: (row: Row) => number;
+  /** `undefined`: nothing is below it. */
+  readonly isOpen: (row: Row) => boolean | undefined;
+  readonly onFold: (row: Row, isOpen: boolean) => void;
 }
 
 /** How narrow columns may become before the table scrolls sideways: their widths leave this much room for longer words. */
@@ -63,6 +73,21 @@ export function DataTable<Row>(props: Props<Row>) {
     const there = rows[row];
     if (selected && there !== undefined) onOpen?.(there);
   };
+  const sideways = (target: HTMLElement, at: number, isRight: boolean) => {
+    const row = rows[at];
+    const tr = target.closest("tr");
+    if (row === undefined || !tr || !props.tree) return;
+    const { levelOf, isOpen, onFold } = props.tree;
+    const cells = [...tr.querySelectorAll<HTMLElement>("[data-cell]")];
+    const cell = cells.indexOf(target);
+    if (cell >= 0) (isRight ? (cells[cell + 1] ?? target) : (cells[cell - 1] ?? tr)).focus();
+    else if (isOpen(row) === !isRight) onFold(row, isRight);
+    else if (isRight) cells[0]?.focus();
+    else {
+      const parent = rows.slice(0, at).findLastIndex((each) => levelOf(each) < levelOf(row));
+      if (parent >= 0) step(parent);
+    }
+  };
   const onKey = (event: KeyboardEvent<HTMLTableElement>) => {
     const at = Number((event.target as HTMLElement).closest("tr")?.dataset["row"] ?? Number.NaN);
     const move = { ArrowDown: at + 1, ArrowUp: at - 1, j: at + 1, k: at - 1, Home: 0, End: rows.length - 1 }[event.key];
@@ -70,6 +95,9 @@ export function DataTable<Row>(props: Props<Row>) {
     if (event.key === "Enter" && event.target === event.currentTarget.querySelector(`tr[data-row="${at}"]`)) {
       const row = rows[at];
       if (row !== undefined) onOpen?.(row);
+    } else if (props.tree && (event.key === "ArrowRight" || event.key === "ArrowLeft")) {
+      event.preventDefault();
+      sideways(event.target as HTMLElement, at, event.key === "ArrowRight");
     } else if (move !== undefined) {
       event.preventDefault();
       event.stopPropagation();
@@ -86,7 +114,7 @@ export function DataTable<Row>(props: Props<Row>) {
       data-testid={`table-${name}`}
     >
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- keys move between the rows */}
-      <table className="table" data-density={density} aria-rowcount={props.total ?? rows.length} onKeyDown={onKey} style={{ minWidth: Math.round(asked * SHRINK) }}>
+      <table className="table" role={props.tree ? "treegrid" : undefined} data-density={density} aria-rowcount={props.total ?? rows.length} onKeyDown={onKey} style={{ minWidth: Math.round(asked * SHRINK) }}>
         <caption className="visually-hidden">{caption}</caption>
         <colgroup>
           {columns.map((c) => (
@@ -105,12 +133,14 @@ export function DataTable<Row>(props: Props<Row>) {
                 data-row={at}
                 data-key={key}
                 aria-rowindex={offset + at + 2}
+                aria-level={props.tree?.levelOf(row)}
+                aria-expanded={props.tree?.isOpen(row)}
                 aria-selected={selected === undefined ? undefined : selected === key}
                 className={props.rowClass?.(row)}
                 tabIndex={onOpen || props.walkable ? (at === (focused ?? seen.start) ? 0 : -1) : undefined}
                 onFocus={() => setFocused(at)}
                 onClick={(event) => {
-                  if (!(event.target as HTMLElement).closest("a, button") && !getSelection()?.toString()) onOpen?.(row);
+                  if (!(event.target as HTMLElement).closest("a, button, input") && !getSelection()?.toString()) onOpen?.(row);
                 }}
                 style={{ height }}
               >

@@ -15,7 +15,7 @@ class QuotaBounds(Json, frozen=True):
     """One resource of a node, in `unit`.
 
     `max` is null when unlimited. `min_text` and `max_text` are the same as quantities, "" for a `max` that is
-    unlimited.
+    unlimited. `waiting_pods`: those that ask for the resource and wait, in the node and below it.
     """
 
     resource: str
@@ -25,6 +25,7 @@ class QuotaBounds(Json, frozen=True):
     used: float
     min_text: str
     max_text: str
+    waiting_pods: int
 
 
 class QuotaTreeRow(Json, frozen=True):

@@ -1,5 +1,5 @@
 // The Quota board: one table per resource in the server's order, each row with its bar: used, guaranteed, borrowed, limit.
-import { type CSSProperties, useMemo } from "react";
+import { useMemo } from "react";
 import { useQuota } from "../../api/queries";
 import type { QuotaAnswer, QuotaRow } from "../../api/types";
 import { amount, amountUnit, count } from "../../format/format";
@@ -18,9 +18,11 @@ import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
 import { Faults } from "./Faults";
-import { isNothing, quotaBar, type QuotaLine, quotaLines, shortName } from "./rows";
+import { Bar } from "./QuotaBar";
+import { isNothing, type QuotaLine, quotaLines, shortName } from "./rows";
+import { TreePanel } from "./TreeGrid";
 import { UserUse } from "./UserUse";
-import { WaitingFacts, WaitingPanel } from "./Waiting";
+import { LeafWaiting, WaitingFacts, WaitingPanel } from "./Waiting";
 
 const FILTERS = ["path", "name", "resource", "q"] as const;
 const ALL_ROWS = "500";
@@ -40,6 +42,7 @@ export function QuotaBoard() {
   const facets = asked.data?.facets;
   const view = useTableView("quota");
   const open = params.get("open");
+  const leaf = params.get("leaf");
   return (
     <main className="page" data-testid="page-quota">
       <PageHead title={t("title.quota")} answer={asked.data} onRefresh={() => void asked.refetch()} />
@@ -60,6 +63,7 @@ export function QuotaBoard() {
       <Answered asked={asked} bones={<QuotaBones />}>
         {(answer) => (answer.faults.some((fault) => fault.stops) && answer.items.length === 0 ? null : <QuotaTables answer={answer} asking={asking} view={view} filtered={FILTERS.some((key) => params.has(key))} clear={() => set(Object.fromEntries(FILTERS.map((key) => [key, null])))} />)}
       </Answered>
+      {!open && leaf && <LeafWaiting path={leaf} onClose={() => set({ leaf: null })} />}
       {open && <WaitingFacts unit={open} onClose={() => set({ open: null })} />}
     </main>
   );
@@ -75,6 +79,7 @@ function QuotaBones() {
 
 function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaAnswer; asking: URLSearchParams; view: TableView; filtered: boolean; clear: () => void }) {
   const { t } = useWords();
+  const set = useQueryState()[1];
   if (answer.items.length === 0) {
     return (
       <section className="panel">
@@ -98,6 +103,7 @@ function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaA
     <>
       <WaitingPanel />
       <BarLegend />
+      <TreePanel onLeaf={(path) => set({ leaf: path, open: null })} />
       {answer.resources.map((resource) => (
         <QuotaTable key={resource} resource={resource} answer={answer} asking={asking} view={view} />
       ))}
@@ -209,7 +215,7 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
     { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.row.max === null ? NO_LIMIT : amount(unit, l.row.max)) },
     { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => amount(unit, l.row.min) },
     { ...head, key: "used", head: t("col.used"), width: 92, cell: (l) => amount(unit, l.used) },
-    { key: "bar", head: t("col.bar"), width: 170, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
+    { key: "bar", head: t("col.bar"), width: 170, unsortable: true, cell: (l) => (l.namespace === null ? <Bar of={l.row} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingPods", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingPods) : "") },
     { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, optional: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
@@ -231,21 +237,4 @@ function Namespaces({ line }: { line: QuotaLine }) {
   if (one) return <Link to={`/jobs?job_namespace=${encodeURIComponent(one)}`}>{one}</Link>;
   if (!row.isLeaf) return "";
   return row.namespaces.length > 1 ? <span className="dim">{t("quota.allNamespaces")}</span> : "-";
-}
-
-const of100 = (share: number): string => `${(100 * share).toFixed(2)}%`;
-
-/** One element, its parts as backgrounds. */
-function Bar({ line, t }: { line: QuotaLine; t: Words["t"] }) {
-  const bar = quotaBar(line.row);
-  const { used, min, max, unit } = line.row;
-  const full = bar.within + bar.borrowed;
-  const style = {
-    "--within": of100(bar.within),
-    "--used": of100(full),
-    "--asked": of100(full + bar.waiting),
-    "--min": of100(min > 0 ? bar.min : -1),
-  } as CSSProperties;
-  const label = t("quota.barLabel", { used: amount(unit, used), min: amount(unit, min), max: max === null ? NO_LIMIT : amount(unit, max) });
-  return <div className={bar.open ? "qbar open" : "qbar"} style={style} role="img" aria-label={label} />;
 }

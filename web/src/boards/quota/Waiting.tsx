@@ -112,6 +112,36 @@ export function WaitingFacts({ unit, onClose }: { unit: string; onClose: () => v
   );
 }
 
+/** All that wait in one leaf, in their order, each with its reason. */
+export function LeafWaiting({ path, onClose }: { path: string; onClose: () => void }) {
+  const { t } = useWords();
+  const asked = useQuotaWaiting(useMemo(() => new URLSearchParams({ path, size: "100" }), [path]));
+  return (
+    <SidePanel title={<span className="mono">{path}</span>} onClose={onClose}>
+      <Answered asked={asked} bones={<Bones lines={6} />}>
+        {(list) =>
+          list.items.length === 0 ? (
+            <Empty why={t("quota.nobodyWaits")} />
+          ) : (
+            <section className="section">
+              <h2>
+                {t("panel.quotaWaiting")} {list.total > list.items.length && <span className="dim num">{t("quota.firstOf", { shown: count(list.items.length), total: count(list.total) })}</span>}
+              </h2>
+              <dl className="facts" data-testid="leaf-waiting">
+                {list.items.map((row) => (
+                  <Pair key={row.unit} name={row.position > 0 ? `${row.position}. ${row.unit}` : row.unit}>
+                    <Reason of={row} /> <span lang="en">{row.message}</span>
+                  </Pair>
+                ))}
+              </dl>
+            </section>
+          )
+        }
+      </Answered>
+    </SidePanel>
+  );
+}
+
 function Facts({ row }: { row: WaitingUnit }) {
   const { t } = useWords();
   const text = (unit: string, value: number, resource: string) => [amount(unit, value), unit === "cores" ? "" : unitWord(amountUnit(unit), t), resource].filter(Boolean).join(" ");

@@ -43,3 +43,13 @@ export function found(rows: readonly QuotaTreeRow[], text: string): readonly Quo
   }
   return rows.filter((row) => names.has(row.name));
 }
+
+/** Rows of which no node above is folded; parents come before their children. */
+export function unfolded(rows: readonly QuotaTreeRow[], folded: readonly string[]): readonly QuotaTreeRow[] {
+  let hiddenBelow = Number.POSITIVE_INFINITY;
+  return rows.filter((row) => {
+    if (row.depth > hiddenBelow) return false;
+    hiddenBelow = folded.includes(row.path) ? row.depth : Number.POSITIVE_INFINITY;
+    return true;
+  });
+}

@@ -40,4 +40,5 @@ def _bounds(use: QuotaUse, resource: str) -> QuotaBounds:
         used=shown_amount(resource, use.own.used.get(resource, 0)),
         min_text=amount_text(resource, least),
         max_text="" if most is None else amount_text(resource, most),
+        waiting_pods=use.own.waiting_by_resource.get(resource, 0),
     )
