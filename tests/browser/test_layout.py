@@ -75,7 +75,8 @@ def pages_of(sight: Sight) -> list[tuple[str, str]]:
     boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
     boards += [("/gpus", "holders"), ("/gpus?by=owner", "holders")]
     nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
-    details = [(f"/nodes/{name}", "node") for name in nodes[:1]] + [(f"/jobs/{key}", "job") for key in jobs[:1]]
+    details = [(f"/nodes/{name}", "node") for name in nodes[:1]]
+    details += [(f"/jobs/{key}{tab}", "job") for key in jobs[:1] for tab in ("", "?tab=logs", "?tab=yaml")]
     panels = [(f"/nodes?open={name}", "nodes") for name in nodes[:1]] + [(f"/jobs?open={key}", "jobs") for key in jobs[:1]]
     return boards + details + panels
 
