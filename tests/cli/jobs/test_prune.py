@@ -88,6 +88,6 @@ def test_logviewer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_command("logviewer old", cluster(JOBS)).out == "No LogViewer Installed\n"
     monkeypatch.setattr(command.OneWorld, "console", lambda _: "http://127.0.0.1:8080/")
     told = run_command("logviewer old -T mpi", cluster(JOBS)).out
-    assert told == "Your LogViewer will be available on:\nhttp://127.0.0.1:8080/jobs/default/mpijob/old\n"
+    assert told == "Your LogViewer will be available on:\nhttp://127.0.0.1:8080/jobs/default/mpijob/old?tab=logs\n"
     with pytest.raises(UserError, match="training job not found"):
         run_command("logviewer nope", ClusterSnapshot())

@@ -8,7 +8,7 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.jobs.job_search import add_type, find_job
 
 NAME = "logviewer"
-HELP = """Print the address of a job in the console, where its pods are.
+HELP = """Print the address of a job's logs in the console.
 
 The console is the laptop's, or the one that `console_address` in arena's config file names."""
 
@@ -27,5 +27,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.stdout.write("No LogViewer Installed\n")
         return 0
     place = "/".join(quote(part, safe="") for part in (job.namespace, job.type, job.name))
-    context.stdout.write(f"Your LogViewer will be available on:\n{console.rstrip('/')}/jobs/{place}\n")
+    context.stdout.write(f"Your LogViewer will be available on:\n{console.rstrip('/')}/jobs/{place}?tab=logs\n")
     return 0
