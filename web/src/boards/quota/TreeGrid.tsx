@@ -16,7 +16,7 @@ import { Faults } from "./Faults";
 import { Bar } from "./QuotaBar";
 
 const MAX_ROWS = 16;
-const BOARD_ROWS = 8;
+const BOARD_ROWS = 7;
 const TYPING_MS = 400;
 const NO_LIMIT = "N/A";
 const BOUNDS = "[\u00a0min\u00a0,\u00a0max\u00a0]";
@@ -157,7 +157,7 @@ function treeColumns(t: Words["t"], page: QuotaTreePage, resources: readonly str
         ? [{ key: `${resource} waiting`, head: t("col.waitingPods"), unit: resource, width: 84, number: true, unsortable: true, cell: (row: QuotaTreeRow) => (boundsOf(row, resource).waitingPods > 0 ? count(boundsOf(row, resource).waitingPods) : "") }]
         : []),
     ]),
-    { key: "waiting", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (row) => (row.waitingPods > 0 ? count(row.waitingPods) : "") },
+    ...(onBoard ? [] : [{ key: "waiting", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (row: QuotaTreeRow) => (row.waitingPods > 0 ? count(row.waitingPods) : "") }]),
   ];
 }
 
