@@ -367,7 +367,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "quota.spared": "谁不可驱逐",
   "quota.whatIf": "假设推演",
   "quota.whatIfHint": "修改数值即可看到会发生什么；不会写入任何内容。",
-  "quota.changeBounds": "试改 {node} 的 {resource} 下限和上限（现为 {bounds}）",
+  "quota.changeBounds": "{bounds} ：试改 {node} 的 {resource} 下限和上限",
   "quota.undo": "撤销 {n} 处修改",
   "quota.searchTree": "名称或命名空间",
   "quota.nodes": "{n} 个节点",
