@@ -8,14 +8,14 @@ export interface RowWindow {
   readonly below: number;
 }
 
-/** Rows kept above those in sight; one more below, where people scroll to. */
+/** Rows kept above and below those in sight. */
 const OVERSCAN = 2;
 
 /** `scrolled` and `viewport` in pixels, rows of one height. `above` and `below` are the pixels that stand for the absent rows. */
 export function windowOf(total: number, rowHeight: number, scrolled: number, viewport: number): RowWindow {
   const first = Math.min(Math.floor(Math.max(0, scrolled) / rowHeight), Math.max(0, total - 1));
   const start = Math.max(0, first - OVERSCAN);
-  const end = Math.min(total, first + Math.ceil(viewport / rowHeight) + OVERSCAN + 1);
+  const end = Math.min(total, first + Math.ceil(viewport / rowHeight) + OVERSCAN);
   return { start, end, above: start * rowHeight, below: (total - end) * rowHeight };
 }
 

@@ -16,7 +16,7 @@ import { Faults } from "./Faults";
 import { Bar } from "./QuotaBar";
 
 const MAX_ROWS = 16;
-const BOARD_ROWS = 7;
+const BOARD_ROWS = 6;
 const TYPING_MS = 400;
 const NO_LIMIT = "N/A";
 const BOUNDS = "[\u00a0min\u00a0,\u00a0max\u00a0]";
