@@ -26,7 +26,7 @@ from tests.waiting import wait_until
 
 from fairlead.edge.files.laptop_state import laptop_home, running_laptop
 
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
 BARE = (*PORTS, "--scenario", "empty")
 """Nothing to live through before it starts."""
