@@ -85,7 +85,7 @@ def test_shared_cards_without_an_inventory_are_equal_parts_of_the_nodes_units() 
     assert (found.memory_total_mib, found.memory_allocated_mib) == (28 * 1024, 7 * 1024)
 
 
-def test_readings_seat_exclusive_pods_and_give_use_and_utilisation() -> None:
+def test_readings_seat_exclusive_pods_and_give_use_and_utilization() -> None:
     node = exclusive_node(gpus=2)
     gpus = [reading("n1", 0, used=9000, util=0.8, holders=(holder("p"),)), reading("n1", 1, used=10, util=0.0)]
     found = node_occupancy(node, snapshot([node], [gpu_pod("p")], gpus))
@@ -156,7 +156,7 @@ def test_a_shared_pods_use_is_its_own_not_its_cards() -> None:
     assert (use.memory_allocated_mib, use.memory_used_mib, use.utilization_ratio) == (4301, 3193, 0.2)
 
 
-def test_the_clusters_utilisation_is_the_mean_over_gpus_not_nodes() -> None:
+def test_the_clusters_utilization_is_the_mean_over_gpus_not_nodes() -> None:
     nodes = [exclusive_node("n1", gpus=1), exclusive_node("n2", gpus=3)]
     gpus = [reading("n1", 0, util=1.0), *(reading("n2", index, util=0.0) for index in range(3))]
     totals = cluster_occupancy(snapshot(nodes, [], gpus)).totals()

@@ -212,7 +212,7 @@ def settings_from_flags(
     if interval_ms < SHORTEST_INTERVAL_MS:
         raise UserError(f"`--collect-interval {interval_ms}` is below {SHORTEST_INTERVAL_MS} ms", "give milliseconds, for example `5000`")
     if interval_ms < 1000:
-        _log.warning("sampling every %d ms: the driver's own utilisation samples are no faster than 1/6 s", interval_ms)
+        _log.warning("sampling every %d ms: the driver's own utilization samples are no faster than 1/6 s", interval_ms)
     if hostname_label not in HOSTNAME_LABELS:
         raise UserError(f"`--hostname-label {hostname_label}` is not known", f"choose from {', '.join(HOSTNAME_LABELS)}")
     try:

@@ -17,7 +17,7 @@ from fairlead.model.resources import MemoryUnit
 class CardHolder(Struct, frozen=True, gc=False):
     """One container on one card. `ratio`: the part of the card it was given (whole = 1).
 
-    `container` is "" when only the pod is known. Used and utilisation are the container's own; None = nobody
+    `container` is "" when only the pod is known. Used and utilization are the container's own; None = nobody
     measured them.
     """
 
@@ -95,7 +95,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 class NodeOccupancy(Struct, frozen=True, gc=False):
     """GPUs of one node.
 
-    `gpus_allocated` may be a fraction on shared nodes. Memory and utilisation None = unknown. `units_total`,
+    `gpus_allocated` may be a fraction on shared nodes. Memory and utilization None = unknown. `units_total`,
     `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody
     can name.
     """
@@ -143,7 +143,7 @@ class PodUse(Struct, frozen=True, gc=False):
 
 
 class GpuTotals(Struct, frozen=True, gc=False):
-    """The GPUs of the cluster together. Utilisation is the mean over GPUs that report, not over nodes."""
+    """The GPUs of the cluster together. Utilization is the mean over GPUs that report, not over nodes."""
 
     nodes: int = 0
     nodes_allocated: int = 0

@@ -49,7 +49,7 @@ class Load(Struct, frozen=True, gc=False):
     codec_ratio: float = 0.0
 
     def level(self, s: float) -> float:
-        """Utilisation s seconds after the start."""
+        """Utilization s seconds after the start."""
         if s < self.warm_up:
             return _RAMP_TOP * self.high * max(0.0, s) / self.warm_up
         t = s - self.warm_up

@@ -1,5 +1,5 @@
 // Every colour of the console, light and dark, in one place. CSS reads them as variables, the canvases and Ant Design as values.
-// Meaning: blue = allocated, teal = utilisation, amber = borrowed or waiting, red = broken, grey hatch = unknown.
+// Meaning: blue = allocated, teal = utilization, amber = borrowed or waiting, red = broken, grey hatch = unknown.
 
 export type Shade = "light" | "dark";
 
@@ -27,7 +27,7 @@ export interface Tokens {
   readonly idleFill: string;
   readonly idleLine: string;
   readonly unknownLine: string;
-  /** Utilisation and memory, 1 % … 100 %. */
+  /** Utilization and memory, 1 % … 100 %. */
   readonly scaleTeal: readonly string[];
   /** Temperature, cool … hot. */
   readonly scaleHeat: readonly string[];

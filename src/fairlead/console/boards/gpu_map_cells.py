@@ -109,7 +109,7 @@ def is_open(node: Node) -> bool:
 
 
 def idle_seconds(card: CardOccupancy, now: float) -> int | None:
-    """How long the card's utilisation has been below 1 %; None when it is busy or nobody knows."""
+    """How long the card's utilization has been below 1 %; None when it is busy or nobody knows."""
     since = card.reading.idle_since if card.reading else None
     return None if since is None else max(0, int(now - since))
 

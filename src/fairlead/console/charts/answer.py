@@ -66,7 +66,7 @@ def _why_short(lines: Lines, asked: ChartRequest, history: History) -> list[Warn
 
 
 def heatmap(board_state: BoardState) -> Chart:
-    """The latest utilisation of every GPU: one line per node, and a point per card as (index, value)."""
+    """The latest utilization of every GPU: one line per node, and a point per card as (index, value)."""
     lines = [ChartLine(labels={"node": each.node.name}, points=_heat(each)) for each in board_state.occupancy.nodes]
     return Chart(
         generated_at=board_state.generated_at,
@@ -79,7 +79,7 @@ def heatmap(board_state: BoardState) -> Chart:
         total=len(lines),
         shown=len(lines),
         source=BUILT_IN,
-        query="the newest utilisation of every GPU: each line is a node, each point (card index, percent)",
+        query="the newest utilization of every GPU: each line is a node, each point (card index, percent)",
         step=0,
     )
 

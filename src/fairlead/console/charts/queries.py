@@ -40,7 +40,7 @@ class ChartQuery(Struct, frozen=True):
     filters: Mapping[str, str] = {}
 
     def is_measured(self, labels: Mapping[str, str]) -> bool:
-        """Whether a line wobbles (utilisation, used memory, heat, power), so that a mean says most of a step.
+        """Whether a line wobbles (utilization, used memory, heat, power), so that a mean says most of a step.
 
         All else is counted or granted: the mean of 4 and 5 jobs is no number of jobs.
         """
@@ -130,7 +130,7 @@ CHART_QUERIES: Final = {
             "cluster-gpu-utilization",
             "GPU Utilization",
             "percent",
-            "mean utilisation over all GPUs that report",
+            "mean utilization over all GPUs that report",
             _lines(utilization="100 * max(fairlead_cluster_gpu_utilization_ratio)"),
             _lines(utilization="avg(DCGM_FI_DEV_GPU_UTIL)"),
             _lines(utilization='avg(nvidia_gpu_duty_cycle{allocate_mode!="share"})'),
@@ -207,7 +207,7 @@ CHART_QUERIES: Final = {
             "gpu-duty-cycle",
             "GPU Duty Cycle",
             "percent",
-            "utilisation of each GPU",
+            "utilization of each GPU",
             "100 * fairlead_gpu_utilization_ratio{$m}",
             "DCGM_FI_DEV_GPU_UTIL{$m}",
             f"nvidia_gpu_duty_cycle{_DEVICE}",
@@ -252,7 +252,7 @@ CHART_QUERIES: Final = {
             "job-gpu-utilization",
             "Job GPU Utilization",
             "percent",
-            "mean utilisation of the GPUs each job holds",
+            "mean utilization of the GPUs each job holds",
             "100 * max by (job_namespace,job_type,job_name) (fairlead_job_gpu_utilization_ratio{$m})",
             "arena_gpu_utilization_of_training_job{$m}",
         ),
@@ -293,7 +293,7 @@ CHART_QUERIES: Final = {
             "instance-gpu-duty-cycle",
             "Job Instance GPU Duty Cycle",
             "percent",
-            "utilisation of the GPUs of each running instance",
+            "utilization of the GPUs of each running instance",
             "100 * fairlead_job_instance_gpu_utilization_ratio{$m}",
             f"arena_gpu_utilization_of_training_job_instance{_RUNNING} >= 0",
         ),

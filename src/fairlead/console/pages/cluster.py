@@ -1,6 +1,6 @@
 """The form of the Cluster board: the eight panels of the operator, and what needs a look below them.
 
-Allocated memory counts an exclusive card whole and a shared one by its grants; utilisation is the mean over
+Allocated memory counts an exclusive card whole and a shared one by its grants; utilization is the mean over
 the GPUs that report, not over nodes.
 """
 

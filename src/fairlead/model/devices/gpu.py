@@ -105,7 +105,7 @@ class GpuHolder(Struct, frozen=True, gc=False):
 class GpuReading(Struct, frozen=True, gc=False):
     """The newest values of one GPU. `read_at` is when its exporter answered, epoch seconds.
 
-    `idle_since`: since when its utilisation is below 1 % without a break, as far back as the reader looked;
+    `idle_since`: since when its utilization is below 1 % without a break, as far back as the reader looked;
     None = busy or unknown.
     """
 

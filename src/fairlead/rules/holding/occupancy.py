@@ -2,8 +2,8 @@
 
 Telemetry contract 3.1. `Pod.is_holding` alone decides who counts (a terminating pod still holds), and
 exclusive counts come from limits, never from devices: which card an exclusive pod has is known only where a
-grant or a reading says so. The mean utilisation is over GPUs that report; a pod whose card nobody can name
-has counts (from its limits) but no utilisation.
+grant or a reading says so. The mean utilization is over GPUs that report; a pod whose card nobody can name
+has counts (from its limits) but no utilization.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ class ClusterOccupancy:
         return PodUse(gpus, self._memory_allocated(pod, seats, whole), used, ratio)
 
     def use_together(self, pods: Iterable[Pod]) -> PodUse:
-        """A job's use: sums over its pods, and the mean utilisation of the cards its pods sit on."""
+        """A job's use: sums over its pods, and the mean utilization of the cards its pods sit on."""
         held = [pod for pod in pods if pod.is_holding]
         uses = [self.use(pod) for pod in held]
         return PodUse(
@@ -330,7 +330,7 @@ def seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:
 
 
 def seat_utilization(card: CardOccupancy, holder: CardHolder) -> float | None:
-    """The device's utilisation for a card held alone, the container's own share on a shared one."""
+    """The device's utilization for a card held alone, the container's own share on a shared one."""
     if holder.mode == EXCLUSIVE and card.reading:
         return card.reading.utilization_ratio
     return holder.utilization_ratio

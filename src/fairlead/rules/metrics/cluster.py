@@ -50,7 +50,7 @@ CLUSTER: Final = (
     _gauge("cluster_gpu_memory_bytes", (), "GPU memory."),
     _gauge("cluster_gpu_memory_allocated_bytes", (), "GPU memory granted."),
     _gauge("cluster_gpu_memory_used_bytes", (), "GPU memory in use."),
-    _gauge("cluster_gpu_utilization_ratio", (), "Mean utilisation of the GPUs that report."),
+    _gauge("cluster_gpu_utilization_ratio", (), "Mean utilization of the GPUs that report."),
 )
 NODE_INFO: Final = _gauge("node_info", (*_NODE, "node_ip", "node_role", "gpu_mode", "gpu_model"), "1; what the GPU node is.")
 NODE: Final = (
@@ -62,7 +62,7 @@ NODE: Final = (
     _gauge("node_gpu_memory_bytes", _NODE, "GPU memory of the node."),
     _gauge("node_gpu_memory_allocated_bytes", _NODE, "GPU memory of the node that is granted."),
     _gauge("node_gpu_memory_used_bytes", _NODE, "GPU memory of the node in use."),
-    _gauge("node_gpu_utilization_ratio", _NODE, "Mean utilisation of the node's GPUs."),
+    _gauge("node_gpu_utilization_ratio", _NODE, "Mean utilization of the node's GPUs."),
 )
 JOBS: Final = _gauge("jobs", ("job_namespace", "job_type", "status"), "Jobs by status; all six statuses are always there.")
 JOB_STATUS: Final = _gauge("job_status", (*_JOB, "status"), "1; the job's current status.")
@@ -73,13 +73,13 @@ JOB: Final = (
     _gauge("job_gpus_allocated", _JOB, "GPUs that the job's pods hold."),
     _gauge("job_gpu_memory_allocated_bytes", _JOB, "GPU memory granted to the job's pods."),
     _gauge("job_gpu_memory_used_bytes", _JOB, "GPU memory the job's pods use."),
-    _gauge("job_gpu_utilization_ratio", _JOB, "Mean utilisation of the GPUs the job's pods hold."),
+    _gauge("job_gpu_utilization_ratio", _JOB, "Mean utilization of the GPUs the job's pods hold."),
 )
 INSTANCE_INFO: Final = _gauge("job_instance_info", (*_INSTANCE, "instance_status", "role"), "1; status and role of a job's pod.")
 INSTANCE: Final = (
     _gauge("job_instance_gpu_memory_allocated_bytes", _INSTANCE, "GPU memory granted to the pod."),
     _gauge("job_instance_gpu_memory_used_bytes", _INSTANCE, "GPU memory the pod uses."),
-    _gauge("job_instance_gpu_utilization_ratio", _INSTANCE, "Mean utilisation of the GPUs the pod holds."),
+    _gauge("job_instance_gpu_utilization_ratio", _INSTANCE, "Mean utilization of the GPUs the pod holds."),
 )
 POD_INFO: Final = _gauge(
     "gpu_pod_info", (*_POD, "phase", "reason", "owner_kind", "owner_name", "gpu_mode"), "1; a pod that asks for a GPU or part of one."

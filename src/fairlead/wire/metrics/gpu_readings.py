@@ -260,7 +260,7 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
 def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
     """The device's own value, else its holders' together (arena contract 5).
 
-    The largest utilisation, the sum of memory.
+    The largest utilization, the sum of memory.
     """
     if name in card.values:
         return card.values[name]
