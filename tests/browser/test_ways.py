@@ -90,6 +90,11 @@ def test_the_legend_lights_up_what_it_counts_and_says_so_in_the_address(browser:
         broken.press("Enter")
         expect(broken).to_have_attribute("aria-pressed", "false")
         assert "light" not in parse_qs(urlsplit(tab.page.url).query)
+        tab.open("/overview?light=draining", "overview")
+        gone = tab.at("legend-draining")
+        expect(gone).to_contain_text("0")
+        gone.click()
+        expect(gone).to_have_count(0)
 
 
 def test_one_box_finds_everything_by_keyboard_alone(browser: Browser, simulated: Sight) -> None:

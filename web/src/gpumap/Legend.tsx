@@ -19,23 +19,24 @@ interface Props {
 export function Legend({ map, by, palette, lit, onLight }: Props) {
   const { t } = useWords();
   const { held, free, idle, broken, draining, closed, unreachable, noReading, holderUnknown } = useMemo(() => countMarks(map), [map]);
+  // What is lit stays in the legend, with 0, too: else nobody could put it out.
   const light = { lit, onLight };
   return (
     <div className="legend" role="group" aria-label={t("map.legend")}>
       <Item {...light} of="held" mark="held" word={t("map.held")} n={held} />
       <Item {...light} of="free" mark="free" word={t("map.free")} n={free} />
-      {(by === "util" || by === "memory") && <Item {...light} of="idle" mark="idle" word={t("map.idle")} n={idle} />}
+      {(by === "util" || by === "memory" || lit === "idle") && <Item {...light} of="idle" mark="idle" word={t("map.idle")} n={idle} />}
       {by === "util" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.util")} />}
       {by === "memory" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.memory")} />}
       {by === "temperature" && <Scale colours={palette.heat} from={`${HEAT_RANGE[0]} °C`} to={`${HEAT_RANGE[1]} °C`} title={t("map.by.temperature")} />}
       {by === "idle" && <Scale colours={palette.amber} from="0m" to="≥ 1h" title={t("map.by.idle")} />}
       {by === "team" && <Teams map={map} palette={palette} />}
-      {broken > 0 && <Item {...light} of="broken" mark="broken" word={t("map.broken")} n={broken} />}
-      {draining > 0 && <Item {...light} of="draining" mark="draining" word={t("map.draining")} n={draining} />}
-      {closed > 0 && <Item {...light} of="closed" mark="closed" word={t("map.closed")} n={closed} />}
-      {unreachable > 0 && <Item {...light} of="unreachable" mark="unreachable" word={t("map.unreachable")} n={unreachable} />}
-      {noReading > 0 && <Item {...light} of="noReading" mark="silent" word={t("map.noReading")} n={noReading} />}
-      {holderUnknown > 0 && <Item {...light} of="holderUnknown" mark="unknown" word={t("map.unknown")} n={holderUnknown} />}
+      {(broken > 0 || lit === "broken") && <Item {...light} of="broken" mark="broken" word={t("map.broken")} n={broken} />}
+      {(draining > 0 || lit === "draining") && <Item {...light} of="draining" mark="draining" word={t("map.draining")} n={draining} />}
+      {(closed > 0 || lit === "closed") && <Item {...light} of="closed" mark="closed" word={t("map.closed")} n={closed} />}
+      {(unreachable > 0 || lit === "unreachable") && <Item {...light} of="unreachable" mark="unreachable" word={t("map.unreachable")} n={unreachable} />}
+      {(noReading > 0 || lit === "noReading") && <Item {...light} of="noReading" mark="silent" word={t("map.noReading")} n={noReading} />}
+      {(holderUnknown > 0 || lit === "holderUnknown") && <Item {...light} of="holderUnknown" mark="unknown" word={t("map.unknown")} n={holderUnknown} />}
     </div>
   );
 }

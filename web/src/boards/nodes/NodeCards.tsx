@@ -39,13 +39,14 @@ function NoCards() {
 /** Columns that no card has a value for are left out: units of whole cards, cores where the node offers none. The page of a shared node has holders in a table of their own. */
 export function cardColumns(detail: Pick<NodeDetail, "gpus" | "sharing">, wide: boolean, t: Words["t"]): Column<GpuRow>[] {
   const shares = detail.gpus.some((g) => g.units > 0);
+  const broken = detail.gpus.some((g) => g.health === "Unhealthy");
   const cores = detail.gpus.some((g) => g.coreFreePercent !== null);
   const columns: (Column<GpuRow> | false)[] = [
     { key: "index", head: "GPU", width: 52, number: true, cell: (g) => g.index },
     wide && { key: "uuid", head: t("node.uuid"), width: 100, mono: true, title: (g) => g.uuid, cell: (g) => g.uuid || UNKNOWN },
     wide && { key: "model", head: t("col.gpuModel"), width: 100, title: (g) => g.model, cell: (g) => g.model || UNKNOWN },
     { key: "mode", head: t("col.gpuMode"), width: 78, cell: (g) => modeWord(g.mode, t) },
-    { key: "health", head: t("node.health"), width: 124, cell: (g) => <Health gpu={g} /> },
+    { key: "health", head: t("node.health"), width: broken ? 190 : 124, cell: (g) => <Health gpu={g} /> },
     shares && { key: "units", head: t("node.units"), width: 72, number: true, barTone: "blue", bar: (g) => ratioOf(g.unitsAllocated, g.units), cell: (g) => units(g.unitsAllocated, g.units) },
     { key: "granted", head: t("col.memoryAllocated"), width: 118, number: true, barTone: "blue", bar: (g) => ratioOf(g.memoryAllocatedMiB, g.memoryTotalMiB), title: (g) => `${exactMemory(g.memoryAllocatedMiB)} / ${exactMemory(g.memoryTotalMiB)}`, cell: (g) => memoryFraction(g.memoryAllocatedMiB, g.memoryTotalMiB) },
     { key: "free", head: t("node.free"), width: 76, number: true, title: (g) => exactMemory(g.memoryFreeMiB), cell: (g) => (g.units > 0 ? t("node.unitsFree", { n: g.unitsFree }) : memory(g.memoryFreeMiB)) },

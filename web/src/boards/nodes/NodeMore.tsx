@@ -9,7 +9,9 @@ import { DataTable } from "../../table/DataTable";
 
 export function NodeEvents({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
   const { t } = useWords();
-  if (detail.events.length === 0 && !wide) return null;
+  // "No warnings" beside a broken card would be read as "nothing is wrong".
+  const isBroken = detail.gpus.some((gpu) => gpu.health === "Unhealthy");
+  if (detail.events.length === 0 && (!wide || isBroken)) return null;
   return (
     <section className="section" data-testid="node-events">
       <h2>{t("node.events")}</h2>
