@@ -218,3 +218,29 @@ def test_the_equal_commands_run(browser: Browser, laptop: Laptop, simulated: Sig
     assert words[:2] == ["curl", "-s"], "a machine may have no curl: its address is asked here"
     with urllib.request.urlopen(words[2], timeout=30) as answer:
         assert json.load(answer)["total"] >= 0
+
+
+def test_a_browser_that_keeps_nothing_shows_the_page_and_obeys(browser: Browser, simulated: Sight) -> None:
+    refuse = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('off', 'SecurityError') } })"
+    with window(browser, simulated.url) as tab:
+        tab.page.add_init_script(refuse)
+        tab.open("/nodes", "nodes")
+        tab.at("action-theme").click()
+        expect(tab.page.locator("html")).to_have_attribute("data-theme", "dark")
+        tab.at("action-language").click()
+        expect(tab.page.locator("html")).to_have_attribute("lang", "zh-CN")
+
+
+def test_the_box_shows_no_hits_of_an_older_question(browser: Browser, simulated: Sight) -> None:
+    node = sorted(simulated.counts().nodes)[0]
+    with window(browser, simulated.url) as tab:
+        tab.open("/overview", "overview")
+        tab.page.keyboard.press("/")
+        tab.page.keyboard.type(node)
+        options = tab.at("find-box").get_by_role("option")
+        expect(options.first).to_contain_text(node)
+        tab.page.route("**/api/v1/*?q=zzzz*", lambda route: None)
+        tab.page.keyboard.press("Control+a")
+        tab.page.keyboard.type("zzzz")
+        expect(options).to_have_count(0)
+        tab.page.unroute_all(behavior="ignoreErrors")

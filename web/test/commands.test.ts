@@ -24,6 +24,10 @@ describe("a table's commands", () => {
     expect(tableCommands("holders", asked("namespace=a&node=gpu-1"))).toEqual(["kubectl get pods -n a -o wide --field-selector=spec.nodeName=gpu-1"]);
     expect(tableCommands("quota", asked(""))[0]).toBe("fairlead quota tree");
   });
+  it("take no word of an address for a flag", () => {
+    expect(tableCommands("nodes", asked("gpu_node=--all"))).toEqual(["arena top node", "kubectl get nodes -o wide"]);
+    expect(tableCommands("jobs", asked("job_namespace=-x"))).toEqual(["arena list -A"]);
+  });
   it("never let a name out of its quotes", () => {
     expect(tableCommands("jobs", asked(`job_namespace=${encodeURIComponent("x'; rm -rf /")}`))).toEqual([`arena list -n 'x'\\''; rm -rf /'`]);
     expect(apiCommand("http://h", "/api/v1/jobs", asked("q=a b&sort=name"))).toBe("curl -s 'http://h/api/v1/jobs?q=a+b&sort=name'");

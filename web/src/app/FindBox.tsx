@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 
 import { useQueryClient } from "@tanstack/react-query";
 import { apiAddress } from "../api/fetch";
 import { useHolders, useJobs, useNodes } from "../api/queries";
+import { quoted } from "../commands/commands";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
 import { Icon } from "../parts/Icon";
@@ -31,15 +32,14 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
   const [at, setAt] = useState(0);
   const [copied, setCopied] = useState("");
   const asked = useLate(text.trim());
-  const { hits, isAsking } = useHits(asked, onHelp);
+  const { hits, isAsking, failed } = useHits(asked, onHelp);
   const list = useId();
   const input = useRef<InputRef>(null);
   useEffect(() => input.current?.focus(), []);
   const take = async (hit: Hit | undefined) => {
     if (!hit) return;
     if (hit.copy) {
-      await navigator.clipboard.writeText(hit.copy).catch(() => undefined);
-      setCopied(hit.copy);
+      setCopied((await isCopied(hit.copy)) ? hit.copy : "");
       return;
     }
     onClose();
@@ -89,10 +89,20 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
         ))}
       </div>
       <p className="state" role="status">
-        {hits.length > 0 ? t("find.keys") : asked === "" ? t("find.hint") : isAsking ? t("state.loading") : t("search.nothing", { q: asked })}
+        {hits.length > 0 ? t("find.keys") : asked === "" ? t("find.hint") : isAsking ? t("state.loading") : failed ? t("find.failed", { error: failed.message }) : t("search.nothing", { q: asked })}
       </p>
     </>
   );
+}
+
+/** Whether the browser let the text onto the clipboard. */
+async function isCopied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function Marked({ name, asked }: { name: string; asked: string }) {
@@ -108,29 +118,29 @@ function Marked({ name, asked }: { name: string; asked: string }) {
 
 const path = (...parts: readonly string[]): string => `/${parts.map(encodeURIComponent).join("/")}`;
 
-function useHits(q: string, onHelp: () => void): { hits: readonly Hit[]; isAsking: boolean } {
+function useHits(q: string, onHelp: () => void): { hits: readonly Hit[]; isAsking: boolean; failed: Error | null } {
   const { t } = useWords();
   const params = useMemo(() => new URLSearchParams({ q, size: String(EACH) }), [q]);
   const some = q !== "";
   const asked = [useNodes(params, some), useJobs(params, some), useHolders(params, some)] as const;
   const actions = useActions(onHelp);
   const facets = [useJobs(ONE).data?.facets, useHolders(ONE).data?.facets];
-  const [nodes, jobs, holders] = asked.map((each) => each.data?.items ?? []) as [NonNullable<(typeof asked)[0]["data"]>["items"], NonNullable<(typeof asked)[1]["data"]>["items"], NonNullable<(typeof asked)[2]["data"]>["items"]];
+  const [nodes, jobs, holders] = asked.map((each) => (each.isPlaceholderData ? [] : (each.data?.items ?? []))) as [NonNullable<(typeof asked)[0]["data"]>["items"], NonNullable<(typeof asked)[1]["data"]>["items"], NonNullable<(typeof asked)[2]["data"]>["items"]];
   const choices = (...names: readonly string[]) => [...new Set(facets.flatMap((each) => names.flatMap((name) => each?.[name] ?? [])))];
   const things: Findable[] = [
     ...BOARDS.map((board): Findable => ({ kind: "pages", to: board.path, fields: [["", t(board.title)], ["", board.path]] })),
-    ...nodes.map((n): Findable => ({ kind: "nodes", to: path("nodes", n.name), fields: [["", n.name], [t("col.gpuModel"), n.gpuModel], [t("col.ip"), n.ip], [t("find.label"), q]] })),
+    ...nodes.map((n): Findable => ({ kind: "nodes", to: path("nodes", n.name), fields: [["", n.name], [t("col.gpuModel"), n.gpuModel], [t("col.ip"), n.ip]] })),
     ...jobs.map((j): Findable => ({ kind: "jobs", to: path("jobs", j.namespace, j.type, j.name), fields: [["", j.name], [t("col.namespace"), j.namespace], [t("col.user"), j.user], [t("col.jobType"), j.type], ["UID", j.uid]] })),
     ...holders.map((h): Findable => ({ kind: "holders", to: `/gpus?q=${encodeURIComponent(h.name)}&open=${encodeURIComponent(`${h.namespace}/${h.name}`)}`, fields: [["", h.name], [t("holders.owner"), h.owner], [t("col.user"), h.user], [t("col.node"), h.node], [t("col.namespace"), h.namespace]] })),
     ...choices("user").map((user): Findable => ({ kind: "users", to: `/gpus?user=${encodeURIComponent(user)}`, fields: [["", user]] })),
     ...choices("leaf").map((leaf): Findable => ({ kind: "leaves", to: `/quota?path=${encodeURIComponent(leaf)}`, fields: [["", leaf]] })),
     ...choices("namespace", "job_namespace").map((name): Findable => ({ kind: "namespaces", to: `/gpus?namespace=${encodeURIComponent(name)}`, fields: [["", name]] })),
     ...actions,
-    ...nodes.slice(0, 2).map((n): Findable => command(`kubectl describe node ${n.name}`, t("copy.command"))),
-    ...jobs.slice(0, 2).map((j): Findable => command(`arena get ${j.name} --type=${j.type} -n ${j.namespace} --explain`, t("copy.command"))),
-    ...holders.slice(0, 2).map((h): Findable => command(`kubectl -n ${h.namespace} describe pod ${h.name}`, t("copy.command"))),
+    ...nodes.slice(0, 2).map((n): Findable => command(`kubectl describe node ${quoted(n.name)}`, t("copy.command"))),
+    ...jobs.slice(0, 2).map((j): Findable => command(`arena get ${quoted(j.name)} --type=${quoted(j.type)} -n ${quoted(j.namespace)} --explain`, t("copy.command"))),
+    ...holders.slice(0, 2).map((h): Findable => command(`kubectl -n ${quoted(h.namespace)} describe pod ${quoted(h.name)}`, t("copy.command"))),
   ];
-  return { hits: hitsOf(q, things), isAsking: asked.some((each) => each.isFetching) };
+  return { hits: hitsOf(q, things), isAsking: asked.some((each) => each.isFetching), failed: asked.find((each) => each.error)?.error ?? null };
 }
 
 const command = (text: string, word: string): Findable => ({ kind: "commands", copy: text, fields: [[word, text]] });

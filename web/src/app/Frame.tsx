@@ -10,12 +10,13 @@ import { FindBox } from "./FindBox";
 import { Header } from "./Header";
 import { focusRow, isTyping, type KeyState, readKey } from "./keyboard";
 import { Shortcuts } from "./Shortcuts";
+import { readStored, store } from "./stored";
 
 const STORED = "fairlead.menu";
 
 export function Frame({ children }: { children: ReactNode }) {
   const { t } = useWords();
-  const [collapsed, setCollapsed] = useState(() => localStorage.getItem(STORED) === "collapsed");
+  const [collapsed, setCollapsed] = useState(() => readStored(STORED) === "collapsed");
   const [help, setHelp] = useState(false);
   const [find, setFind] = useState(false);
   useKeys(
@@ -23,7 +24,7 @@ export function Frame({ children }: { children: ReactNode }) {
     () => setFind(true),
   );
   const fold = () => {
-    localStorage.setItem(STORED, collapsed ? "open" : "collapsed");
+    store(STORED, collapsed ? "open" : "collapsed");
     setCollapsed(!collapsed);
   };
   return (

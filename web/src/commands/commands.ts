@@ -11,8 +11,11 @@ export const quoted = (word: string): string => (PLAIN.test(word) ? word : `'${w
 
 const line = (...words: readonly (string | false | null | undefined)[]): string => words.filter((word) => typeof word === "string" && word !== "").join(" ");
 
+/** What an address says of a filter. A word that a program would take for a flag is no name of anything. */
+const saidOf = (params: URLSearchParams, name: string): readonly string[] => params.getAll(name).filter((value) => value !== "" && !value.startsWith("-"));
+
 const only = (params: URLSearchParams, name: string): string | null => {
-  const values = params.getAll(name).filter(Boolean);
+  const values = saidOf(params, name);
   return values.length === 1 ? (values[0] ?? null) : null;
 };
 
@@ -28,12 +31,12 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
   const of = namespace ? `-n ${quoted(namespace)}` : "-A";
   switch (table) {
     case "nodes": {
-      const names = params.getAll("gpu_node").map(quoted).join(" ");
+      const names = saidOf(params, "gpu_node").map(quoted).join(" ");
       return [line("arena top node", names), line("kubectl get nodes", names, "-o wide")];
     }
     case "jobs": {
       const type = only(params, "job_type");
-      const status = params.getAll("job_status").map((word) => word.toUpperCase()).join(",");
+      const status = saidOf(params, "job_status").map((word) => word.toUpperCase()).join(",");
       return [line("arena list", of, type && `--type=${quoted(type)}`, status && `--status=${quoted(status)}`)];
     }
     case "holders":

@@ -581,10 +581,10 @@ export const en = {
   "find.namespaces": "Namespaces",
   "find.actions": "Actions",
   "find.commands": "Commands to copy",
-  "find.label": "label",
   "map.legend": "Light up on the map",
   "table.density": "Row height",
   "sentence.attention-jobs-waiting": "{n} {n:job waits|jobs wait}.",
   "sentence.why-said": "{said}",
   "command.equal": "The same by command",
+  "find.failed": "Not everything could be searched: {error}",
 } as const;

@@ -1,6 +1,7 @@
 // Which language does the page speak? Context, switch, and `<html lang>`.
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from "react";
 import { chooseLocale, type Locale, type MessageKey, translate, translateCode, type Values } from "./translate";
+import { readStored, store } from "../app/stored";
 
 export interface Words {
   readonly locale: Locale;
@@ -13,12 +14,12 @@ const WordsContext = createContext<Words | null>(null);
 const STORED = "fairlead.locale";
 
 export function LocaleProvider({ children }: { children: ReactNode }) {
-  const [locale, setState] = useState<Locale>(() => chooseLocale(localStorage.getItem(STORED), navigator.languages));
+  const [locale, setState] = useState<Locale>(() => chooseLocale(readStored(STORED), navigator.languages));
   useEffect(() => {
     document.documentElement.lang = locale;
   }, [locale]);
   const setLocale = useCallback((next: Locale) => {
-    localStorage.setItem(STORED, next);
+    store(STORED, next);
     setState(next);
   }, []);
   const words = useMemo<Words>(

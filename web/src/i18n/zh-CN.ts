@@ -582,10 +582,10 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "find.namespaces": "命名空间",
   "find.actions": "操作",
   "find.commands": "可复制的命令",
-  "find.label": "标签",
   "map.legend": "在图上突出显示",
   "table.density": "行高",
   "sentence.attention-jobs-waiting": "{n} 个任务在等待。",
   "sentence.why-said": "集群的说法：{said}",
   "command.equal": "等效命令",
+  "find.failed": "未能全部查找：{error}",
 };

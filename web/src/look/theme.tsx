@@ -5,6 +5,7 @@ import zhCN from "antd/locale/zh_CN";
 import { createContext, type ReactNode, useCallback, useContext, useLayoutEffect, useMemo, useState } from "react";
 import { useWords } from "../i18n/locale";
 import { cssVariables, type Shade, type Tokens, tokens } from "./tokens";
+import { readStored, store } from "../app/stored";
 
 interface Look {
   readonly shade: Shade;
@@ -17,7 +18,7 @@ const STORED = "fairlead.theme";
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif';
 
 function firstShade(): Shade {
-  const stored = localStorage.getItem(STORED);
+  const stored = readStored(STORED);
   if (stored === "light" || stored === "dark") return stored;
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
@@ -34,7 +35,7 @@ export function LookProvider({ children }: { children: ReactNode }) {
   const { locale } = useWords();
   useLayoutEffect(() => paint(shade), [shade]);
   const setShade = useCallback((next: Shade) => {
-    localStorage.setItem(STORED, next);
+    store(STORED, next);
     setState(next);
   }, []);
   const look = useMemo(() => ({ shade, tokens: tokens[shade], setShade }), [shade, setShade]);

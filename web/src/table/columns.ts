@@ -1,6 +1,7 @@
 // What is a column, and which of them does this person want to see? The choice stays with the browser, the filter with the address.
 import type { ReactNode } from "react";
 import { useCallback, useState } from "react";
+import { readStored, store as keep } from "../app/stored";
 
 export interface Column<Row> {
   readonly key: string;
@@ -40,10 +41,10 @@ export interface TableView extends TableChoice {
 
 export function useTableView(name: string): TableView {
   const key = `fairlead.table.${name}`;
-  const [choice, setChoice] = useState<TableChoice>(() => readChoice(localStorage.getItem(key)));
+  const [choice, setChoice] = useState<TableChoice>(() => readChoice(readStored(key)));
   const store = useCallback(
     (next: TableChoice) => {
-      localStorage.setItem(key, JSON.stringify(next));
+      keep(key, JSON.stringify(next));
       setChoice(next);
     },
     [key],
