@@ -50,6 +50,14 @@ def test_a_replica_set_that_no_deployment_made_keeps_its_name() -> None:
     assert (row.owner_kind, row.owner) == ("ReplicaSet", "set")
 
 
+def test_a_launcher_that_a_batch_job_made_is_of_its_training_job() -> None:
+    job = training_job()
+    launcher = structs.replace(pod("bert-launcher", "gpu-1", GPU, job=job), owners=(Owner("Job", "bert-launcher", "uid-batch", True),))
+    seen = BoardState(cluster([gpu_node()], [launcher, pod("bert-worker-0", "gpu-1", GPU, job=job)], [job]), EPOCH)
+    assert {(row.owner_kind, row.owner) for row in holders(seen)} == {("PyTorchJob", "bert")}
+    assert seen.holders_sentence.values["owners"] == 1
+
+
 def idle_for(idle: float, bound: float, ratio: float = 0.0) -> int | None:
     held = pod("holds", "gpu-1", GPU, conditions=[Condition("PodScheduled", "True", at=EPOCH - bound)])
     card = reading(holder=held, ratio=ratio, idle_since=EPOCH - idle if not ratio else None)
@@ -82,7 +90,7 @@ def test_holders_add_up_to_what_is_allocated_by_any_grouping(first: int) -> None
 def test_who_may_see_some_namespaces_is_told_of_those_alone() -> None:
     snapshot = cluster([gpu_node()], [pod("mine", "gpu-1", GPU), pod("theirs", "gpu-1", GPU, namespace="team-b")])
     seen = BoardState(snapshot, EPOCH)
-    rows = holder_rows(snapshot, seen.occupancy, {}, {}, {}, (), EPOCH, {"team-a"})
+    rows = holder_rows(snapshot, seen.occupancy, {}, {}, {}, {}, (), EPOCH, {"team-a"})
     assert [entry.row.name for entry in rows.entries] == ["mine"]
     assert rows.facets["namespace"] == ["team-a"]
 

@@ -331,7 +331,8 @@ class BoardState:
     def holders(self) -> RowSet[Holder]:
         users = {(row.namespace, f"{row.type}/{row.name}"): row.user for row in self.job_list}
         leaves = paths_by_namespace(self.snapshot.quota)
-        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, users, self.silent_nodes, self.now)
+        owners = {pod.key: (each.job.kind, each.job.name) for each in self.instances for pod in each.pods}
+        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, users, owners, self.silent_nodes, self.now)
 
     @cached_property
     def holders_sentence(self) -> Sentence:

@@ -30,16 +30,18 @@ def holder_rows(
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
     user_of_job: Mapping[tuple[str, str], str],
+    owner_by_pod: Mapping[str, tuple[str, str]],
     silent: Collection[str],
     now: float,
     namespaces: Collection[str] | None = None,
 ) -> RowSet[Holder]:
     """The largest first. `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) -> user.
 
+    `owner_by_pod`: of pods of training jobs, the job's kind and name; another owner may stand between.
     `namespaces`: those that the reader may see; None = all.
     """
     pods = [pod for pod in snapshot.pods if pod.is_holding and has_gpu(pod) and (namespaces is None or pod.namespace in namespaces)]
-    rows = [_row(pod, occupancy, leaf_of, job_by_pod, user_of_job, silent, now) for pod in pods]
+    rows = [_row(pod, occupancy, leaf_of, job_by_pod, user_of_job, owner_by_pod, silent, now) for pod in pods]
     rows.sort(key=lambda row: (-row.gpus, row.namespace, by_count(row.name)))
     facets = {
         "namespace": choices(row.namespace for row in rows),
@@ -80,17 +82,19 @@ def _row(
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
     user_of_job: Mapping[tuple[str, str], str],
+    owner_by_pod: Mapping[str, tuple[str, str]],
     silent: Collection[str],
     now: float,
 ) -> Holder:
-    use, seats, owner = occupancy.use(pod), occupancy.seats(pod), named_owner(pod)
+    use, seats, made = occupancy.use(pod), occupancy.seats(pod), named_owner(pod)
+    owner_kind, owner = owner_by_pod.get(pod.key) or ((made.kind, made.name) if made else ("", ""))
     job = job_by_pod.get(pod.key, "")
     user = pod.labels.get(names.LABEL_CONSOLE_USER) or pod.annotations.get(names.ANNOTATION_USERNAME, "")
     return Holder(
         namespace=pod.namespace,
         name=pod.name,
-        owner_kind=owner.kind if owner else "",
-        owner=owner.name if owner else "",
+        owner_kind=owner_kind,
+        owner=owner,
         job=job,
         user=user or user_of_job.get((pod.namespace, job), ""),
         quota_path=leaf_of.get(pod.namespace, ""),
