@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
-from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, reading, training_job
+from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, quota_tree, reading, training_job
 from tests.console.test_true_numbers import some_cluster
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holder_rows
+from fairlead.console.pages.envelope import timestamp
 from fairlead.console.pages.holders import Holder
 from fairlead.model.node import Condition
 from fairlead.model.pod import Owner, Pod
 
 GPU = {"nvidia.com/gpu": 1}
+USER = "arena.kubeflow.org/console-user"
 
 
 def owned(of: Pod, kind: str, name: str, **labels: str) -> Pod:
@@ -67,6 +69,21 @@ def idle_for(idle: float, bound: float, ratio: float = 0.0) -> int | None:
 
 def test_a_pod_is_idle_no_longer_than_it_holds_its_cards() -> None:
     assert (idle_for(7200, 600), idle_for(600, 7200), idle_for(0, 600, ratio=0.5)) == (600, 600, None)
+
+
+def test_a_card_is_held_since_its_pod_was_bound_and_not_since_it_was_made() -> None:
+    bound = pod("holds", "gpu-1", GPU, conditions=[Condition("PodScheduled", "True", at=EPOCH - 100)])
+    assert bound.created_at == EPOCH - 300
+    (row,) = holders(BoardState(cluster([gpu_node()], [bound]), EPOCH))
+    assert row.held_since == timestamp(EPOCH - 100)
+
+
+def test_user_and_leaf_are_those_of_the_pod_else_of_its_job_and_namespace() -> None:
+    job = structs.replace(training_job(), labels={USER: "ann"})
+    own = pod("own", "gpu-1", GPU, namespace="nobodys")
+    pods = [pod("bert-worker-0", "gpu-1", GPU, job=job), structs.replace(own, labels={USER: "bob"})]
+    seen = holders(BoardState(cluster([gpu_node()], pods, [job], quota=quota_tree()), EPOCH))
+    assert {(row.name, row.user, row.quota_path) for row in seen} == {("bert-worker-0", "ann", "root.a"), ("own", "bob", "")}
 
 
 def test_on_a_silent_node_nobody_knows_how_a_pod_fares() -> None:
