@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import KubectlError
 from tests.kube.node_images import BUSYBOX
 from tests.waiting import wait_until
 
@@ -75,6 +76,14 @@ class Arena:
     def order(self, pod: str, *words: str) -> None:
         """Tell the program of a pod what to do; it has done so soon after."""
         self.kubectl("exec", pod, "--", "sh", "-c", f"echo {' '.join(words)} > /tmp/orders")
+
+    def end(self, pod: str, status: int) -> None:
+        """Tell the program of a pod to end. It is its container's first process, so the shell that tells it may die with it (137)."""
+        try:
+            self.order(pod, "end", str(status))
+        except KubectlError as error:
+            if not str(error).endswith("exit code 137"):
+                raise
 
     def pod(self, name: str) -> dict[str, Any]:
         """The pod as it is; {} when there is none."""

@@ -69,7 +69,7 @@ def test_a_line_is_shown_when_it_is_written_and_the_end_ends_it(cluster: Control
         arena.order("live-master-0", "warn", "to stderr")
         assert following.stdout.readline() == b"to stderr\n"
         assert following.poll() is None
-        arena.order("live-master-0", "end", "0")
+        arena.end("live-master-0", 0)
         assert following.wait(SECONDS) == 0
         assert (following.stdout.read(), following.stderr and following.stderr.read()) == (b"", b"")
 
@@ -86,7 +86,7 @@ def test_an_mpijob_is_followed_in_its_launcher(cluster: ControlPlane) -> None:
             assert arena.shown("attach", "ring", "-i", worker, "--", "hostname") == f"{worker}\n"
             assert arena.shown("logs", "ring", "-i", worker) == arena.kubectl("logs", worker)
         assert arena.shown("attach", "ring", "--", "hostname") == "ring-launcher\n"
-        arena.order(launcher, "end", "0")
+        arena.end(launcher, 0)
         assert following.wait(SECONDS) == 0
     wait_until("the job has succeeded", lambda: "SUCCEEDED" in arena.shown("get", "ring"), SECONDS)
     assert arena.shown("logs", "ring") == "I am ring-launcher\n"
