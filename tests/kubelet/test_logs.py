@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import urllib.request
+from pathlib import Path
+
 import pytest
 from tests.kube.control_plane import ControlPlane
+from tests.kube.servers import running
 from tests.kubelet.jobs import SECONDS, Arena, two_containers
 from tests.waiting import wait_until
 
@@ -110,3 +114,14 @@ def test_a_pod_of_two_containers(cluster: ControlPlane) -> None:
     wrong = arena.run("logs", "both", "-c", "nosuch")
     assert wrong.returncode == 1 and "container nosuch is not valid for pod both-master-0" in wrong.stderr
     assert "it has pytorch, beside" in wrong.stderr
+
+
+def test_the_console_shows_the_same_bytes_and_new_ones_as_they_are_written(talk: Arena, tmp_path: Path) -> None:
+    path = "/api/v1/jobs/default/tfjob/talk/logs"
+    with running("console", f"--kubeconfig={talk.cluster.kubeconfig}", log=tmp_path / "console.log") as server:
+        assert server.get(f"{path}?pod={CHIEF}&tail=3").decode() == talk.kubectl("logs", CHIEF, "--tail=3")
+        address = f"{server.url}{path}?pod={WORKER}&tail=1&follow=true"
+        with urllib.request.urlopen(address, timeout=SECONDS) as following:
+            assert following.readline().decode() == talk.kubectl("logs", WORKER, "--tail=1")
+            talk.order(WORKER, "say", "训练")
+            assert following.readline().decode() == "训练\n"
