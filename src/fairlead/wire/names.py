@@ -38,6 +38,7 @@ from fairlead.model.keys import (
     LABEL_GPU_PLACEMENT,
     LABEL_GPU_PRODUCT,
     LABEL_GPU_SCHEDULE,
+    LABEL_HOSTNAME,
     LABEL_ISOLATION,
     LABEL_NO_ISOLATION,
     LABEL_ROLE,
@@ -56,6 +57,7 @@ __all__ += [
     "LABEL_GPU_MODEL",
     "LABEL_GPU_PRODUCT",
     "LABEL_GPU_SCHEDULE",
+    "LABEL_HOSTNAME",
     "LABEL_ISOLATION",
     "LABEL_ROLE",
     "LABEL_ROLE_PREFIX",
@@ -73,7 +75,6 @@ PREFIX: Final = "fairlead.io/"
 LABEL_GPU_PRODUCT_MEMORY: Final = "nvidia.com/gpu.memory"
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
-LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
 ANNOTATION_GPUS: Final = "fairlead.io/gpus"
 ANNOTATION_GPU_RETRY: Final = "fairlead.io/gpu-retry"
 """Written on a pod that waits though there is room now: any change makes kube-scheduler try it again."""

@@ -1,5 +1,13 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
+/** Somebody who is tried before me. `job`: `type/name` of a training job's pods, else "". */
+export interface Ahead {
+  namespace: string
+  name: string
+  job: string
+  user: string
+}
+
 /** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
 export interface AttentionLine {
   kind: string
@@ -463,6 +471,17 @@ export interface LastXid {
   at: string | null
 }
 
+/** `mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given now. Numbers are in `unit` (cores, bytes, GiB, count); a `max` or `borrowable` without bound is null. */
+export interface LeafResource {
+  resource: string
+  unit: string
+  used: number
+  mine: number
+  guaranteed: number
+  max: number | null
+  borrowable: number | null
+}
+
 /** One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
 export interface LifeStep {
   step: string
@@ -515,6 +534,56 @@ export interface MovedPod {
   isGuaranteed: boolean
   how: string
   forUnit: string
+}
+
+/** `gpusIdle`: those that have done nothing for an hour. */
+export interface MyHold {
+  pods: number
+  gpus: number
+  gpusIdle: number
+  running: number
+  pending: number
+}
+
+/** `resources`: those of which the leaf is guaranteed, allowed or used something; GPUs first. */
+export interface MyLeaf {
+  path: string
+  name: string
+  namespaces: Array<string>
+  resources: Array<LeafResource>
+}
+
+/** `job`: `type/name`, "" of a pod that is of none. `line`: what the queue is: `quota` of its leaf, or the `scheduler`, or null where it waits for nothing that others wait for. `position` from 1; `ahead`: the nearest of those before it, of `aheadCount`. */
+export interface MyWait {
+  namespace: string
+  name: string
+  job: string
+  since: string | null
+  gpus: number
+  units: number
+  waiting: Waiting
+  line: string | null
+  position: number | null
+  ahead: Array<Ahead>
+  aheadCount: number
+}
+
+/** `users`, `allNamespaces`: whom one may be. `namespaces`: mine. */
+export interface MyWork {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  user: string
+  namespace: string
+  users: Array<string>
+  allNamespaces: Array<string>
+  namespaces: Array<string>
+  sentence: Sentence
+  held: MyHold
+  leaves: Array<MyLeaf>
+  starts: Array<Start>
+  waits: Array<MyWait>
 }
 
 export interface NamespaceUse {
@@ -801,6 +870,24 @@ export interface Sharing {
 export interface SparedPod {
   pod: string
   why: string
+}
+
+/** What one pod of mine could be given now, of one model of GPU. `amount` of `resource`: whole GPUs on one node, or units of memory on one shared GPU (`memoryMiB` of it). `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the model. `guaranteed` null: quota does not count the namespace. `onNodes`: what nodes alone would give; where `amount` is less, `waiting` says what quota answers to more, and `reason` in one word. */
+export interface Start {
+  namespace: string
+  leaf: string
+  resource: string
+  model: string
+  amount: number
+  memoryMiB: number | null
+  node: string
+  nodes: number
+  selector: string
+  guaranteed: boolean | null
+  onNodes: number
+  reason: string | null
+  waiting: string
+  sentence: Sentence
 }
 
 /** A quota leaf below its guaranteed minimum while pods of it wait. `min`, `used` in `unit`. */

@@ -21,6 +21,18 @@ from fairlead.console.boards.holders import holder_rows, holders_sentence
 from fairlead.console.boards.job_detail import instance_rows, job_events
 from fairlead.console.boards.job_life import job_life
 from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
+from fairlead.console.boards.mine import (
+    Lines,
+    Places,
+    mine_sentence,
+    my_hold,
+    my_leaves,
+    my_starts,
+    my_use,
+    my_waits,
+    offers_of,
+    places_of_work,
+)
 from fairlead.console.boards.node_detail import condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
 from fairlead.console.boards.nodes_rows import node_row, node_rows, nodes_sentence
 from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
@@ -56,6 +68,7 @@ from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import ListedGpu
 from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobDetail, JobRow
+from fairlead.console.pages.mine import MyWork
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
@@ -82,6 +95,7 @@ from fairlead.rules.quota.usage import usage_of
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
 from fairlead.rules.quota.what_if import settle
 from fairlead.rules.sharing.ledger import ledger_of
+from fairlead.rules.sharing.startable import NodeOffer
 from fairlead.rules.sharing.why import ShareWhy
 
 
@@ -166,7 +180,11 @@ class BoardState:
     def explainer(self) -> Explainer:
         leaves = [row for row in self.quota_list if row.is_leaf and is_gpu_resource(row.resource)]
         shares = {(namespace, row.resource): (row.name, row.used, row.min) for row in leaves for namespace in row.namespaces}
-        return Explainer(ShareWhy(lambda: ledger_of(self.snapshot)), NodeRooms(self.snapshot), shares)
+        return Explainer(ShareWhy(lambda: ledger_of(self.snapshot)), self._rooms, shares)
+
+    @cached_property
+    def _rooms(self) -> NodeRooms:
+        return NodeRooms(self.snapshot)
 
     @cached_property
     def nodes(self) -> RowSet[NodeRow]:
@@ -236,7 +254,11 @@ class BoardState:
     @cached_property
     def waiting(self) -> RowSet[WaitingUnit]:
         """Who waits for quota, and why: in the sentences that the controller writes, from the same plan."""
-        return waiting_rows(plan_quota(self._quota_state) if self.snapshot.quota else QuotaPlan(), self.snapshot.quota)
+        return waiting_rows(self._quota_plan, self.snapshot.quota)
+
+    @cached_property
+    def _quota_plan(self) -> QuotaPlan:
+        return plan_quota(self._quota_state) if self.snapshot.quota else QuotaPlan()
 
     @cached_property
     def waiting_sentence(self) -> Sentence:
@@ -329,14 +351,55 @@ class BoardState:
 
     @cached_property
     def holders(self) -> RowSet[Holder]:
-        users = {(row.namespace, f"{row.type}/{row.name}"): row.user for row in self.job_list}
         leaves = paths_by_namespace(self.snapshot.quota)
         owners = {pod.key: (each.job.kind, each.job.name) for each in self.instances for pod in each.pods}
-        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, users, owners, self.silent_nodes, self.now)
+        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, self._user_of_job, owners, self.silent_nodes, self.now)
 
     @cached_property
     def holders_sentence(self) -> Sentence:
         return holders_sentence([entry.row for entry in self.holders.entries])
+
+    @cached_property
+    def _user_of_job(self) -> dict[tuple[str, str], str]:
+        return {(row.namespace, f"{row.type}/{row.name}"): row.user for row in self.job_list}
+
+    @cached_property
+    def _places(self) -> Places:
+        return places_of_work(self.snapshot, self.job_list)
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.snapshot, self._quota_plan)
+
+    @cached_property
+    def offers(self) -> list[NodeOffer]:
+        return offers_of(self.snapshot, self.occupancy, self._rooms)
+
+    def my_work(self, user: str, namespace: str) -> MyWork:
+        """What one user or namespace has, may have, could start, waits for; both "": only whom one may be."""
+        me = self._places.me(user, namespace)
+        pods = {(each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods for each in self.instances}
+        quota = self._quota_state if self.snapshot.quota else None
+        leaf_of = paths_by_namespace(self.snapshot.quota)
+        used = my_use(me, quota.pods if quota else (), leaf_of, self.job_by_pod, self._user_of_job)
+        held = my_hold(me, (entry.row for entry in self.holders.entries), self.job_list)
+        waits = my_waits(me, self.snapshot, self.job_list, pods, self.job_by_pod, self._user_of_job, self.explainer, self._lines)
+        return MyWork(
+            generated_at=self.generated_at,
+            stale=self.is_stale("jobs"),
+            version=self.version("jobs"),
+            warnings=self.warnings("jobs"),
+            user=me.user,
+            namespace=me.namespace,
+            users=self._places.users,
+            all_namespaces=self._places.namespaces,
+            namespaces=list(me.namespaces),
+            sentence=mine_sentence(me, held, waits, self._places.users),
+            held=held,
+            leaves=my_leaves(me, self.quota_list, used),
+            starts=my_starts(me, self.offers, quota, self.occupancy, leaf_of),
+            waits=waits,
+        )
 
     @cached_property
     def gpus_sentence(self) -> Sentence:

@@ -39,6 +39,11 @@ def _free_gpus(occupied: NodeOccupancy) -> float:
     return max(0.0, sum(1 - card.allocated_ratio for card in usable) - unseated - withheld_gpus(occupied))
 
 
+def whole_cards_free(occupied: NodeOccupancy) -> int:
+    """Whole cards that one pod could be given on the node now."""
+    return int(_free_gpus(occupied) + 1e-6)
+
+
 def largest_free_mib(occupied: NodeOccupancy) -> float:
     """Memory that one pod could be given on one shared card of the node now.
 

@@ -72,6 +72,12 @@ def holders_sentence(rows: Sequence[Holder]) -> Sentence:
     return Sentence("holders", dict(values), f"{text}.")
 
 
+def user_of(pod: Pod, user_of_job: Mapping[tuple[str, str], str], job: str) -> str:
+    """The user whom the pod names, else its job; "" = nobody is named."""
+    named = pod.labels.get(names.LABEL_CONSOLE_USER) or pod.annotations.get(names.ANNOTATION_USERNAME, "")
+    return named or user_of_job.get((pod.namespace, job), "")
+
+
 def is_idle_holder(row: Holder) -> bool:
     return row.idle_seconds is not None and row.idle_seconds >= IDLE_SECONDS
 
@@ -89,14 +95,13 @@ def _row(
     use, seats, made = occupancy.use(pod), occupancy.seats(pod), named_owner(pod)
     owner_kind, owner = owner_by_pod.get(pod.key) or ((made.kind, made.name) if made else ("", ""))
     job = job_by_pod.get(pod.key, "")
-    user = pod.labels.get(names.LABEL_CONSOLE_USER) or pod.annotations.get(names.ANNOTATION_USERNAME, "")
     return Holder(
         namespace=pod.namespace,
         name=pod.name,
         owner_kind=owner_kind,
         owner=owner,
         job=job,
-        user=user or user_of_job.get((pod.namespace, job), ""),
+        user=user_of(pod, user_of_job, job),
         quota_path=leaf_of.get(pod.namespace, ""),
         node=pod.node,
         status=UNKNOWN_STATUS if pod.node in silent and pod.deleted_at is None else pod_status(pod),

@@ -165,6 +165,15 @@ async def overview(console: Console, request: Request, endpoint: Endpoint) -> Re
     return json_answer(request, (await console.board_states.latest()).overview)
 
 
+async def mine(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    user, namespace = (request.query_params.get(name, "") for name in ("user", "namespace"))
+    if user and namespace:
+        raise UserError(f"`user` is `{user[:60]}` and `namespace` is `{namespace[:60]}`", "ask for one of them")
+    board_state = await console.board_states.latest("holders", "waiting", "offers")
+    # In a thread: what could start now is asked of a plan of the whole cluster.
+    return await asyncio.to_thread(lambda: json_answer(request, board_state.my_work(user, namespace)))
+
+
 async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest("gpu_map")
     return await asyncio.to_thread(lambda: json_answer(request, board_state.gpu_map))
@@ -335,6 +344,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     "clock": clock,
     "move_clock": move_clock,
     "overview": overview,
+    "mine": mine,
     "gpu_map": gpu_map,
     "gpus": gpus,
     "holders": holders,

@@ -16,6 +16,7 @@ from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
+from fairlead.console.pages.mine import MyWork
 from fairlead.console.pages.nodes import NodeDetail, NodeList
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
@@ -141,6 +142,17 @@ ENDPOINTS: Final = (
         body=ClockOrder,
     ),
     Endpoint("overview", "/overview", "The Cluster board", Overview),
+    Endpoint(
+        "mine",
+        "/mine",
+        "My work: what one user or namespace has, may have, could start now, and waits for",
+        MyWork,
+        parameters=(
+            Parameter("user", "Whose work; none = the answer says who may be asked for."),
+            Parameter("namespace", "All work of a namespace, in the place of a user's."),
+        ),
+        example="/mine?user=alice",
+    ),
     Endpoint("gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap),
     Endpoint(
         "gpus",

@@ -17,7 +17,7 @@ from msgspec import Struct
 from fairlead.model.node import Node
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Pod
-from fairlead.model.resources import CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, Amounts, is_gpu_resource, sum_of
+from fairlead.model.resources import CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, PODS, Amounts, is_gpu_resource, sum_of
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.nodes.choice import may_use
 
@@ -88,6 +88,7 @@ class NodeRooms:
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
         self._told: dict[tuple[tuple[tuple[str, int], ...], NodeChoice], NoNodeFits | None] = {}
+        self._left: dict[str, Amounts] = {}
 
     def why(self, pod: Pod) -> NoNodeFits | None:
         """Of a pod without a node; None where a node has room, or the pod's need is not ours to judge."""
@@ -101,11 +102,15 @@ class NodeRooms:
 
     @cached_property
     def _free(self) -> Sequence[tuple[Node, Amounts]]:
-        return [(node, self._left(node)) for node in self._snapshot.nodes]
+        return [(node, self.left(node)) for node in self._snapshot.nodes]
 
-    def _left(self, node: Node) -> Amounts:
-        taken = sum_of(pod.requests for pod in self._snapshot.pods_on(node.name) if pod.is_holding)
-        return {name: amount - taken.get(name, 0) for name, amount in node.allocatable.items()}
+    def left(self, node: Node) -> Amounts:
+        """What the node has allocatable less what its pods request; of `pods`, less how many there are."""
+        if node.name not in self._left:
+            held = [pod for pod in self._snapshot.pods_on(node.name) if pod.is_holding]
+            taken = {**sum_of(pod.requests for pod in held), PODS: len(held)}
+            self._left[node.name] = {name: amount - taken.get(name, 0) for name, amount in node.allocatable.items()}
+        return self._left[node.name]
 
 
 def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]]) -> NoNodeFits | None:

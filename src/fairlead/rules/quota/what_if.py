@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from fairlead.errors import UserError
 from fairlead.model.moment import Moment
-from fairlead.model.quota.plan import How, QuotaAdmission, QuotaEviction, QuotaPlan, Reason
+from fairlead.model.quota.plan import How, QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.resources import Amounts
-from fairlead.rules.quota.plan import plan_quota
+from fairlead.rules.quota.account import account_of
+from fairlead.rules.quota.plan import plan_account, plan_quota
 
 MOST_PLANS: Final = 200
 _MOMENT: Final = 0.01
@@ -79,6 +80,16 @@ def without_pods(state: QuotaState, keys: Collection[str]) -> QuotaState:
     if unknown:
         raise UserError(f"quota counts no pod `{unknown[0]}`", "write NAMESPACE/POD of an unfinished pod in a namespace of the quota tree")
     return replace(state, pods=tuple(pod for pod in state.pods if pod.key not in keys))
+
+
+def fate_of(state: QuotaState, pod: QuotaPod) -> QuotaAdmission | QuotaWaiting | None:
+    """What the next plan would say of this pod, were it there too.
+
+    None: nothing, since the tree stops all, or quota does not count the pod.
+    """
+    planned = plan_account(account_of(replace(state, pods=(*state.pods, pod))), state.now)
+    admitted = next((each for each in planned.admit if each.pod.uid == pod.uid), None)
+    return admitted or next((each for each in planned.waiting() if any(of.uid == pod.uid for of in each.pods)), None)
 
 
 def running_by_leaf(state: QuotaState) -> Mapping[str, int]:

@@ -1,0 +1,111 @@
+"""The form of "My work": what one person has, may still have, could start now, and waits for.
+
+Until people sign in, who "I" am is asked with the question: a user, or a namespace.
+"""
+
+from __future__ import annotations
+
+from fairlead.console.pages.envelope import Envelope, Json, Sentence, Timestamp
+from fairlead.console.pages.jobs import Waiting
+
+
+class LeafResource(Json, frozen=True):
+    """`mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given now.
+
+    Numbers are in `unit` (cores, bytes, GiB, count); a `max` or `borrowable` without bound is null.
+    """
+
+    resource: str
+    unit: str
+    used: float
+    mine: float
+    guaranteed: float
+    max: float | None
+    borrowable: float | None
+
+
+class MyLeaf(Json, frozen=True):
+    """`resources`: those of which the leaf is guaranteed, allowed or used something; GPUs first."""
+
+    path: str
+    name: str
+    namespaces: list[str]
+    resources: list[LeafResource]
+
+
+class Start(Json, frozen=True):
+    """What one pod of mine could be given now, of one model of GPU.
+
+    `amount` of `resource`: whole GPUs on one node, or units of memory on one shared GPU (`memory_mib` of it).
+    `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the
+    model. `guaranteed` null: quota does not count the namespace. `on_nodes`: what nodes alone would give;
+    where `amount` is less, `waiting` says what quota answers to more, and `reason` in one word.
+    """
+
+    namespace: str
+    leaf: str
+    resource: str
+    model: str
+    amount: float
+    memory_mib: float | None
+    node: str
+    nodes: int
+    selector: str
+    guaranteed: bool | None
+    on_nodes: float
+    reason: str | None
+    waiting: str
+    sentence: Sentence
+
+
+class Ahead(Json, frozen=True):
+    """Somebody who is tried before me. `job`: `type/name` of a training job's pods, else ""."""
+
+    namespace: str
+    name: str
+    job: str
+    user: str
+
+
+class MyWait(Json, frozen=True):
+    """`job`: `type/name`, "" of a pod that is of none. `line`: what the queue is: `quota` of its leaf, or the
+    `scheduler`, or null where it waits for nothing that others wait for. `position` from 1; `ahead`: the
+    nearest of those before it, of `ahead_count`.
+    """
+
+    namespace: str
+    name: str
+    job: str
+    since: Timestamp | None
+    gpus: float
+    units: int
+    waiting: Waiting
+    line: str | None
+    position: int | None
+    ahead: list[Ahead]
+    ahead_count: int
+
+
+class MyHold(Json, frozen=True):
+    """`gpus_idle`: those that have done nothing for an hour."""
+
+    pods: int
+    gpus: float
+    gpus_idle: float
+    running: int
+    pending: int
+
+
+class MyWork(Envelope, frozen=True):
+    """`users`, `all_namespaces`: whom one may be. `namespaces`: mine."""
+
+    user: str
+    namespace: str
+    users: list[str]
+    all_namespaces: list[str]
+    namespaces: list[str]
+    sentence: Sentence
+    held: MyHold
+    leaves: list[MyLeaf]
+    starts: list[Start]
+    waits: list[MyWait]
