@@ -139,6 +139,7 @@ def test_of_shared_memory_one_card_must_have_it() -> None:
     pods = [placed(pod(f"p{card}", "share-1", {MEMORY: taken}), "share-1", {"main": [(card, taken)]}) for card, taken in ((0, 25), (1, 10))]
     found = start(BoardState(cluster([replace(shared_node(), labels={"cgpu": "true"})], pods), EPOCH))
     assert (found.resource, found.node, found.amount, found.memory_mib) == (MEMORY, "share-1", 30, 30 * 1024)
+    assert found.sentence.text == "30 GiB on a shared NVIDIA A100"
 
 
 def test_quota_binds_where_it_has_less_room_than_nodes() -> None:

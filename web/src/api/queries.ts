@@ -2,7 +2,7 @@
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -64,6 +64,7 @@ export const useOverview = () => useAnswer<Overview>("overview", "/overview");
 /** Up to 40,000 cells: comparing two answers cell by cell would cost more than drawing the new one. */
 export const useGpuMap = () =>
   useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false, refetchInterval: BOARD_REFRESH_MS });
+export const useMine = (params: URLSearchParams) => useAnswer<MyWork>("jobs", "/mine", params);
 export const useHolders = (params: URLSearchParams, enabled = true) => useAnswer<HolderList>("gpus", "/holders", params, enabled);
 export const useHolderGroups = (params: URLSearchParams, enabled = true) => useAnswer<HolderGroupList>("gpus", "/holders/groups", params, enabled);
 export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<NodeList>("nodes", "/nodes", params, enabled);

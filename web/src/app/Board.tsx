@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Holders, Job, Jobs, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
+import { Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
 
 export function Board() {
   return (
@@ -30,6 +30,8 @@ function Page() {
   switch (place.board) {
     case "overview":
       return <Overview />;
+    case "mine":
+      return <Mine />;
     case "nodes":
       return <Nodes />;
     case "node":

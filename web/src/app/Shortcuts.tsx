@@ -10,6 +10,7 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
     [["/"], t("keys.search")],
     [["Ctrl K"], t("keys.search")],
     [["g", "o"], t("board.overview")],
+    [["g", "m"], t("board.mine")],
     [["g", "n"], t("board.nodes")],
     [["g", "u"], t("board.holders")],
     [["g", "j"], t("board.jobs")],

@@ -14,7 +14,7 @@ export interface KeyPress {
 }
 
 const GO_MS = 1000;
-const BOARD_KEYS = "onujq";
+const BOARD_KEYS = "omnujq";
 
 /** Pure, so that the sequence can be tested without a document. */
 export function readKey(state: KeyState, press: KeyPress, now: number): [KeyState, Command | null] {

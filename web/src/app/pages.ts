@@ -6,6 +6,7 @@ import { placeOf } from "./boards";
 
 const LOADERS = {
   overview: () => import("../boards/overview/OverviewBoard").then((m) => ({ default: m.OverviewBoard })),
+  mine: () => import("../boards/mine/MineBoard").then((m) => ({ default: m.MineBoard })),
   nodes: () => import("../boards/nodes/NodesBoard").then((m) => ({ default: m.NodesBoard })),
   node: () => import("../boards/nodes/NodePage").then((m) => ({ default: m.NodePage })),
   holders: () => import("../boards/holders/HoldersBoard").then((m) => ({ default: m.HoldersBoard })),
@@ -16,6 +17,7 @@ const LOADERS = {
 } as const;
 
 export const Overview = lazy(LOADERS.overview);
+export const Mine = lazy(LOADERS.mine);
 export const Nodes = lazy(LOADERS.nodes);
 export const Node: LazyExoticComponent<typeof NodePage> = lazy(LOADERS.node);
 export const Holders = lazy(LOADERS.holders);

@@ -1,8 +1,17 @@
 // Which commands say the same as what is on screen? One place for all of them; every word is quoted as a shell needs it.
+import type { Start } from "../api/types";
+
 export type CommandTable = "nodes" | "jobs" | "holders" | "groups" | "quota";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
+
+/** A job of one pod that takes what could start now. */
+export function startCommand(start: Pick<Start, "namespace" | "resource" | "amount" | "selector">): string {
+  const asks = start.resource === "nvidia.com/gpu" ? `--gpus=${start.amount}` : `--gpumemory=${start.amount}`;
+  const selector = start.selector && quoted(`--selector=${start.selector}`);
+  return line("arena submit pytorchjob --name=first", `-n ${quoted(start.namespace)}`, asks, "--workers=1", selector, "--image=pytorch/pytorch:latest nvidia-smi");
+}
 
 const PLAIN = /^[\w@%+=:,./-]+$/;
 

@@ -54,6 +54,35 @@ export function Choice({ name, label, choices, nameOf, params, set, width = 160,
   );
 }
 
+interface OneProps {
+  name: string;
+  label: string;
+  choices: readonly string[];
+  value: string | null;
+  onChoose: (value: string | null) => void;
+}
+
+/** One of many, or none. */
+export function OneChoice({ name, label, choices, value, onChoose }: OneProps) {
+  const { t } = useWords();
+  const options = [...new Set([...choices, ...(value ? [value] : [])])].map((each) => ({ value: each, label: each }));
+  return (
+    <Select
+      allowClear
+      showSearch
+      prefix={<span className="filter-word">{label}</span>}
+      aria-label={label}
+      data-testid={`one-${name}`}
+      placeholder={t("filter.none")}
+      style={{ width: CHOSEN_WIDTH }}
+      popupMatchSelectWidth={false}
+      value={value}
+      options={options}
+      onChange={(next: string | undefined) => onChoose(next ?? null)}
+    />
+  );
+}
+
 function Footed({ menu, foot }: { menu: ReactNode; foot: string }) {
   return (
     <>

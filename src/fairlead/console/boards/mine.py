@@ -231,10 +231,11 @@ def mine_sentence(me: Me, held: MyHold, waits: Collection[MyWait], users: Collec
 
 
 def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupancy) -> Start:
-    memory = None
+    memory, unit = None, ""
     if found.resource != NVIDIA_GPU:
-        cards = occupancy.by_node[found.node].cards
-        memory = next((mib for card in cards if (mib := granted_mib(card, found.amount)) is not None), None)
+        occupied = occupancy.by_node[found.node]
+        unit = str(occupied.unit)
+        memory = next((mib for card in occupied.cards if (mib := granted_mib(card, found.amount)) is not None), None)
     [(key, value)] = found.selector or (("", ""),)
     waiting = found.waiting
     return Start(
@@ -243,6 +244,7 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
         resource=found.resource,
         model=found.model,
         amount=found.amount,
+        unit=unit,
         memory_mib=neat_or_null(memory),
         node=found.node,
         nodes=found.nodes,
@@ -251,18 +253,18 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
         on_nodes=found.on_nodes,
         reason=waiting.reason.value if waiting else None,
         waiting=waiting.message if waiting else "",
-        sentence=_start_sentence(found),
+        sentence=_start_sentence(found, unit),
     )
 
 
-def _start_sentence(found: Startable) -> Sentence:
+def _start_sentence(found: Startable, unit: str) -> Sentence:
     model = found.model or "GPU"
     values: dict[str, Scalar] = {"amount": found.amount, "model": model, "nodes": found.nodes, "node": found.node}
     if not found.amount:
         return Sentence("start-none", {**values, "free": found.on_nodes}, f"nothing on {model}: quota has no room, though a node has")
     if found.resource == NVIDIA_GPU:
         return Sentence("start-whole", values, f"{found.amount} × {model}")
-    return Sentence("start-shared", values, f"{found.amount} units of memory on a shared {model}")
+    return Sentence("start-shared", {**values, "unit": unit}, f"{found.amount} {unit} on a shared {model}")
 
 
 def _leaf_resources(

@@ -36,7 +36,8 @@ class MyLeaf(Json, frozen=True):
 class Start(Json, frozen=True):
     """What one pod of mine could be given now, of one model of GPU.
 
-    `amount` of `resource`: whole GPUs on one node, or units of memory on one shared GPU (`memory_mib` of it).
+    `amount` of `resource`: whole GPUs on one node (`unit` is ""), or of memory on one shared GPU, in `unit`,
+    which is `memory_mib` of it.
     `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the
     model. `guaranteed` null: quota does not count the namespace. `on_nodes`: what nodes alone would give;
     where `amount` is less, `waiting` says what quota answers to more, and `reason` in one word.
@@ -47,6 +48,7 @@ class Start(Json, frozen=True):
     resource: str
     model: str
     amount: float
+    unit: str
     memory_mib: float | None
     node: str
     nodes: int

@@ -1,0 +1,61 @@
+// What may my leaf still have? Used, mine of it, guaranteed, and what could be borrowed above that now.
+import { useMemo } from "react";
+import type { MyLeaf } from "../../api/types";
+import { amount, amountUnit } from "../../format/format";
+import { useWords, type Words } from "../../i18n/locale";
+import { unitWord } from "../../i18n/units";
+import { Panel } from "../../parts/Panel";
+import { Link } from "../../router/Link";
+import type { Column } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
+import { Bar } from "../quota/QuotaBar";
+
+type Row = MyLeaf["resources"][number];
+
+export function Leaves({ leaves }: { leaves: readonly MyLeaf[] }) {
+  const { t } = useWords();
+  const columns = useMemo(() => leafColumns(t), [t]);
+  return (
+    <>
+      {leaves.map((leaf) => (
+        <Panel
+          key={leaf.path}
+          slug="my-leaf"
+          title={t("mine.leaf")}
+          note={
+            <Link className="mono" to={`/quota?path=${encodeURIComponent(leaf.path)}`}>
+              {leaf.path}
+            </Link>
+          }
+          flush
+        >
+          <DataTable name="my-leaf" caption={t("mine.leaf")} columns={columns} rows={leaf.resources} rowKey={(row) => row.resource} walkable />
+        </Panel>
+      ))}
+    </>
+  );
+}
+
+function leafColumns(t: Words["t"]): Column<Row>[] {
+  const figure = (key: "used" | "mine" | "guaranteed" | "max" | "borrowable", head: string, none: string): Column<Row> => ({
+    key,
+    head,
+    width: 104,
+    number: true,
+    unsortable: true,
+    cell: (row) => {
+      const value = row[key];
+      return value === null ? none : `${amount(row.unit, value)} ${unitWord(amountUnit(row.unit), t)}`.trim();
+    },
+  });
+  const none = t("mine.noLimit");
+  return [
+    { key: "resource", head: t("col.resource"), width: 170, mono: true, fixed: true, unsortable: true, cell: (row) => row.resource },
+    { key: "bar", head: t("mine.use"), width: 180, unsortable: true, cell: (row) => <Bar of={{ ...row, min: row.guaranteed, requested: row.used }} t={t} /> },
+    figure("used", t("mine.used"), none),
+    figure("mine", t("mine.usedByMe"), none),
+    figure("guaranteed", t("mine.guaranteedAmount"), none),
+    figure("borrowable", t("mine.borrowable"), none),
+    figure("max", t("mine.max"), none),
+  ];
+}
