@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -204,12 +204,17 @@ def test_the_equal_commands_run(browser: Browser, laptop: Laptop, simulated: Sig
         tab.page.goto(simulated.url + TABLES[table])
         tab.at(f"action-command-{table}").first.click()
         commands = tab.at("equal-commands").locator("code").all_inner_texts()
+    assert all_run(commands, laptop, tmp_path)["total"] >= 0
+
+
+def all_run(commands: list[str], laptop: Laptop, folder: Path) -> dict[str, Any]:
+    """What the API answers; every other command must have gone well and said something."""
     *clients, curl = commands
-    (tmp_path / "kubectl").symlink_to(program("kubectl"))
+    (folder / "kubectl").symlink_to(program("kubectl"))
     environment = {
-        "PATH": f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PATH": f"{folder}:{Path(sys.executable).parent}:/usr/bin:/bin",
         "KUBECONFIG": str(laptop.kubeconfig),
-        "HOME": str(tmp_path),
+        "HOME": str(folder),
     }
     for command in clients:
         done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, env=environment, check=False)
@@ -217,7 +222,57 @@ def test_the_equal_commands_run(browser: Browser, laptop: Laptop, simulated: Sig
     words = shlex.split(curl)
     assert words[:2] == ["curl", "-s"], "a machine may have no curl: its address is asked here"
     with urllib.request.urlopen(words[2], timeout=30) as answer:
-        assert json.load(answer)["total"] >= 0
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def test_the_equal_commands_of_an_object_run(browser: Browser, laptop: Laptop, simulated: Sight, tmp_path: Path) -> None:
+    """The first running job of the list, its node, and a pod that holds a card: on its page and in its panel the same."""
+    with window(browser, simulated.url, height=1600) as tab:
+        tab.open("/jobs?job_status=Running", "jobs")
+        key = str(tab.page.locator("tr[data-row='0']").get_attribute("data-key"))
+        open_first(tab)
+        beside = commands_of(tab, "job")
+        tab.open(f"/jobs/{key}", "job")
+        whole = commands_of(tab, "job")
+        assert beside == whole
+        assert all_run(whole, laptop, folder(tmp_path, "job"))["job"]["name"] == key.split("/")[-1]
+        node = sorted(simulated.counts().nodes)[0]
+        tab.open(f"/nodes/{node}", "node")
+        assert all_run(commands_of(tab, "node"), laptop, folder(tmp_path, "node"))["node"]["name"] == node
+        tab.open("/gpus?status=Running", "holders")
+        open_first(tab)
+        pod = tab.at("side-panel").locator("h2").inner_text()
+        held = all_run(commands_of(tab, "holder"), laptop, folder(tmp_path, "pod"))
+        assert f"{held['items'][0]['namespace']}/{held['items'][0]['name']}" == pod
+        tab.open("/overview", "overview")
+        assert all_run(commands_of(tab, "pools"), laptop, folder(tmp_path, "pools"))["pools"]
+
+
+def open_first(tab: Window) -> None:
+    row = tab.page.locator("tr[data-row='0']")
+    expect(row).to_be_visible()
+    row.press("Enter")
+    expect(tab.at("side-panel")).to_be_visible()
+
+
+def folder(above: Path, name: str) -> Path:
+    (above / name).mkdir()
+    return above / name
+
+
+def commands_of(tab: Window, kind: str) -> list[str]:
+    """By keyboard: Enter opens the list and stands in it, Escape leads back to where it was opened."""
+    button = tab.at(f"action-command-{kind}")
+    button.focus()
+    tab.page.keyboard.press("Enter")
+    box = tab.at("equal-commands")
+    expect(box.get_by_role("button").first).to_be_focused()
+    commands = box.locator("code").all_inner_texts()
+    tab.page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    expect(button).to_be_focused()
+    return commands
 
 
 def test_a_browser_that_keeps_nothing_shows_the_page_and_obeys(browser: Browser, simulated: Sight) -> None:

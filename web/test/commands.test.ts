@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { apiCommand, quoted, tableCommands } from "../src/commands/commands";
+import { type CommandObject, objectAddress, objectCommands } from "../src/commands/objects";
+import lines from "./lines.json" with { type: "json" };
 
 const asked = (query: string) => new URLSearchParams(query);
+const address = (of: CommandObject) => apiCommand("http://h", ...objectAddress(of));
 
 describe("words for a shell", () => {
   it.each([
@@ -31,5 +34,17 @@ describe("a table's commands", () => {
   it("never let a name out of its quotes", () => {
     expect(tableCommands("jobs", asked(`job_namespace=${encodeURIComponent("x'; rm -rf /")}`))).toEqual([`arena list -n 'x'\\''; rm -rf /'`]);
     expect(apiCommand("http://h", "/api/v1/jobs", asked("q=a b&sort=name"))).toBe("curl -s 'http://h/api/v1/jobs?q=a+b&sort=name'");
+  });
+});
+
+describe("an object's commands", () => {
+  it.each(lines.map((each) => [JSON.stringify(each.of), each] as const))("%s", (_, each) => {
+    expect(objectCommands(each.of as CommandObject)).toEqual(each.lines);
+  });
+  it("stand beside the address of the API that gives the same", () => {
+    expect(address({ kind: "node", name: "gpu/1 $x" })).toBe("curl -s http://h/nodes/gpu%2F1%20%24x");
+    expect(address({ kind: "job", namespace: "a", type: "mpijob", name: "b'c" })).toBe(`curl -s 'http://h/jobs/a/mpijob/b'\\''c'`);
+    expect(address({ kind: "holder", namespace: "a", name: "web-1" })).toBe("curl -s 'http://h/holders?namespace=a&q=web-1'");
+    expect(address({ kind: "leaf", path: "root.a" })).toBe("curl -s 'http://h/quota/usage?path=root.a'");
   });
 });

@@ -13,6 +13,8 @@ describe("cards are given back by whoever made the pod", () => {
     [{ ...pod, ownerKind: "Deployment", owner: "web" }, "kubectl -n a scale deployment/web --replicas=0"],
     [{ ...pod, ownerKind: "Job", owner: "once" }, "kubectl -n a delete job once"],
     [{ ...pod, ownerKind: "MPIJob", owner: "bert", job: "mpijob/bert" }, "arena delete bert --type=mpijob -n a"],
+    [{ ...pod, name: "x; reboot" }, "kubectl -n a delete pod 'x; reboot'"],
+    [{ ...pod, ownerKind: "Note$(book)", owner: "it's" }, `kubectl -n a delete 'note$(book)' 'it'\\''s'`],
   ])("%#", (held, command) => {
     expect(releaseCommand(held)).toBe(command);
   });

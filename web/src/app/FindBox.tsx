@@ -7,6 +7,7 @@ import { useHolders, useJobs, useNodes } from "../api/queries";
 import { quoted } from "../commands/commands";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
+import { copied } from "../parts/clipboard";
 import { Icon } from "../parts/Icon";
 import { useDialog } from "../parts/useDialog";
 import { navigate } from "../router/router";
@@ -30,7 +31,7 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
   const { t } = useWords();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const [copied, setCopied] = useState("");
+  const [taken, setTaken] = useState({ text: "", isDone: false });
   const asked = useLate(text.trim());
   const { hits, isAsking, failed } = useHits(asked, onHelp);
   const list = useId();
@@ -39,7 +40,8 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
   const take = async (hit: Hit | undefined) => {
     if (!hit) return;
     if (hit.copy) {
-      setCopied((await isCopied(hit.copy)) ? hit.copy : "");
+      const near = input.current?.nativeElement ?? document.body;
+      setTaken({ text: hit.copy, isDone: await copied(hit.copy, near) });
       return;
     }
     onClose();
@@ -70,7 +72,7 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
         onChange={(event) => {
           setText(event.target.value);
           setAt(0);
-          setCopied("");
+          setTaken({ text: "", isDone: false });
         }}
         onKeyDown={onKey}
       />
@@ -83,7 +85,7 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
               <span className={hit.kind === "pages" || hit.kind === "actions" ? "clip" : "mono clip"}>
                 <Marked name={hit.name} asked={asked} />
               </span>
-              <span className="dim clip">{hit.copy && copied === hit.copy ? t("copy.done") : hit.why}</span>
+              <span className="dim clip">{hit.copy && taken.text === hit.copy ? t(taken.isDone ? "copy.done" : "find.notCopied") : hit.why}</span>
             </div>
           </div>
         ))}
@@ -93,16 +95,6 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
       </p>
     </>
   );
-}
-
-/** Whether the browser let the text onto the clipboard. */
-async function isCopied(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function Marked({ name, asked }: { name: string; asked: string }) {

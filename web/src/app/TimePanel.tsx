@@ -4,8 +4,10 @@ import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import { ApiError } from "../api/fetch";
 import { useMoveClock } from "../api/queries";
 import type { ClockFace, ClockMoved, ClockOrder } from "../api/types";
+import { objectCommands } from "../commands/objects";
 import { duration, exactTime, parseTime } from "../format/format";
 import { useWords, type Words } from "../i18n/locale";
+import { Command } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
 import { Meter } from "../parts/Meter";
 import { useClock, useNow } from "./clock";
@@ -68,6 +70,9 @@ export function TimePanel({ id, face, csrf }: { id: string; face: ClockFace; csr
           {fault ?? errorText(move.error, t)}
         </p>
       )}
+      {objectCommands({ kind: "clock", isPaused: face.isPaused }).map((text) => (
+        <Command key={text} text={text} />
+      ))}
       {move.data && move.variables?.action === "step" && !fault && <Happened moved={move.data} />}
     </div>
   );

@@ -1,24 +1,49 @@
-// The commands that say the same as a table, behind one small button.
+// The commands that say the same as a table or an object, behind one small button.
 import { Popover } from "antd";
+import { type KeyboardEvent, useRef, useState } from "react";
 import { apiAddress } from "../api/fetch";
 import { useWords } from "../i18n/locale";
 import { Command } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
 import { apiCommand, type CommandTable, tableCommands } from "./commands";
+import { type CommandObject, objectAddress, objectCommands } from "./objects";
 
 export function EqualCommand({ table, path, params }: { table: CommandTable; path: string; params: URLSearchParams }) {
+  return <Lines slug={table} lines={[...tableCommands(table, params), apiCommand(location.origin, apiAddress(path), params)]} />;
+}
+
+export function ObjectCommand({ of }: { of: CommandObject }) {
+  const [path, params] = objectAddress(of);
+  return <Lines slug={of.kind} lines={[...objectCommands(of), apiCommand(location.origin, apiAddress(path), params)]} />;
+}
+
+function Lines({ slug, lines }: { slug: string; lines: readonly string[] }) {
   const { t } = useWords();
+  const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const leave = (event: KeyboardEvent) => {
+    const stops = list.current?.querySelectorAll("button") ?? [];
+    const isOut = event.key === "Tab" && document.activeElement === stops[event.shiftKey ? 0 : stops.length - 1];
+    if (event.key !== "Escape" && !isOut) return;
+    // The list stands at the end of the document: whoever leaves it is where it was opened.
+    event.preventDefault();
+    event.stopPropagation();
+    setOpen(false);
+    button.current?.focus();
+  };
   const content = (
-    <div className="menu-list commands" data-testid="equal-commands">
+    // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- its buttons have the focus, it hears the keys that leave them
+    <div className="menu-list commands" ref={list} data-testid="equal-commands" onKeyDown={leave}>
       <h3>{t("command.equal")}</h3>
-      {[...tableCommands(table, params), apiCommand(location.origin, apiAddress(path), params)].map((text) => (
+      {lines.map((text) => (
         <Command key={text} text={text} />
       ))}
     </div>
   );
   return (
-    <Popover trigger="click" placement="bottomRight" content={content} arrow={false}>
-      <button type="button" className="tool" title={t("command.equal")} aria-label={t("command.equal")} data-testid={`action-command-${table}`}>
+    <Popover trigger="click" placement="bottomRight" content={content} arrow={false} rootClassName="commands-box" open={open} onOpenChange={setOpen} afterOpenChange={(isOpen) => isOpen && list.current?.querySelector("button")?.focus({ preventScroll: true })}>
+      <button type="button" ref={button} aria-expanded={open} className="tool" title={t("command.equal")} aria-label={t("command.equal")} data-testid={`action-command-${slug}`}>
         <Icon name="command" />
       </button>
     </Popover>

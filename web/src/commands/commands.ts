@@ -18,10 +18,14 @@ const PLAIN = /^[\w@%+=:,./-]+$/;
 /** One word for a POSIX shell: what it would take apart or expand stands in single quotes. */
 export const quoted = (word: string): string => (PLAIN.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-const line = (...words: readonly (string | false | null | undefined)[]): string => words.filter((word) => typeof word === "string" && word !== "").join(" ");
+/** A word that a program would take for a flag is no name of anything. */
+export const isWord = (word: string): boolean => word !== "" && !word.startsWith("-");
 
-/** What an address says of a filter. A word that a program would take for a flag is no name of anything. */
-const saidOf = (params: URLSearchParams, name: string): readonly string[] => params.getAll(name).filter((value) => value !== "" && !value.startsWith("-"));
+/** A command's words, those that are nothing left out. */
+export const line = (...words: readonly (string | false | null | undefined)[]): string => words.filter((word) => typeof word === "string" && word !== "").join(" ");
+
+/** What an address says of a filter. */
+const saidOf = (params: URLSearchParams, name: string): readonly string[] => params.getAll(name).filter(isWord);
 
 const only = (params: URLSearchParams, name: string): string | null => {
   const values = saidOf(params, name);

@@ -1,38 +1,47 @@
-// Takes a text along. Where the clipboard may not be written, the text is selected for the person's own hand.
+// Takes a text along. Where the clipboard may not be written it says so, and the text is selected for the person's own hand.
 import { useEffect, useRef, useState } from "react";
 import { useWords } from "../i18n/locale";
+import { copied } from "./clipboard";
 import { Icon } from "./Icon";
 
 const SAID_MS = 1600;
 
-/** A button that copies `text`; it says so for a moment. */
+/** A button that copies `text`; it says for a moment whether that went well. */
 export function Copy({ text, label }: { text: string; label?: string }) {
   const { t } = useWords();
-  const [done, setDone] = useState(false);
+  const [said, setSaid] = useState<"copy.done" | "copy.refused" | null>(null);
   const box = useRef<HTMLSpanElement>(null);
   useEffect(() => {
-    if (!done) return undefined;
-    const timer = setTimeout(() => setDone(false), SAID_MS);
+    if (!said) return undefined;
+    const timer = setTimeout(() => setSaid(null), SAID_MS);
     return () => clearTimeout(timer);
-  }, [done]);
+  }, [said]);
   const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      setDone(true);
-    } catch {
-      const words = box.current?.previousElementSibling ?? null;
-      if (words) getSelection()?.selectAllChildren(words);
-    }
+    const done = box.current !== null && (await copied(text, box.current));
+    const words = box.current?.previousElementSibling ?? null;
+    if (!done && words) getSelection()?.selectAllChildren(words);
+    setSaid(done ? "copy.done" : "copy.refused");
   };
-  const name = done ? t("copy.done") : (label ?? t("copy.text"));
+  const name = said ? t(said) : (label ?? t("copy.text"));
   return (
     <span ref={box} className="copy">
       <button type="button" className="tool" aria-label={name} title={name} data-testid="action-copy" onClick={() => void copy()}>
-        <Icon name={done ? "check" : "copy"} />
+        <Icon name={said === null ? "copy" : said === "copy.done" ? "check" : "close"} />
       </button>
       <span className="visually-hidden" role="status">
-        {done ? t("copy.done") : ""}
+        {said ? t(said) : ""}
       </span>
+    </span>
+  );
+}
+
+/** A name, a UUID, an id: as it is written, with its Copy. */
+export function Copied({ text }: { text: string }) {
+  const { t } = useWords();
+  return (
+    <span className="copied">
+      <span className="mono">{text}</span>
+      <Copy text={text} label={t("copy.of", { text })} />
     </span>
   );
 }

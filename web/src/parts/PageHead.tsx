@@ -2,10 +2,13 @@
 import { type ReactNode, useEffect } from "react";
 import type { Answer, Sentence } from "../api/types";
 import { useClock, useNow } from "../app/clock";
+import { ObjectCommand } from "../commands/EqualCommand";
+import type { CommandObject } from "../commands/objects";
 import { duration, exactTime, gpus, parseTime, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
 import type { Values } from "../i18n/translate";
 import { ago } from "./Ago";
+import { Copy } from "./Copy";
 import { Icon } from "./Icon";
 
 interface Props {
@@ -17,10 +20,12 @@ interface Props {
   sentence?: Sentence | undefined;
   /** What is worst, said after it. */
   worst?: Sentence | undefined;
+  /** Of a page about one object: its name can be taken along, and what commands say the same. */
+  of?: CommandObject;
 }
 
-export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst }: Props) {
-  const { code } = useWords();
+export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst, of }: Props) {
+  const { code, t } = useWords();
   useEffect(() => {
     document.title = `${title} · Fairlead`;
   }, [title]);
@@ -28,7 +33,11 @@ export function PageHead({ title, answer, onRefresh, before, sentence = answer?.
     <div className="page-head">
       <div className="words">
         {before}
-        <h1>{title}</h1>
+        <div className="named">
+          <h1>{title}</h1>
+          {of && <Copy text={title} label={t("copy.of", { text: title })} />}
+          {of && <ObjectCommand of={of} />}
+        </div>
         <p className="sentence" data-testid="sentence">
           {sentence ? [sentence, worst].flatMap((each) => (each ? [code("sentence", each.code, spoken(each.values), each.text)] : [])).join(" ") : "\u00a0"}
         </p>

@@ -1,7 +1,10 @@
 // Details beside the list, not over it: the rows stay in reach of `j` and `k`. Esc closes and focus returns to the row.
 import { type ReactNode, useEffect, useEffectEvent, useId, useRef } from "react";
+import { ObjectCommand } from "../commands/EqualCommand";
+import type { CommandObject } from "../commands/objects";
 import { useWords } from "../i18n/locale";
 import { Link } from "../router/Link";
+import { Copy } from "./Copy";
 import { Icon } from "./Icon";
 
 const STOPS = "a[href], button:not(:disabled), input, select, [tabindex='0']";
@@ -18,7 +21,18 @@ function stepOver(event: KeyboardEvent, panel: HTMLElement): void {
   to.focus({ preventScroll: true });
 }
 
-export function SidePanel({ title, page, onClose, children }: { title: ReactNode; page?: string; onClose: () => void; children: ReactNode }) {
+interface Props {
+  /** What is shown, as it is called; it can be taken along. */
+  name: string;
+  /** Its own page. */
+  page?: string;
+  /** What commands say the same. */
+  of?: CommandObject;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+export function SidePanel({ name, page, of, onClose, children }: Props) {
   const { t } = useWords();
   const id = useId();
   // The row that the panel belongs to takes the focus back, wherever it has gone in between.
@@ -40,14 +54,16 @@ export function SidePanel({ title, page, onClose, children }: { title: ReactNode
   return (
     <aside className="side" ref={panel} aria-labelledby={id} data-testid="side-panel">
       <div className="side-head">
-        <h2 id={id} className="clip">
-          {title}
+        <h2 id={id} className="clip mono">
+          {name}
         </h2>
         {page && (
           <Link to={page} className="tool" title={t("action.fullPage")} aria-label={t("action.fullPage")} data-testid="action-full-page">
             <Icon name="open" />
           </Link>
         )}
+        <Copy text={name} label={t("copy.of", { text: name })} />
+        {of && <ObjectCommand of={of} />}
         <button type="button" className="tool" aria-label={t("action.close")} title={`${t("action.close")} (Esc)`} onClick={leave}>
           <Icon name="close" />
         </button>

@@ -3,7 +3,7 @@ import type { Holder } from "../../api/types";
 import { duration, gpus, memory, percent, UNKNOWN } from "../../format/format";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
-import { Command, Copy } from "../../parts/Copy";
+import { Copy } from "../../parts/Copy";
 import { Status } from "../../parts/Status";
 import { Link } from "../../router/Link";
 import { jobPage } from "./columns";
@@ -40,11 +40,6 @@ export function HolderFacts({ holder: h }: { holder: Holder }) {
           </div>
         ))}
       </dl>
-      <section className="section">
-        <h3>{t("holders.commands")}</h3>
-        <Command text={`kubectl -n ${h.namespace} describe pod ${h.name}`} />
-        <Command text={`kubectl -n ${h.namespace} logs ${h.name} --all-containers --tail=100`} />
-      </section>
       {idle !== null && (
         <section className="section" data-testid="idle-note">
           <h3>{t("holders.note")}</h3>

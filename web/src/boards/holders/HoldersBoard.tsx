@@ -63,7 +63,7 @@ export function HoldersBoard() {
       <FailedRefresh asked={[asked]} />
       {by === null ? <Pods asked={pods} asking={asking} open={open} /> : <Groups asked={groups} asking={grouping} by={by} />}
       {open && (
-        <SidePanel title={<span className="mono">{open}</span>} onClose={() => set({ open: null })}>
+        <SidePanel name={open} {...(opened && { of: { kind: "holder", namespace: opened.namespace, name: opened.name, job: opened.job } })} onClose={() => set({ open: null })}>
           {opened ? <HolderFacts holder={opened} /> : pods.data && <Empty why={t("holders.gone", { pod: open })} />}
         </SidePanel>
       )}

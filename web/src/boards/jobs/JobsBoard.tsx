@@ -1,6 +1,6 @@
 // The Training jobs board: filters of document 000, one list of live and finished jobs, three charts of running instances.
 import { useMemo } from "react";
-import { useJobs } from "../../api/queries";
+import { useJob, useJobs } from "../../api/queries";
 import type { JobRow } from "../../api/types";
 import { ChartPageProvider } from "../../charts/page";
 import { Command } from "../../parts/Copy";
@@ -41,6 +41,7 @@ export function JobsBoard() {
   const [naming, isNaming, onName] = useTyped();
   const found = useJobs(naming, isNaming).data?.items.map((j) => j.name) ?? [];
   const open = jobId(params.get("open"));
+  const opened = useJob(open).data?.job;
   const wordOf = (status: string) => {
     const key = `status.${status.toLowerCase()}`;
     return isMessageKey(key) ? t(key) : status;
@@ -65,7 +66,7 @@ export function JobsBoard() {
         <JobTable asked={asked} asking={asking} open={open?.join("/") ?? null} onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")} />
         <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />
         {open && (
-          <SidePanel title={<span className="mono">{open[2]}</span>} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
+          <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.live ?? true, waits: Boolean(opened?.waiting) }} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
             <JobFacts id={open} />
           </SidePanel>
         )}

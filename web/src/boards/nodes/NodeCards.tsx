@@ -6,6 +6,7 @@ import { count, exactMemory, gpus, memory, memoryFraction, percent, share, units
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { Ago } from "../../parts/Ago";
+import { Command } from "../../parts/Copy";
 import { Empty } from "../../parts/States";
 import { Status, toneOf } from "../../parts/Status";
 import { Link } from "../../router/Link";
@@ -31,7 +32,7 @@ function NoCards() {
   const { t } = useWords();
   return (
     <Empty why={t("node.noGpus")}>
-      {t("node.noGpusNext")} <code>kubectl -n kube-system get daemonsets</code>
+      {t("node.noGpusNext")} <Command text="kubectl -n kube-system get daemonsets" />
     </Empty>
   );
 }

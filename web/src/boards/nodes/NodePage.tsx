@@ -22,7 +22,7 @@ export function NodePage({ name }: { name: string }) {
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-node">
-        <PageHead title={name} before={crumb} answer={asked.data} sentence={asked.data && nodeSentence(asked.data.node, asked.data.sharing)} onRefresh={() => void asked.refetch()} />
+        <PageHead title={name} of={{ kind: "node", name, shares: Boolean(asked.data?.sharing) }} before={crumb} answer={asked.data} sentence={asked.data && nodeSentence(asked.data.node, asked.data.sharing)} onRefresh={() => void asked.refetch()} />
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <NodeFacts name={name} wide />

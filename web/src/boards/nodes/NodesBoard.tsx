@@ -59,7 +59,7 @@ export function NodesBoard() {
         {matching && matching.length > CHART_NODES_MAX && <div className="banner quiet">{t("nodes.chartsWhole", { n: count(matching.length) })}</div>}
         {charted && (matching !== null || !asksNames) && <NodeCharts filters={charted} />}
         {open && (
-          <SidePanel title={<span className="mono">{open}</span>} page={`/nodes/${encodeURIComponent(open)}`} onClose={() => set({ open: null })}>
+          <SidePanel name={open} of={{ kind: "node", name: open }} page={`/nodes/${encodeURIComponent(open)}`} onClose={() => set({ open: null })}>
             <NodeFacts name={open} />
           </SidePanel>
         )}

@@ -3,6 +3,7 @@ import type { Overview } from "../../api/types";
 import { count, gpus, memory } from "../../format/format";
 import { Command } from "../../parts/Copy";
 import { FIRST_JOB } from "../../commands/commands";
+import { ObjectCommand } from "../../commands/EqualCommand";
 import { useWords } from "../../i18n/locale";
 import { Meter } from "../../parts/Meter";
 import { Panel } from "../../parts/Panel";
@@ -44,7 +45,10 @@ function Pools({ overview }: { overview: Overview }) {
   const { t } = useWords();
   return (
     <div className="pools">
-      <h2>{t("overview.pools")}</h2>
+      <div className="named">
+        <h2>{t("overview.pools")}</h2>
+        <ObjectCommand of={{ kind: "pools", modes: [...new Set(overview.pools.map((pool) => pool.mode))] }} />
+      </div>
       <div className="ranks">
         {overview.pools.map((pool) => (
           <Link className="rank" key={`${pool.model}/${pool.mode}`} to={`/nodes?model=${encodeURIComponent(pool.model)}&mode=${pool.mode}`}>

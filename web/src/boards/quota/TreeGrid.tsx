@@ -5,6 +5,7 @@ import type { QuotaBounds, QuotaTreePage, QuotaTreeRow, TreeFault } from "../../
 import { amount, amountUnit, count } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { unitWord } from "../../i18n/units";
+import { Command } from "../../parts/Copy";
 import { Panel } from "../../parts/Panel";
 import { Answered, Bones, Empty } from "../../parts/States";
 import { useQueryState } from "../../router/usequery";
@@ -73,7 +74,7 @@ export function TreeGrid({ page, chosen, search, isAsking, inPlace = false, faul
         <Faults faults={page.faults} />
         <section className="panel">
           <Empty why={t(page.faults.length > 0 ? "quota.unreadable" : "quota.none")}>
-            {t("quota.noneNext")} <code>kubectl -n kube-system get elasticquotatree</code>
+            {t("quota.noneNext")} <Command text="kubectl -n kube-system get elasticquotatree" />
           </Empty>
         </section>
       </>

@@ -101,7 +101,7 @@ export function WaitingFacts({ unit, onClose }: { unit: string; onClose: () => v
   const { t } = useWords();
   const asked = useQuotaWaiting(useMemo(() => new URLSearchParams({ q: unit, size: "500" }), [unit]));
   return (
-    <SidePanel title={<span className="mono">{unit}</span>} onClose={onClose}>
+    <SidePanel name={unit} of={{ kind: "unit", unit }} onClose={onClose}>
       <Answered asked={asked} bones={<Bones lines={6} />}>
         {(list) => {
           const row = list.items.find((each) => each.unit === unit);
@@ -117,7 +117,7 @@ export function LeafWaiting({ path, onClose }: { path: string; onClose: () => vo
   const { t } = useWords();
   const asked = useQuotaWaiting(useMemo(() => new URLSearchParams({ path, size: "100" }), [path]));
   return (
-    <SidePanel title={<span className="mono">{path}</span>} onClose={onClose}>
+    <SidePanel name={path} of={{ kind: "leaf", path }} onClose={onClose}>
       <Answered asked={asked} bones={<Bones lines={6} />}>
         {(list) =>
           list.items.length === 0 ? (

@@ -1,0 +1,79 @@
+"""Do the lines that the console offers for objects mean what they say? Each goes through a shell and our own parser.
+
+`web/test/lines.json` holds an object and its lines; the tests of the page compare its code with them, this one asks
+programs that share nothing with that code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+
+from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.kinds.parts.kind import label_of
+from fairlead.kinds.registry import KINDS, kind_by_type, type_of_word
+
+LINES: Final = Path(__file__).parents[3] / "web" / "test" / "lines.json"
+CASES: Final = [(each["of"], line) for each in json.loads(LINES.read_text()) for line in each["lines"]]
+PROGRAMS: Final = ("arena", "fairlead")
+VERBS: Final = ("get", "describe", "logs")
+
+
+def in_shell(line: str) -> list[str]:
+    """The words that a POSIX shell makes of it."""
+    done = subprocess.run(["/bin/sh", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, timeout=10, check=True)
+    return done.stdout.split("\0")[:-1]
+
+
+def parsed(line: str) -> tuple[str, argparse.Namespace, str | None]:
+    program, *words = in_shell(line)
+    verb, rest = split_verb(words, program)
+    assert verb is not None, line
+    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    args = make_parser(module, program).parse(rest)
+    return verb.module, args, global_options(args).namespace
+
+
+OURS: Final = [(of, line) for of, line in CASES if line.startswith(PROGRAMS)]
+KUBECTL: Final = [(of, line) for of, line in CASES if line.startswith("kubectl")]
+
+
+@pytest.mark.parametrize(("of", "line"), OURS, ids=[line for _, line in OURS])
+def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
+    _, args, namespace = parsed(line)
+    said = vars(args)
+    if of["kind"] == "job":
+        assert (said["job"], type_of_word(said["type"]), namespace) == (of["name"], of["type"], of["namespace"])
+    elif of["kind"] == "node":
+        assert said["nodes"] == [of["name"]]
+    elif of["kind"] == "unit":
+        assert of["unit"] in said.values()
+    elif of["kind"] == "holder" and line.startswith("fairlead"):
+        assert f"{of['namespace']}/{of['name']}" in said.values()
+    elif of["kind"] == "holder":
+        type_, name = of["job"].split("/")
+        assert (said["job"], type_of_word(said["type"]), namespace) == (name, type_, of["namespace"])
+
+
+@pytest.mark.parametrize(("of", "line"), KUBECTL, ids=[line for _, line in KUBECTL])
+def test_kubectl_is_told_the_kind_the_namespace_and_the_name(of: dict[str, Any], line: str) -> None:
+    words = in_shell(line)[1:]
+    if of["kind"] == "leaf":
+        return
+    namespace = words[words.index("-n") + 1] if "-n" in words else None
+    assert namespace == of.get("namespace")
+    verb = next(at for at, word in enumerate(words) if word in VERBS and at in (0, 2))
+    kind = kind_by_type(of.get("type", ""))
+    resource = label_of(kind) if kind else {"node": "node", "holder": "pod"}[of["kind"]]
+    told = words[verb + 1 : verb + (2 if words[verb] == "logs" else 3)]
+    assert told == ([of["name"]] if words[verb] == "logs" else [resource, of["name"]])
+
+
+def test_every_type_of_job_has_its_lines() -> None:
+    assert {of["type"] for of, _ in CASES if of["kind"] == "job"} == {kind.TYPE for kind in KINDS}

@@ -1,0 +1,105 @@
+// Which commands say the same as one object's page or panel? Exact: its namespace, its kind, its name, each quoted for a shell.
+// A name that a program would take for a flag gets no command, only the API's address.
+import { isWord, line, quoted } from "./commands";
+
+export type CommandObject =
+  | { readonly kind: "node"; readonly name: string; readonly shares?: boolean }
+  | { readonly kind: "job"; readonly namespace: string; readonly type: string; readonly name: string; readonly live?: boolean; readonly waits?: boolean }
+  | { readonly kind: "holder"; readonly namespace: string; readonly name: string; readonly job?: string }
+  | { readonly kind: "leaf"; readonly path: string }
+  | { readonly kind: "unit"; readonly unit: string }
+  | { readonly kind: "clock"; readonly isPaused: boolean }
+  | { readonly kind: "pools"; readonly modes: readonly string[] };
+
+/** What `kubectl` calls the kind of a type of job: with its group, for `jobs` alone are Kubernetes' own. */
+export const RESOURCES: Readonly<Record<string, string>> = {
+  mpijob: "mpijobs.kubeflow.org",
+  tfjob: "tfjobs.kubeflow.org",
+  pytorchjob: "pytorchjobs.kubeflow.org",
+  rayjob: "rayjobs.ray.io",
+  volcanojob: "jobs.batch.volcano.sh",
+  etjob: "trainingjobs.kai.alibabacloud.com",
+  deepspeedjob: "trainingjobs.kai.alibabacloud.com",
+  sparkjob: "sparkapplications.sparkoperator.k8s.io",
+};
+
+/** What `arena top node` calls the mode of a node: cards that are cut in parts are given away whole. */
+const MODES: Readonly<Record<string, string>> = { exclusive: "exclusive", mig: "exclusive", topology: "topology", share: "share" };
+const LAST_LINES = 100;
+
+/** Nothing for an object that is gone: only the console remembers it. */
+export function objectCommands(of: CommandObject): readonly string[] {
+  switch (of.kind) {
+    case "node":
+      return ofNode(of.name, of.shares ?? false);
+    case "job":
+      return (of.live ?? true) ? ofJob(of) : [];
+    case "holder":
+      return [...jobOf(of), ...ofPod(of.namespace, of.name)];
+    case "leaf":
+      return ["fairlead quota tree", "kubectl -n kube-system get elasticquotatree elasticquotatree -o yaml"];
+    case "unit":
+      return isWord(of.unit) ? [line("fairlead quota why", quoted(of.unit))] : [];
+    case "clock":
+      return [`fairlead time ${of.isPaused ? "resume" : "pause"}`];
+    default:
+      return ["arena top node", ...new Set(of.modes.flatMap((mode) => MODES[mode] ?? []).map((mode) => `arena top node --gpu-mode=${mode}`))];
+  }
+}
+
+function ofNode(name: string, shares: boolean): readonly string[] {
+  if (!isWord(name)) return [];
+  const word = quoted(name);
+  return [line("arena top node", word, "-d"), ...(shares ? [line("fairlead inspect gpu", word, "-d")] : []), line("kubectl describe node", word), line("kubectl get node", word, "-o yaml")];
+}
+
+function ofJob({ namespace, type, name, waits }: Extract<CommandObject, { kind: "job" }>): readonly string[] {
+  if (!isWord(name) || !isWord(namespace)) return [];
+  const job = line(quoted(name), `--type=${quoted(type)}`, "-n", quoted(namespace));
+  const resource = RESOURCES[type];
+  return [
+    line("arena get", job, waits ? "--explain" : "--gpus --events"),
+    line("arena logs", job, `--tail=${LAST_LINES}`),
+    ...(resource ? [line("kubectl", "-n", quoted(namespace), "get", resource, quoted(name), "-o yaml")] : []),
+  ];
+}
+
+/** The job that a pod is of, `type/name`, as `arena` shows it. */
+function jobOf({ namespace, job }: Extract<CommandObject, { kind: "holder" }>): readonly string[] {
+  const [type = "", name = ""] = job?.split("/") ?? [];
+  return ofJob({ kind: "job", namespace, type, name }).slice(0, 1);
+}
+
+function ofPod(namespace: string, name: string): readonly string[] {
+  if (!isWord(name) || !isWord(namespace)) return [];
+  const kubectl = line("kubectl", "-n", quoted(namespace));
+  return [
+    line("fairlead why", quoted(`${namespace}/${name}`)),
+    line(kubectl, "describe pod", quoted(name)),
+    line(kubectl, "logs", quoted(name), `--all-containers --tail=${LAST_LINES}`),
+    line(kubectl, "get pod", quoted(name), "-o yaml"),
+  ];
+}
+
+const address = (...parts: readonly string[]): string => `/${parts.map(encodeURIComponent).join("/")}`;
+
+/** The API's route of the same object, and its query. */
+export function objectAddress(of: CommandObject): readonly [path: string, params: URLSearchParams] {
+  const none = new URLSearchParams();
+  switch (of.kind) {
+    case "node":
+      return [address("nodes", of.name), none];
+    case "job":
+      return [address("jobs", of.namespace, of.type, of.name), none];
+    case "holder":
+      return ["/holders", new URLSearchParams({ namespace: of.namespace, q: of.name })];
+    case "leaf":
+      return ["/quota/usage", new URLSearchParams({ path: of.path })];
+    case "unit":
+      return ["/quota/waiting", new URLSearchParams({ q: of.unit })];
+    case "clock":
+      return ["/clock", none];
+    default:
+      return ["/overview", none];
+  }
+}
