@@ -275,6 +275,45 @@ def commands_of(tab: Window, kind: str) -> list[str]:
     return commands
 
 
+def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(browser: Browser, simulated: Sight) -> None:
+    node = sorted(simulated.counts().nodes)[0]
+    with window(browser, simulated.url, height=1600) as tab:
+        tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        tab.open(f"/nodes/{node}", "node")
+        card = tab.at("table-node-gpus").locator("tr[data-row='0']")
+        for box, text in ((tab.page.locator("h1 + .copy"), node), (card.locator(".copied"), str(card.locator(".copied").text_content()))):
+            box.get_by_role("button").press("Enter")
+            expect(box.get_by_role("status")).to_have_text("Copied")
+            assert tab.page.evaluate("navigator.clipboard.readText()") == text
+        assert text.startswith("GPU-")
+        tab.page.goto(f"{simulated.url}/nodes/nobody")
+        of_error = tab.at("request-id")
+        of_error.get_by_role("button").press("Enter")
+        expect(of_error.get_by_role("status")).to_have_text("Copied")
+        assert str(of_error.locator(".mono").text_content()) == tab.page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.parametrize("way", ["by selection", "not at all"])
+def test_a_clipboard_that_may_not_be_written_is_gone_around_or_said(browser: Browser, simulated: Sight, way: str) -> None:
+    """A page that is not served over https has no clipboard of its own; a browser may refuse the other way, too."""
+    with window(browser, simulated.url) as tab:
+        tab.page.add_init_script("Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined })")
+        tab.page.add_init_script("addEventListener('copy', () => { window.taken = String(document.activeElement.value) })")
+        if way == "not at all":
+            tab.page.add_init_script("Document.prototype.execCommand = () => false")
+        node = sorted(simulated.counts().nodes)[0]
+        tab.open(f"/nodes/{node}", "node")
+        copy = tab.page.locator("h1 + .copy")
+        copy.get_by_role("button").press("Enter")
+        if way == "by selection":
+            expect(copy.get_by_role("status")).to_have_text("Copied")
+            assert tab.page.evaluate("window.taken") == node
+        else:
+            expect(copy.get_by_role("status")).to_contain_text("does not let this page copy")
+            assert tab.page.evaluate("String(getSelection())") == node
+        expect(copy.get_by_role("button")).to_be_focused()
+
+
 def test_a_browser_that_keeps_nothing_shows_the_page_and_obeys(browser: Browser, simulated: Sight) -> None:
     refuse = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('off', 'SecurityError') } })"
     with window(browser, simulated.url) as tab:

@@ -98,7 +98,7 @@ describe("the cards of a node", () => {
     expect(cardShown({ coreAllocatedPercent: 30, coreFreePercent: 70 })["cores"]).toBe("30 / 100");
   });
   it("the full page also has UUID and model", () => {
-    expect(cardShown({ model: "Tesla T4" }, true)).toMatchObject({ uuid: "GPU-a", model: "Tesla T4" });
+    expect(cardShown({ model: "Tesla T4" }, true)).toMatchObject({ uuid: { props: { text: "GPU-a" } }, model: "Tesla T4" });
     expect(cardShown({})["uuid"]).toBeUndefined();
   });
   it("who holds them stands in a table of its own on the page of a shared node", () => {

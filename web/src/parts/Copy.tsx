@@ -35,12 +35,12 @@ export function Copy({ text, label }: { text: string; label?: string }) {
   );
 }
 
-/** A name, a UUID, an id: as it is written, with its Copy. */
+/** A name, a UUID, an id: as it is written, with its Copy. In a table the Copy is seen where the pointer or the focus is. */
 export function Copied({ text }: { text: string }) {
   const { t } = useWords();
   return (
     <span className="copied">
-      <span className="mono">{text}</span>
+      <span className="mono clip">{text}</span>
       <Copy text={text} label={t("copy.of", { text })} />
     </span>
   );

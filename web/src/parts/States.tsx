@@ -8,6 +8,7 @@ import { BOARDS, boardAbove } from "../app/boards";
 import { useWords } from "../i18n/locale";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
+import { Copied } from "./Copy";
 
 const STILL_LOADING_MS = 10_000;
 
@@ -99,7 +100,7 @@ export function ServerTrouble() {
   return (
     <div className="banner broken server" role="alert" data-testid="state-server">
       <span>
-        {words(fault)} <span className="hint">{t("state.shownIsOld")}</span>
+        {words(fault)} <span className="hint">{t("state.shownIsOld")}</span> <RequestId of={fault} />
       </span>
       <button type="button" className="link" onClick={() => void client.refetchQueries({ type: "active" })}>
         {t("action.retry")}
@@ -108,8 +109,19 @@ export function ServerTrouble() {
   );
 }
 
+/** By which whoever keeps the server finds the failure in its log. */
+function RequestId({ of: { requestId } }: { of: ApiError }) {
+  const { t } = useWords();
+  if (!requestId) return null;
+  return (
+    <span className="hint" data-testid="request-id">
+      {t("state.requestId")} <Copied text={requestId} />
+    </span>
+  );
+}
+
 function OwnFault({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
-  const { t, code } = useWords();
+  const { code } = useWords();
   const words = useFaultWords();
   const fault = faultOf(error);
   const said = words(fault);
@@ -122,11 +134,9 @@ function OwnFault({ error, onRetry }: { error: Error; onRetry: () => unknown }) 
           {fault.message}
         </div>
       )}
-      {fault.requestId && (
-        <div>
-          {t("state.requestId")} <span className="mono">{fault.requestId}</span>
-        </div>
-      )}
+      <div>
+        <RequestId of={fault} />
+      </div>
       <div className="actions">
         <WayOut fault={fault} onRetry={onRetry} />
       </div>
@@ -176,7 +186,7 @@ export function FailedRefresh({ asked }: { asked: readonly Asked<unknown>[] }) {
   return (
     <div className="banner broken" role="status" data-testid="state-outdated">
       <span>
-        {t("state.notRefreshed")} <span className="hint">{words(faultOf(failed.error))}</span>
+        {t("state.notRefreshed")} <span className="hint">{words(faultOf(failed.error))}</span> <RequestId of={faultOf(failed.error)} />
       </span>
       <button type="button" className="link" onClick={() => failed.refetch()}>
         {t("action.retry")}

@@ -4,6 +4,7 @@ import type { JobDetail } from "../../api/types";
 import { count, duration, gpus, memory, memoryFraction, percent, UNKNOWN } from "../../format/format";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
+import { Copied } from "../../parts/Copy";
 import { EventList } from "../../parts/EventList";
 import { Status } from "../../parts/Status";
 import { Answered, Bones } from "../../parts/States";
@@ -75,6 +76,8 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
       <dd>
         <Ago at={j.finishedAt} />
       </dd>
+      <dt>UID</dt>
+      <dd>{j.uid ? <Copied text={j.uid} /> : UNKNOWN}</dd>
     </dl>
   );
 }

@@ -2,6 +2,7 @@
 import type { Instance } from "../../api/types";
 import { count, duration, gpus, memory, percent, UNKNOWN } from "../../format/format";
 import type { Words } from "../../i18n/locale";
+import { Copied } from "../../parts/Copy";
 import { Status } from "../../parts/Status";
 import { Link } from "../../router/Link";
 import type { Column } from "../../table/columns";
@@ -9,7 +10,7 @@ import { whyOf } from "./columns";
 
 export function instanceColumns({ t, code }: Pick<Words, "t" | "code">): Column<Instance>[] {
   return [
-    { key: "name", head: t("job.instance"), width: 180, mono: true, title: (i) => i.name, cell: (i) => i.name },
+    { key: "name", head: t("job.instance"), width: 180, mono: true, title: (i) => i.name, cell: (i) => <Copied text={i.name} /> },
     { key: "role", head: t("job.role"), width: 76, cell: (i) => (i.isChief ? <b>{i.role}</b> : i.role) },
     { key: "status", head: t("col.status"), width: 96, title: (i) => whyOf(i.waiting, code), cell: (i) => <Status word={i.status} /> },
     { key: "node", head: t("col.node"), width: 110, mono: true, cell: (i) => (i.node ? <Link to={`/nodes/${encodeURIComponent(i.node)}`}>{i.node}</Link> : UNKNOWN) },

@@ -6,7 +6,7 @@ import { count, exactMemory, gpus, memory, memoryFraction, percent, share, units
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { Ago } from "../../parts/Ago";
-import { Command } from "../../parts/Copy";
+import { Command, Copied } from "../../parts/Copy";
 import { Empty } from "../../parts/States";
 import { Status, toneOf } from "../../parts/Status";
 import { Link } from "../../router/Link";
@@ -44,7 +44,7 @@ export function cardColumns(detail: Pick<NodeDetail, "gpus" | "sharing">, wide: 
   const cores = detail.gpus.some((g) => g.coreFreePercent !== null);
   const columns: (Column<GpuRow> | false)[] = [
     { key: "index", head: "GPU", width: 52, number: true, cell: (g) => g.index },
-    wide && { key: "uuid", head: t("node.uuid"), width: 100, mono: true, title: (g) => g.uuid, cell: (g) => g.uuid || UNKNOWN },
+    wide && { key: "uuid", head: t("node.uuid"), width: 100, mono: true, title: (g) => g.uuid, cell: (g) => (g.uuid ? <Copied text={g.uuid} /> : UNKNOWN) },
     wide && { key: "model", head: t("col.gpuModel"), width: 100, title: (g) => g.model, cell: (g) => g.model || UNKNOWN },
     { key: "mode", head: t("col.gpuMode"), width: 78, cell: (g) => modeWord(g.mode, t) },
     { key: "health", head: t("node.health"), width: broken ? 190 : 124, cell: (g) => <Health gpu={g} /> },
@@ -138,7 +138,7 @@ export function Pods({ detail }: { detail: NodeDetail }) {
 
 export function podColumns(t: Words["t"]): Column<NodePod>[] {
   return [
-    { key: "name", head: t("node.pod"), width: 200, mono: true, title: (p) => `${p.namespace}/${p.name}`, cell: (p) => `${p.namespace}/${p.name}` },
+    { key: "name", head: t("node.pod"), width: 200, mono: true, title: (p) => `${p.namespace}/${p.name}`, cell: (p) => <Copied text={`${p.namespace}/${p.name}`} /> },
     { key: "job", head: t("col.jobName"), width: 120, mono: true, cell: (p) => <JobLink of={p} /> },
     { key: "status", head: t("col.status"), width: 130, cell: (p) => <Status word={p.status} /> },
     { key: "cards", head: "GPU", width: 92, number: true, cell: (p) => (p.pending ? <span className="flag">{t("node.pendingCard")}</span> : p.gpuIndexes.join(", ") || UNKNOWN) },
