@@ -73,12 +73,13 @@ VIOLATIONS: Final = """async () => {
 def pages_of(sight: Sight) -> list[tuple[str, str]]:
     """(address, page) of all pages; details of the first thing that there is."""
     boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
-    boards += [("/gpus", "holders"), ("/gpus?by=owner", "holders")]
+    boards += [("/gpus", "holders"), ("/gpus?by=owner", "holders"), ("/mine", "mine")]
     nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
     details = [(f"/nodes/{name}", "node") for name in nodes[:1]]
     details += [(f"/jobs/{key}{tab}", "job") for key in jobs[:1] for tab in ("", "?tab=logs", "?tab=yaml")]
     panels = [(f"/nodes?open={name}", "nodes") for name in nodes[:1]] + [(f"/jobs?open={key}", "jobs") for key in jobs[:1]]
-    return boards + details + panels
+    spaces = sorted({key.split("/")[0] for key in jobs})
+    return boards + details + panels + [(f"/mine?namespace={space}", "mine") for space in spaces[:1]]
 
 
 def settle(tab: Window) -> None:
