@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from functools import cached_property
+
 import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.sim.small_world import small_world
 
+from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.http import board_states as board_states
 from fairlead.console.http.board_states import BoardStates
@@ -14,7 +19,8 @@ from fairlead.model.quota.rows import Budget
 from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead_sim.world.driver import Driver
 
-from .clusters import living_cluster, quota_tree
+from .clusters import EPOCH, living_cluster, quota_tree
+from .quota_demo import crowded, demo
 from .worlds import StillCluster, still_world
 
 
@@ -35,6 +41,26 @@ async def test_the_next_picture_has_ready_what_somebody_asked_for(
     assert second is not first
     assert ("gpu_map" in vars(second)) is is_ready
     assert "gpus" not in vars(second)
+
+
+def test_a_board_state_goes_when_nobody_has_it_any_more() -> None:
+    """Not when the collector comes: of a large cluster a dozen old ones would be a gigabyte."""
+    gc_was = gc.isenabled()
+    gc.disable()
+    try:
+        for snapshot in (living_cluster(), crowded(demo())):
+            seen = BoardState(snapshot, EPOCH)
+            for name, part in vars(BoardState).items():
+                if isinstance(part, cached_property):
+                    getattr(seen, name)
+            seen.my_work("", "team-a")
+            assert all(seen.job(*each.job.key) for each in seen.instances)
+            known = weakref.ref(seen)
+            del seen
+            assert known() is None
+    finally:
+        if gc_was:
+            gc.enable()
 
 
 async def test_time_that_somebody_moved_makes_the_picture_old(monkeypatch: pytest.MonkeyPatch) -> None:

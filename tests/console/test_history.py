@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,6 +108,46 @@ def test_another_history_empties_the_ring() -> None:
     history.add(START - 600, [duty(2.0)])
     assert history.line_count == 1
     assert history.read("gpu-duty-cycle", START - 600, START, 600)[CARD] == [(START - 600, 2.0), (START, None)]
+
+
+def test_a_thread_reads_while_new_lines_are_written() -> None:
+    history = History(slots=2)
+
+    def card(number: int) -> LineSample:
+        return duty(1.0, (("gpu", str(number)),))
+
+    history.add(START, map(card, range(200)))
+    is_over, wrong = threading.Event(), list[Exception]()
+
+    def read() -> None:
+        try:
+            while not is_over.is_set():
+                history.ticks("gpu-duty-cycle", START)
+        except RuntimeError as error:
+            wrong.append(error)
+
+    reader, switches = threading.Thread(target=read), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        reader.start()
+        for number in range(200, 3000):
+            history.add(START, [card(number)], is_last=False)
+    finally:
+        is_over.set()
+        reader.join()
+        sys.setswitchinterval(switches)
+    assert wrong == []
+
+
+def test_a_tick_that_is_written_in_parts_is_one() -> None:
+    """Room is made when its last part has come, and not before: 3 lines at most, of 2 old and 3 new ones."""
+    history, old, new = History(lines_max=3), "ab", "cde"
+    history.add(START, [duty(1.0, (("gpu", name),)) for name in old])
+    for name in new:
+        history.add(START + TICK_SECONDS, [duty(2.0, (("gpu", name),))], is_last=False)
+    assert history.line_count == 5
+    history.add(START + TICK_SECONDS, ())
+    assert {labels[0][1] for labels in history.ticks("gpu-duty-cycle", START + TICK_SECONDS)} == set(new)
 
 
 def test_it_is_due_once_per_tick() -> None:

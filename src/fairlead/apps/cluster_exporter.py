@@ -129,5 +129,7 @@ class ClusterExporter:
     def _unready(self) -> str:
         if self._state.is_synced:
             return ""
+        if self._cluster.is_ready:
+            return "the first page is being made"
         waiting = [source for source in self._cluster.snapshot().main_sources.values() if not source.is_ok]
         return "\n".join(["not yet read:", *(f"{source.name}: {source.state} {source.message}".rstrip() for source in waiting)])

@@ -43,6 +43,7 @@ _SAMPLE_CHECK_SECONDS: Final = 1.0
 _SAMPLE_CHECK_SHORTEST_SECONDS: Final = 0.1
 _PAUSE_IN_PAST_SECONDS: Final = 0.02
 """Between two ticks of the past, so that remembering leaves half of a core to whoever looks at the page."""
+_LINES_IN_PART: Final = 2_000
 IDLE_LOOK_SECONDS: Final = 60.0
 IDLE_FIRST_SECONDS: Final = 2.0
 """How often the series are asked since when cards are idle; the second while they still learn it."""
@@ -129,8 +130,16 @@ class ConsoleServer:
             if self.world.cluster.is_ready and self.history.is_due(self.world.clock.now()):
                 board_state = await self.newest_board_state("sample of the built-in series")
                 if board_state is not None:
-                    self.history.add(board_state.now, samples_of(board_state))
+                    await self._write_tick(board_state)
                     self._first_sample.set()
+
+    async def _write_tick(self, board_state: BoardState) -> None:
+        """Of a large cluster ten thousand lines: made in a thread, written some at a time."""
+        samples = await asyncio.to_thread(lambda: list(samples_of(board_state)))
+        for at in range(0, len(samples), _LINES_IN_PART):
+            self.history.add(board_state.now, samples[at : at + _LINES_IN_PART], is_last=False)
+            await asyncio.sleep(0)
+        self.history.add(board_state.now, ())
 
     async def _remember(self) -> None:
         """The past goes behind the first live sample.

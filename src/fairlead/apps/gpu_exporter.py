@@ -66,8 +66,9 @@ class GpuExporterSettings(Struct, frozen=True):
 class GpuExporter:
     """The loop and its page.
 
-    `pods`: whose the cards are, where the devices do not say. `sample_once` is one turn; `run` turns until
-    cancelled. `wall` gives monotonic seconds.
+    `pods`: whose the cards are, where the devices do not say. `parts`: asked in the place of `devices` where
+    there are so many that others must have the loop between some and some. `sample_once` is one turn; `run`
+    turns until cancelled. `wall` gives monotonic seconds.
     """
 
     def __init__(
@@ -77,8 +78,10 @@ class GpuExporter:
         chosen: GpuExporterSettings,
         wall: Callable[[], float] = time.monotonic,
         pods: PodMap | None = None,
+        parts: Callable[[], Iterator[Sequence[DeviceSample]]] | None = None,
     ) -> None:
         self._pods = pods
+        self._parts = parts
         self._wall = wall
         self._devices = devices
         self._clock = clock
@@ -129,7 +132,7 @@ class GpuExporter:
         self._reload_asked.clear()
         sampling = self._wall()
         try:
-            samples = self._wanted(self._devices.sample())
+            samples = self._wanted(await self._sampled())
             self._samples = samples if self._pods is None else self._pods.attributed(samples)
             self._sampled_at = self._wall()
         except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
@@ -153,6 +156,15 @@ class GpuExporter:
         )
         self.page = await asyncio.to_thread(make_page, self._render(self._samples, self._state, self._clock.now()))
         self._ticked_at = self._wall()
+
+    async def _sampled(self) -> Sequence[DeviceSample]:
+        if self._parts is None:
+            return self._devices.sample()
+        found: list[DeviceSample] = []
+        for part in self._parts():
+            found += part
+            await asyncio.sleep(0)
+        return found
 
     def _wanted(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
         chosen = self._chosen.devices

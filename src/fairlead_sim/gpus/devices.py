@@ -7,8 +7,8 @@ samples.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import CardMode, GpuMode, Health
@@ -22,6 +22,8 @@ from fairlead_sim.time.clock import SimClock
 
 Owner = tuple[str, str, str]
 """Namespace, pod, uid."""
+NODES_IN_PART: Final = 40
+"""Of eight cards each: some ten milliseconds of work."""
 
 
 class SimulatedDevices:
@@ -117,6 +119,20 @@ class SimulatedDevices:
         """All cards that answer, now; `is_brief`: only what boards show of each."""
         now = self._clock.now()
         return [read_card(card, now, is_brief=is_brief) for node in self._answering for card in self._cards[node]]
+
+    def in_parts(self, *, is_brief: bool = False) -> Iterator[Sequence[DeviceSample]]:
+        """As `sample`, some cards at a time: the world may live on between two parts, and each tells of its
+        own instant. A node that falls silent meanwhile is left out.
+        """
+        nodes = tuple(self._answering)
+        for at in range(0, len(nodes), NODES_IN_PART):
+            now, there = self._clock.now(), set(self._answering)
+            yield [
+                read_card(card, now, is_brief=is_brief)
+                for node in nodes[at : at + NODES_IN_PART]
+                if node in there
+                for card in self._cards[node]
+            ]
 
     def _new_card(self, node: str, index: int, model: CardModel, shared: bool) -> Card:
         bus = 7 + 13 * index

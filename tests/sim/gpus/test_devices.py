@@ -11,11 +11,13 @@ from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, 
 from fairlead.model.devices.device import DeviceSample
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.text.time_span import parse_span
-from fairlead_sim.gpus.cards import CARD_MODELS
+from fairlead_sim.gpus.cards import CARD_MODELS, card_model
+from fairlead_sim.gpus.devices import NODES_IN_PART, SimulatedDevices
 from fairlead_sim.gpus.readings import read_card
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.scenario.scenario import Duration, Xid
+from fairlead_sim.time.clock import SimClock
 from fairlead_sim.world.world import World
 
 COUNTERS = ("TOTAL_ENERGY_CONSUMPTION", "POWER_VIOLATION", "PCIE_TX_BYTES", "PCIE_RX_BYTES", "NVLINK_TX_BYTES", "NVLINK_RX_BYTES")
@@ -39,6 +41,20 @@ def test_a_free_card_is_cool_and_slow_and_empty() -> None:
     assert value(sample, "POWER_USAGE") == pytest.approx(42.0)
     assert sample.throttle_reasons == 1
     assert sample.processes == ()
+
+
+def test_in_parts_the_same_is_told_without_a_node_that_fell_silent_meanwhile() -> None:
+    nodes = 2 * NODES_IN_PART + 1
+    devices = SimulatedDevices(1, SimClock(EPOCH))
+    for number in range(nodes):
+        devices.add_node(f"gpu-{number:03d}", card_model("Tesla T4", 16_000), 2, shared=False)
+    parts = list(devices.in_parts())
+    assert [len(part) for part in parts] == [2 * NODES_IN_PART, 2 * NODES_IN_PART, 2]
+    assert [sample for part in parts for sample in part] == list(devices.sample())
+    begun = devices.in_parts()
+    next(begun)
+    devices.set_silent("gpu-080", is_silent=True)
+    assert {sample.node for part in begun for sample in part} == {f"gpu-{number:03d}" for number in range(NODES_IN_PART, nodes - 1)}
 
 
 def test_a_training_container_warms_the_card_up_with_a_lag() -> None:

@@ -130,8 +130,12 @@ class BoardState:
         missing = self._missing_kinds
         unasked = set(missing.values()) - {missing[type_] for type_ in job_types if type_ in missing}
         warnings = warnings_of(self.snapshot.main_sources, page, unasked)
-        silent = series_missing(self.occupancy.nodes) if page != "quota" else None
+        silent = self.series_missing if page != "quota" else None
         return [*warnings, silent] if silent else warnings
+
+    @cached_property
+    def series_missing(self) -> Warning | None:
+        return series_missing(self.occupancy.nodes)
 
     @cached_property
     def occupancy(self) -> ClusterOccupancy:
@@ -180,7 +184,8 @@ class BoardState:
     def explainer(self) -> Explainer:
         leaves = [row for row in self.quota_list if row.is_leaf and is_gpu_resource(row.resource)]
         shares = {(namespace, row.resource): (row.name, row.used, row.min) for row in leaves for namespace in row.namespaces}
-        return Explainer(ShareWhy(lambda: ledger_of(self.snapshot)), self._rooms, shares)
+        snapshot = self.snapshot  # not `self`: a board state in a circle would outlive many others
+        return Explainer(ShareWhy(lambda: ledger_of(snapshot)), self._rooms, shares)
 
     @cached_property
     def _rooms(self) -> NodeRooms:

@@ -23,7 +23,7 @@ Row = TypeVar("Row")
 FACET_MAX: Final = 500
 
 
-class Entry(Struct, Generic[Row], frozen=True):
+class Entry(Struct, Generic[Row], frozen=True, gc=False):
     """`text`: what `q` searches, in lower case.
 
     `answers`: filter -> values this row matches, in lower case.

@@ -85,10 +85,11 @@ class History:
         """Whether a tick has begun that nobody has written yet."""
         return self._tick(now) > self._newest
 
-    def add(self, now: float, samples: Iterable[LineSample]) -> None:
-        """Write one tick. A second call within a tick overwrites.
+    def add(self, now: float, samples: Iterable[LineSample], *, is_last: bool = True) -> None:
+        """Write one tick, or a part of it. A second call within a tick overwrites.
 
-        Time that runs backwards (another cluster's history) empties this one.
+        Time that runs backwards (another cluster's history) empties this one. `is_last`: room is made for
+        what this tick brought.
         """
         tick = self._tick(now)
         if tick < self._newest:
@@ -97,7 +98,8 @@ class History:
         for sample in samples:
             if math.isfinite(sample.value):
                 self._line(sample).write(tick, sample.value)
-        self._forget(tick)
+        if is_last:
+            self._forget(tick)
 
     def add_past(self, at: float, samples: Iterable[LineSample]) -> None:
         """Write a tick that lies before all ticks of `add`.
@@ -123,7 +125,7 @@ class History:
         times = [start + step * number for number in range(count)]
         return {
             labels: [(at, self._value(line, at, step, is_measured(labels))) for at in times]
-            for labels, line in self._lines.get(query, {}).items()
+            for labels, line in self._lines_of(query)
         }
 
     def ticks(self, query: str, now: float) -> dict[Labels, list[Point]]:
@@ -135,8 +137,12 @@ class History:
         ticks = range(last - self.slots + 1, last + 1)
         return {
             labels: [(float(tick * self.tick_seconds), line.read(tick)) for tick in ticks]
-            for labels, line in self._lines.get(query, {}).items()
+            for labels, line in self._lines_of(query)
         }
+
+    def _lines_of(self, query: str) -> list[tuple[Labels, _Line]]:
+        """Those of this moment: a thread may read while the loop writes lines that were not there."""
+        return list(self._lines.get(query, {}).items())
 
     def _value(self, line: _Line, at: float, step: float, is_measured: bool) -> float | None:
         last = self._tick(at)

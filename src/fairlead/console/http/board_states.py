@@ -30,7 +30,7 @@ QUICK_BUILD_SECONDS: Final = 0.1
 CPU_SHARE: Final = 0.2
 """Rebuilding takes at most this share of a core while the cluster changes without pause."""
 PAUSE_MAX_SECONDS: Final = 2.0
-_BOARDS: Final = ("nodes", "jobs", "quota", "overview")
+_BOARDS: Final = ("nodes", "jobs", "quota", "overview", "series_missing")
 
 
 class BoardStates:

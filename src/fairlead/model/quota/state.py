@@ -17,7 +17,7 @@ from fairlead.model.quota.tree import QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import NOTHING, Amounts
 
 
-class QuotaPod(Struct, frozen=True):
+class QuotaPod(Struct, frozen=True, gc=False):
     """One unfinished pod of a leaf's namespaces.
 
     `request`: all that it asks for, managed by the tree or not. `claim_since`: since when its condition says
@@ -65,7 +65,7 @@ class QuotaPod(Struct, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
-class NodeRoom(Struct, frozen=True):
+class NodeRoom(Struct, frozen=True, gc=False):
     """A cluster node, for the question whether a pod fits on it.
 
     `taken`: what pods ask that quota does not count; those that it counts are in the state with their node.
