@@ -5,7 +5,8 @@
 Measured while nothing changes and while everything does. Over HTTP, one client. The ratio is to the same
 requests over a cluster of three nodes in the same run: what is left of it is the server's own time.
 `changing`: the cluster's version grows twice a second, so that every list is built anew all the time.
-`--pages holders` asks for who holds GPUs alone: 20,000 of 50,000 pods.
+`--pages holders` asks for who holds GPUs alone: 20,000 of 50,000 pods; `--pages search` for names, ids and
+labels of all of them.
 """
 
 from __future__ import annotations
@@ -51,6 +52,18 @@ HOLDERS = (
     "/holders/groups?by=owner",
     "/holders/groups?by=user",
 )
+
+
+SEARCHES = (
+    "/search?q=worker",
+    "/search?q=gpu-04999",
+    "/search?q=uid-other-29",
+    "/search?q=replica-type=worker",
+    "/search?q=label-7=value-3",
+    "/search?q=GPU-gpu-00042",
+    "/search?q=e",
+)
+ASKED = {"boards": PAGES, "holders": HOLDERS, "search": SEARCHES}
 
 
 async def measure(snapshot: ClusterSnapshot, requests: int, pages: Sequence[str], is_changing: bool) -> dict[str, float]:
@@ -104,9 +117,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--requests", type=int, default=300)
-    parser.add_argument("--pages", choices=("boards", "holders"), default="boards")
+    parser.add_argument("--pages", choices=tuple(ASKED), default="boards")
     args = parser.parse_args()
-    pages = HOLDERS if args.pages == "holders" else PAGES
+    pages = ASKED[args.pages]
     large = large_cluster(args.nodes)
     columns = {
         "3 nodes": uvloop.run(measure(living_cluster(), args.requests, pages, is_changing=False)),

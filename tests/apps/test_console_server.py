@@ -34,6 +34,7 @@ EXAMPLES = {
     "job_events": "/jobs/team-a/pytorchjob/bert/events",
     "job_why": "/jobs/team-a/pytorchjob/bert/why",
     "chart": "/charts/cluster-jobs",
+    "search": "/search?q=bert",
 }
 ELSEWHERE = ("changes", "job_manifest", "job_logs")
 """Streams, and what an API server is asked for: test_console_hints, test_console_logs."""
@@ -152,6 +153,9 @@ async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
         ("/api/v1/charts/rm-rf", 404, "not-found", "`rm-rf`"),
         ("/api/v1/charts/gpu-duty-cycle?from=x", 400, "malformed", "`from` is `x`"),
         ("/api/v1/charts/gpu-duty-cycle?step=0", 400, "malformed", "`step` is `0`"),
+        ("/api/v1/search", 400, "malformed", "`q` is empty"),
+        (f"/api/v1/search?q={'x' * 401}", 400, "malformed", "401 characters"),
+        ("/api/v1/search?q=web&size=51", 400, "malformed", "`size` is `51`"),
         ("/api/v1/nothing", 404, "not-found", "/api/v1/nothing"),
         ("/api/v2/nodes", 404, "not-found", "/api/v2/nodes"),
         ("/api", 404, "not-found", "/api"),

@@ -14,6 +14,7 @@ from tests.console.clusters import EPOCH, cluster, living_cluster
 from tests.console.test_shared_nodes import notebook, t4
 
 from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.holders import holder_groups
 from fairlead.console.charts.answer import heatmap
 
 FOLDER = Path(__file__).parent / "console"
@@ -29,6 +30,13 @@ ANSWERS: dict[str, Callable[[BoardState], Any]] = {
     "shared-node": lambda board_state: three_notebooks(),
     "jobs": lambda board_state: {"sentence": board_state.jobs_sentence, "facets": board_state.jobs.facets, "items": rows(board_state.jobs)},
     "job": lambda board_state: board_state.job("team-a", "pytorchjob", "bert"),
+    "holders": lambda board_state: {
+        "sentence": board_state.holders_sentence,
+        "facets": board_state.holders.facets,
+        "items": rows(board_state.holders),
+        "by owner": rows(holder_groups(rows(board_state.holders), "owner")),
+    },
+    "search": lambda board_state: board_state.search("bert", 12),
     "quota": lambda board_state: {
         "sentence": board_state.quota_sentence,
         "facets": board_state.quota.facets,

@@ -839,6 +839,32 @@ export interface RecentWarning {
   node: string
 }
 
+/** The nearest first. `total` counts all that match, `leftOut` those of them that are not in `items`. */
+export interface SearchAnswer {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  q: string
+  total: number
+  leftOut: number
+  items: Array<SearchHit>
+}
+
+/** `kind`: node, gpu, job or pod. `name`: of a GPU its node's, with `gpuIndex` beside it. `job`: of a job and of its pods, `type/name`. `node`: where a pod is bound or a GPU sits. `holdsGpu`: the pod is a row of `/holders`. `field` is where the text stands: name, uid, uuid or label; `text` is what that field says (`key=value` of a label), `piece` the part of it that was asked for. */
+export interface SearchHit {
+  kind: string
+  namespace: string
+  name: string
+  job: string
+  node: string
+  gpuIndex: number | null
+  holdsGpu: boolean
+  field: string
+  text: string
+  piece: string
+}
+
 /** One sentence of state: `code` and `values` for the catalogues of the client, `text` in English. */
 export interface Sentence {
   code: string

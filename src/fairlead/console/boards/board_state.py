@@ -61,6 +61,7 @@ from fairlead.console.boards.quota.what_if import (
     settled_leaves,
 )
 from fairlead.console.boards.rows import RowSet
+from fairlead.console.boards.search import Searched, search, searched
 from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, percent
 from fairlead.console.pages.events import event_rows
@@ -72,6 +73,7 @@ from fairlead.console.pages.mine import MyWork
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
+from fairlead.console.pages.search import SearchAnswer
 from fairlead.kinds.instances import all_instances
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS
@@ -409,6 +411,17 @@ class BoardState:
     @cached_property
     def gpus_sentence(self) -> Sentence:
         return cluster_sentence(self.totals, idle_gpus(self.occupancy, self.now))
+
+    @cached_property
+    def _searched(self) -> Searched:
+        return searched(self.snapshot, self.occupancy.nodes)
+
+    def search(self, text: str, most: int) -> SearchAnswer:
+        found = search(self._searched, self.job_by_pod, text, most)
+        left_out = found.total - len(found.hits)
+        warnings = warnings_of(self.snapshot.main_sources, "overview")
+        envelope = (self.generated_at, self.is_stale("overview"), self.version("overview"), warnings)
+        return SearchAnswer(*envelope, text, found.total, left_out, found.hits)
 
     @cached_property
     def gpu_map(self) -> GpuMap:

@@ -23,6 +23,7 @@ from fairlead.console.boards.change_hints import ChangeHints
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
 from fairlead.console.boards.job_files import instance_logs, redacted_manifest
 from fairlead.console.boards.rows import RowSet, matching, page_of
+from fairlead.console.boards.search import SHOWN, SHOWN_MAX, asked_text
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
 from fairlead.console.charts.history import History
@@ -40,7 +41,7 @@ from fairlead.console.pages.envelope import Envelope, Sentence, Warning
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
-from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query
+from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query, parse_whole
 from fairlead.console.pages.nodes import NodeList
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
@@ -172,6 +173,14 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
     board_state = await console.board_states.latest("holders", "waiting", "offers")
     # In a thread: what could start now is asked of a plan of the whole cluster.
     return await asyncio.to_thread(lambda: json_answer(request, board_state.my_work(user, namespace)))
+
+
+async def search(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    text = asked_text(request.query_params.get("q", ""))
+    most = parse_whole("size", request.query_params.get("size"), SHOWN, 1, SHOWN_MAX)
+    board_state = await console.board_states.latest()
+    # In a thread: there may be 50,000 pods to look through.
+    return await asyncio.to_thread(lambda: json_answer(request, board_state.search(text, most)))
 
 
 async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -345,6 +354,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     "move_clock": move_clock,
     "overview": overview,
     "mine": mine,
+    "search": search,
     "gpu_map": gpu_map,
     "gpus": gpus,
     "holders": holders,

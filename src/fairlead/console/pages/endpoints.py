@@ -20,6 +20,7 @@ from fairlead.console.pages.mine import MyWork
 from fairlead.console.pages.nodes import NodeDetail, NodeList
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
+from fairlead.console.pages.search import SearchAnswer
 from fairlead.console.pages.session import Me
 
 BASE: Final = "/api/v1"
@@ -152,6 +153,19 @@ ENDPOINTS: Final = (
             Parameter("namespace", "All work of a namespace, in the place of a user's."),
         ),
         example="/mine?user=alice",
+    ),
+    Endpoint(
+        "search",
+        "/search",
+        "What in the cluster bears a text: nodes, GPUs, jobs and pods, by name, id or label",
+        SearchAnswer,
+        parameters=(
+            Parameter(
+                "q", "Part of a name or of `namespace/name`, of a UID or a GPU's UUID (from 4 characters), or `key=value`, in any case."
+            ),
+            Parameter("size", "Hits at most, 1 to 50 (default 12).", type="integer"),
+        ),
+        example="/search?q=app=web",
     ),
     Endpoint("gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap),
     Endpoint(
