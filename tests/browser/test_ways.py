@@ -146,7 +146,7 @@ def test_a_wrong_address_leads_to_a_right_one(browser: Browser, simulated: Sight
         tab.page.goto(simulated.url + address)
         error = tab.at("state-error").first
         expect(error).to_be_visible()
-        expect(error.get_by_role("button")).to_have_count(0)
+        expect(error.locator(".actions").get_by_role("button")).to_have_count(0)
         error.get_by_role("link").click()
         expect(tab.page.locator("tr[data-row]").first).to_be_visible()
         assert (path(tab), urlsplit(tab.page.url).query) == (board, "")

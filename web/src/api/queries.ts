@@ -2,7 +2,7 @@
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -106,6 +106,17 @@ export function useWhatIf(changes: readonly BoundsChange[], csrf: string | undef
     queryFn: () => postJson<QuotaEffects>("/quota/what-if", { changes }, csrf ?? ""),
     placeholderData: keepPreviousData,
     enabled: csrf !== undefined && changes.length > 0,
+  });
+}
+
+/** What bears a text. Of an older question only what the newer one finds in it, too, may still be shown. */
+export function useSearch(q: string) {
+  return useQuery({
+    queryKey: ["search", q],
+    queryFn: ({ signal }) => getJson<SearchAnswer>("/search", new URLSearchParams({ q }), signal),
+    placeholderData: keepPreviousData,
+    retry: false,
+    enabled: q !== "",
   });
 }
 

@@ -42,6 +42,8 @@ export type {
   Pool,
   QuotaBounds,
   QuotaEffects,
+  SearchAnswer,
+  SearchHit,
   QuotaRow,
   QuotaTreePage,
   QuotaTreeRow,

@@ -3,8 +3,8 @@ import { Input, type InputRef } from "antd";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import { apiAddress } from "../api/fetch";
-import { useHolders, useJobs, useNodes } from "../api/queries";
-import { quoted } from "../commands/commands";
+import { useClockFace, useHolders, useJobs, useMe, useMoveClock, useNodes, useSearch } from "../api/queries";
+import { type CommandObject, objectCommands } from "../commands/objects";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
 import { copied } from "../parts/clipboard";
@@ -12,7 +12,7 @@ import { Icon } from "../parts/Icon";
 import { useDialog } from "../parts/useDialog";
 import { navigate } from "../router/router";
 import { BOARDS } from "./boards";
-import { EACH, type Findable, type Hit, hitsOf, marked } from "./finding";
+import { EACH, type Findable, foundThere, type Hit, hitsOf, holderPage, joined, keyOf, marked, path } from "./finding";
 
 const TYPING_MS = 150;
 const ONE = new URLSearchParams({ size: "1" });
@@ -30,18 +30,25 @@ export function FindBox({ open, onClose, onHelp }: { open: boolean; onClose: () 
 function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }) {
   const { t } = useWords();
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
+  const [chosen, setChosen] = useState<string | null>(null);
   const [taken, setTaken] = useState({ text: "", isDone: false });
-  const asked = useLate(text.trim());
-  const { hits, isAsking, failed } = useHits(asked, onHelp);
+  const [refused, setRefused] = useState("");
+  const now = text.trim();
+  const { hits, more, isAsking, quiet } = useHits(now, useLate(now), onHelp);
+  const at = Math.max(0, hits.findIndex((hit) => keyOf(hit) === chosen));
   const list = useId();
   const input = useRef<InputRef>(null);
   useEffect(() => input.current?.focus(), []);
   const take = async (hit: Hit | undefined) => {
     if (!hit) return;
     if (hit.copy) {
-      const near = input.current?.nativeElement ?? document.body;
-      setTaken({ text: hit.copy, isDone: await copied(hit.copy, near) });
+      setTaken({ text: hit.copy, isDone: await copied(hit.copy, input.current?.nativeElement ?? document.body) });
+      return;
+    }
+    try {
+      await hit.send?.();
+    } catch (error) {
+      setRefused(String((error as Error).message));
       return;
     }
     onClose();
@@ -50,9 +57,10 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
   };
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) {
-      event.preventDefault();
-      setAt((i) => Math.max(0, Math.min(hits.length - 1, i + step)));
+    const next = step && hits[at + step];
+    if (step) event.preventDefault();
+    if (next) {
+      setChosen(keyOf(next));
       document.getElementById(`${list}-${at + step}`)?.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter") void take(hits[at]);
   };
@@ -71,28 +79,35 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
         aria-activedescendant={hits[at] ? `${list}-${at}` : undefined}
         onChange={(event) => {
           setText(event.target.value);
-          setAt(0);
+          setChosen(null);
           setTaken({ text: "", isDone: false });
+          setRefused("");
         }}
         onKeyDown={onKey}
       />
       <div className="hits" role="listbox" id={list} aria-label={t("search.placeholder")} aria-busy={isAsking}>
         {hits.map((hit, i) => (
-          <div key={`${hit.kind} ${hit.name} ${hit.why} ${hit.to ?? ""}`} role="presentation">
+          <div key={keyOf(hit)} role="presentation">
             {hits[i - 1]?.kind !== hit.kind && <h3>{t(`find.${hit.kind}`)}</h3>}
             {/* eslint-disable-next-line jsx-a11y/click-events-have-key-events -- the combobox has the keys */}
-            <div className="hit" role="option" id={`${list}-${i}`} tabIndex={-1} aria-selected={i === at} onPointerMove={() => setAt(i)} onClick={() => void take(hit)}>
+            <div className="hit" role="option" id={`${list}-${i}`} tabIndex={-1} aria-selected={i === at} onPointerMove={() => setChosen(keyOf(hit))} onClick={() => void take(hit)}>
               <span className={hit.kind === "pages" || hit.kind === "actions" ? "clip" : "mono clip"}>
-                <Marked name={hit.name} asked={asked} />
+                <Marked name={hit.name} asked={now} />
               </span>
-              <span className="dim clip">{hit.copy && taken.text === hit.copy ? t(taken.isDone ? "copy.done" : "find.notCopied") : hit.why}</span>
+              <span className="dim clip">{hit.copy && taken.text === hit.copy ? t(taken.isDone ? "copy.done" : "find.notCopied") : <Marked name={hit.why} asked={now} />}</span>
             </div>
           </div>
         ))}
       </div>
-      <p className="state" role="status">
-        {hits.length > 0 ? t("find.keys") : asked === "" ? t("find.hint") : isAsking ? t("state.loading") : failed ? t("find.failed", { error: failed.message }) : t("search.nothing", { q: asked })}
-      </p>
+      <div className="state foot">
+        <p role="status">{hits.length > 0 ? t("find.keys") : now === "" ? t("find.hint") : isAsking ? t("state.loading") : quiet ? "" : t("search.nothing", { q: now })}</p>
+        {more > 0 && <p data-testid="find-more">{t("find.more", { n: more })}</p>}
+        {(refused || quiet) && (
+          <p role="status" data-testid="find-quiet">
+            {refused || quiet}
+          </p>
+        )}
+      </div>
     </>
   );
 }
@@ -108,34 +123,57 @@ function Marked({ name, asked }: { name: string; asked: string }) {
   );
 }
 
-const path = (...parts: readonly string[]): string => `/${parts.map(encodeURIComponent).join("/")}`;
+interface Hits {
+  readonly hits: readonly Hit[];
+  /** So many more bear the text on the server. */
+  readonly more: number;
+  readonly isAsking: boolean;
+  /** Why this may not be everything; "" when it is. */
+  readonly quiet: string;
+}
 
-function useHits(q: string, onHelp: () => void): { hits: readonly Hit[]; isAsking: boolean; failed: Error | null } {
-  const { t } = useWords();
-  const params = useMemo(() => new URLSearchParams({ q, size: String(EACH) }), [q]);
-  const some = q !== "";
-  const asked = [useNodes(params, some), useJobs(params, some), useHolders(params, some)] as const;
+/** What bears `now`, the text as it stands. The server is asked for `asked`, which follows it; what an older answer holds is looked at again. */
+function useHits(now: string, asked: string, onHelp: () => void): Hits {
+  const { t, code } = useWords();
+  const params = useMemo(() => new URLSearchParams({ q: asked, size: String(EACH) }), [asked]);
+  const some = asked !== "";
+  const [inNodes, inJobs, inHolders, inAll] = [useNodes(params, some), useJobs(params, some), useHolders(params, some), useSearch(asked)];
+  const answers = [inNodes, inJobs, inHolders, inAll];
   const actions = useActions(onHelp);
   const facets = [useJobs(ONE).data?.facets, useHolders(ONE).data?.facets];
-  const [nodes, jobs, holders] = asked.map((each) => (each.isPlaceholderData ? [] : (each.data?.items ?? []))) as [NonNullable<(typeof asked)[0]["data"]>["items"], NonNullable<(typeof asked)[1]["data"]>["items"], NonNullable<(typeof asked)[2]["data"]>["items"]];
+  const [nodes, jobs, holders] = [inNodes.data?.items ?? [], inJobs.data?.items ?? [], inHolders.data?.items ?? []];
   const choices = (...names: readonly string[]) => [...new Set(facets.flatMap((each) => names.flatMap((name) => each?.[name] ?? [])))];
+  const found = inAll.data ? foundThere(inAll.data, { label: t("find.label"), name: t("find.name") }) : [];
+  const of = (kind: Findable["kind"]) => found.filter((thing) => thing.kind === kind);
   const things: Findable[] = [
     ...BOARDS.map((board): Findable => ({ kind: "pages", to: board.path, fields: [["", t(board.title)], ["", board.path]] })),
     ...nodes.map((n): Findable => ({ kind: "nodes", to: path("nodes", n.name), fields: [["", n.name], [t("col.gpuModel"), n.gpuModel], [t("col.ip"), n.ip]] })),
+    ...of("nodes"),
+    ...of("gpus"),
     ...jobs.map((j): Findable => ({ kind: "jobs", to: path("jobs", j.namespace, j.type, j.name), fields: [["", j.name], [t("col.namespace"), j.namespace], [t("col.user"), j.user], [t("col.jobType"), j.type], ["UID", j.uid]] })),
-    ...holders.map((h): Findable => ({ kind: "holders", to: `/gpus?q=${encodeURIComponent(h.name)}&open=${encodeURIComponent(`${h.namespace}/${h.name}`)}`, fields: [["", h.name], [t("holders.owner"), h.owner], [t("col.user"), h.user], [t("col.node"), h.node], [t("col.namespace"), h.namespace]] })),
+    ...of("jobs"),
+    ...holders.map((h): Findable => ({ kind: "holders", to: holderPage(h.namespace, h.name), fields: [["", h.name], [t("holders.owner"), h.owner], [t("col.user"), h.user], [t("col.node"), h.node], [t("col.namespace"), h.namespace]] })),
+    ...of("holders"),
+    ...of("pods"),
     ...choices("user").map((user): Findable => ({ kind: "users", to: `/gpus?user=${encodeURIComponent(user)}`, fields: [["", user]] })),
     ...choices("leaf").map((leaf): Findable => ({ kind: "leaves", to: `/quota?path=${encodeURIComponent(leaf)}`, fields: [["", leaf]] })),
     ...choices("namespace", "job_namespace").map((name): Findable => ({ kind: "namespaces", to: `/gpus?namespace=${encodeURIComponent(name)}`, fields: [["", name]] })),
     ...actions,
-    ...nodes.slice(0, 2).map((n): Findable => command(`kubectl describe node ${quoted(n.name)}`, t("copy.command"))),
-    ...jobs.slice(0, 2).map((j): Findable => command(`arena get ${quoted(j.name)} --type=${quoted(j.type)} -n ${quoted(j.namespace)} --explain`, t("copy.command"))),
-    ...holders.slice(0, 2).map((h): Findable => command(`kubectl -n ${quoted(h.namespace)} describe pod ${quoted(h.name)}`, t("copy.command"))),
+    ...nodes.slice(0, 2).flatMap((n) => commands({ kind: "node", name: n.name }, t("copy.command"))),
+    ...jobs.slice(0, 2).flatMap((j) => commands({ kind: "job", namespace: j.namespace, type: j.type, name: j.name, live: j.live, waits: Boolean(j.waiting) }, t("copy.command"))),
+    ...holders.slice(0, 2).flatMap((h) => commands({ kind: "holder", namespace: h.namespace, name: h.name }, t("copy.command"))),
   ];
-  return { hits: hitsOf(q, things), isAsking: asked.some((each) => each.isFetching), failed: asked.find((each) => each.error)?.error ?? null };
+  const hits = hitsOf(now, joined(things));
+  const isAsking = now !== asked || answers.some((each) => each.isFetching);
+  const counted = inAll.isPlaceholderData || isAsking ? 0 : (inAll.data?.total ?? 0);
+  const failed = answers.find((each) => each.error)?.error;
+  const unread = inAll.data?.warnings[0];
+  const quiet = failed ? t("find.failed", { error: failed.message }) : unread ? code("warning", unread.code, { source: unread.source, message: unread.message, ...unread.values }, unread.message) : "";
+  return { hits, more: Math.max(0, counted - hits.filter((hit) => hit.isCounted).length), isAsking, quiet: now === "" ? "" : quiet };
 }
 
-const command = (text: string, word: string): Findable => ({ kind: "commands", copy: text, fields: [[word, text]] });
+/** The first that say something of it; its object whole is on its page. */
+const commands = (of: CommandObject, word: string): Findable[] => objectCommands(of).slice(0, 2).map((text): Findable => ({ kind: "commands", copy: text, fields: [[word, text]] }));
 
 const csv = (route: string) => () => location.assign(apiAddress(route, new URLSearchParams({ format: "csv" })));
 
@@ -143,6 +181,10 @@ function useActions(onHelp: () => void): readonly Findable[] {
   const { t, locale, setLocale } = useWords();
   const { shade, setShade } = useLook();
   const client = useQueryClient();
+  const me = useMe().data;
+  const face = useClockFace().data;
+  const { mutateAsync: move } = useMoveClock(me?.csrf ?? "");
+  const time: Findable[] = me?.features.clock && face ? [{ kind: "actions", send: () => move({ action: face.isPaused ? "resume" : "pause" }), fields: [["", t(face.isPaused ? "find.goOn" : "find.pause")]] }] : [];
   const actions: readonly (readonly [string, () => void])[] = [
     [t(shade === "light" ? "frame.dark" : "frame.light"), () => setShade(shade === "light" ? "dark" : "light")],
     [t("frame.language"), () => setLocale(locale === "en" ? "zh-CN" : "en")],
@@ -152,7 +194,7 @@ function useActions(onHelp: () => void): readonly Findable[] {
     [`${t("title.jobs")} · CSV`, csv("/jobs")],
     [`${t("title.holders")} · CSV`, csv("/holders")],
   ];
-  return actions.map(([name, act]): Findable => ({ kind: "actions", act, fields: [["", name]] }));
+  return [...actions.map(([name, act]): Findable => ({ kind: "actions", act, fields: [["", name]] })), ...time];
 }
 
 function useLate(text: string): string {
