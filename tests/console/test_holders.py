@@ -13,6 +13,7 @@ from fairlead.console.pages.envelope import timestamp
 from fairlead.console.pages.holders import Holder
 from fairlead.model.node import Condition
 from fairlead.model.pod import Owner, Pod
+from fairlead.model.quota.rows import Workload
 
 GPU = {"nvidia.com/gpu": 1}
 USER = "arena.kubeflow.org/console-user"
@@ -58,6 +59,44 @@ def test_a_launcher_that_a_batch_job_made_is_of_its_training_job() -> None:
     seen = BoardState(cluster([gpu_node()], [launcher, pod("bert-worker-0", "gpu-1", GPU, job=job)], [job]), EPOCH)
     assert {(row.owner_kind, row.owner) for row in holders(seen)} == {("PyTorchJob", "bert")}
     assert seen.holders_sentence.values["owners"] == 1
+
+
+def of_job(name: str, created_at: float, uid: str = "uid-of-job") -> Pod:
+    """A pod of a batch Job, made then."""
+    return structs.replace(pod(f"{name}-x7", "gpu-1", GPU), owners=(Owner("Job", name, uid, True),), created_at=created_at)
+
+
+MINUTE = int(EPOCH) // 60
+"""The CronJob controller names a Job `NAME-MINUTE`, the minutes since the epoch for which it was due."""
+
+
+@pytest.mark.parametrize(
+    ("name", "created_at", "owner"),
+    [
+        (f"nightly-{MINUTE}", EPOCH + 30, ("CronJob", "nightly")),
+        (f"nightly-{MINUTE}", EPOCH + 6 * 86_400, ("CronJob", "nightly")),
+        (f"two-words-{MINUTE}", EPOCH - 30, ("CronJob", "two-words")),
+        (f"nightly-{MINUTE}", EPOCH + 8 * 86_400, ("Job", f"nightly-{MINUTE}")),
+        (f"nightly-{MINUTE + 60}", EPOCH, ("Job", f"nightly-{MINUTE + 60}")),
+        ("train-20260105", EPOCH, ("Job", "train-20260105")),
+        ("train-7", EPOCH, ("Job", "train-7")),
+        (f"{MINUTE}", EPOCH, ("Job", f"{MINUTE}")),
+    ],
+)
+def test_a_scheduled_job_is_its_cron_jobs_and_a_number_in_a_name_makes_none(name: str, created_at: float, owner: tuple[str, str]) -> None:
+    (row,) = holders(BoardState(cluster([gpu_node()], [of_job(name, created_at)]), EPOCH))
+    assert (row.owner_kind, row.owner) == owner
+
+
+def test_a_job_that_was_read_says_itself_who_made_it() -> None:
+    by_hand = Workload("Job", "batch/v1", "team-a", f"own-{MINUTE}", "uid-own")
+    due = Workload("Job", "batch/v1", "team-a", "odd-name", "uid-due", owner="uid-cron", owner_kind="CronJob")
+    cron = Workload("CronJob", "batch/v1", "team-a", "weekly", "uid-cron")
+    pods = [of_job(f"own-{MINUTE}", EPOCH, "uid-own"), of_job("odd-name", EPOCH, "uid-due")]
+    seen = BoardState(structs.replace(cluster([gpu_node()], pods), workloads=(by_hand, due, cron)), EPOCH)
+    assert {(row.owner_kind, row.owner) for row in holders(seen)} == {("Job", f"own-{MINUTE}"), ("CronJob", "weekly")}
+    without = BoardState(structs.replace(cluster([gpu_node()], pods), workloads=(by_hand, due)), EPOCH)
+    assert {(row.owner_kind, row.owner) for row in holders(without)} == {("Job", f"own-{MINUTE}"), ("Job", "odd-name")}
 
 
 def idle_for(idle: float, bound: float, ratio: float = 0.0) -> int | None:

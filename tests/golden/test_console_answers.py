@@ -10,12 +10,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.console.clusters import EPOCH, cluster, living_cluster
+from msgspec import structs
+from tests.console.clusters import EPOCH, cluster, gpu_node, living_cluster, pod, quota_tree, reading, training_job
 from tests.console.test_shared_nodes import notebook, t4
 
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.boards.holders import holder_groups
+from fairlead.console.boards.holders import GROUPINGS, holder_groups
 from fairlead.console.charts.answer import heatmap
+from fairlead.model.node import Condition
+from fairlead.model.pod import Owner
 
 FOLDER = Path(__file__).parent / "console"
 ANSWERS: dict[str, Callable[[BoardState], Any]] = {
@@ -30,12 +33,7 @@ ANSWERS: dict[str, Callable[[BoardState], Any]] = {
     "shared-node": lambda board_state: three_notebooks(),
     "jobs": lambda board_state: {"sentence": board_state.jobs_sentence, "facets": board_state.jobs.facets, "items": rows(board_state.jobs)},
     "job": lambda board_state: board_state.job("team-a", "pytorchjob", "bert"),
-    "holders": lambda board_state: {
-        "sentence": board_state.holders_sentence,
-        "facets": board_state.holders.facets,
-        "items": rows(board_state.holders),
-        "by owner": rows(holder_groups(rows(board_state.holders), "owner")),
-    },
+    "holders": lambda board_state: held_by_many(),
     "search": lambda board_state: board_state.search("bert", 12),
     "quota": lambda board_state: {
         "sentence": board_state.quota_sentence,
@@ -48,6 +46,29 @@ ANSWERS: dict[str, Callable[[BoardState], Any]] = {
 
 def three_notebooks() -> Any:
     return BoardState(cluster([t4()], [notebook(number) for number in (1, 2, 3)]), EPOCH).node("t4")
+
+
+def held_by_many() -> Any:
+    """A training job's worker, a Deployment's pod, a CronJob's, one that a person made, and one on a part of a card."""
+    job, web, nightly = training_job(), "web-5d4f", f"nightly-{int(EPOCH) // 60 - 30}"
+    gpu = {"nvidia.com/gpu": 1}
+    idle = pod("web-5d4f-x2", "gpu-1", gpu, conditions=[Condition("PodScheduled", "True", at=EPOCH - 9000)])
+    pods = [
+        pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 2}, job=job),
+        structs.replace(idle, owners=(Owner("ReplicaSet", web, "uid-web", True),), labels={"pod-template-hash": "5d4f"}),
+        structs.replace(pod(f"{nightly}-7", "gpu-1", gpu, namespace="team-c"), owners=(Owner("Job", nightly, "uid-job", True),)),
+        structs.replace(pod("alone", "gpu-2", gpu), labels={"arena.kubeflow.org/console-user": "ann"}),
+        notebook(1),
+    ]
+    cards = [reading(index=0, holder=pods[0]), reading(index=2, holder=idle, ratio=0.0, idle_since=EPOCH - 7200)]
+    nodes = [gpu_node(), gpu_node("gpu-2", ready="Unknown"), t4()]
+    seen = BoardState(cluster(nodes, pods, [job], cards, quota=quota_tree()), EPOCH)
+    return {
+        "sentence": seen.holders_sentence,
+        "facets": seen.holders.facets,
+        "items": rows(seen.holders),
+        **{f"by {by}": rows(holder_groups(rows(seen.holders), by)) for by in GROUPINGS},
+    }
 
 
 def rows(row_set: Any) -> list[Any]:

@@ -12,6 +12,7 @@ describe("cards are given back by whoever made the pod", () => {
     [pod, "kubectl -n a delete pod web-1-x"],
     [{ ...pod, ownerKind: "Deployment", owner: "web" }, "kubectl -n a scale deployment/web --replicas=0"],
     [{ ...pod, ownerKind: "Job", owner: "once" }, "kubectl -n a delete job once"],
+    [{ ...pod, name: "it's", ownerKind: "CronJob", owner: "nightly" }, `kubectl -n a delete job "$(kubectl -n a get pod 'it'\\''s' -o 'jsonpath={.metadata.ownerReferences[0].name}')"`],
     [{ ...pod, ownerKind: "MPIJob", owner: "bert", job: "mpijob/bert" }, "arena delete bert --type=mpijob -n a"],
     [{ ...pod, name: "x; reboot" }, "kubectl -n a delete pod 'x; reboot'"],
     [{ ...pod, ownerKind: "Note$(book)", owner: "it's" }, `kubectl -n a delete 'note$(book)' 'it'\\''s'`],

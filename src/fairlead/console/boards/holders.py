@@ -11,7 +11,7 @@ from fairlead.console.boards.overview import IDLE_SECONDS
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.holders import Holder, HolderGroup
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.pods.devices import has_gpu, memory_units
@@ -41,7 +41,9 @@ def holder_rows(
     `namespaces`: those that the reader may see; None = all.
     """
     pods = [pod for pod in snapshot.pods if pod.is_holding and has_gpu(pod) and (namespaces is None or pod.namespace in namespaces)]
-    rows = [_row(pod, occupancy, leaf_of, job_by_pod, user_of_job, owner_by_pod, silent, now) for pod in pods]
+    workloads = {each.uid: each for each in snapshot.workloads}
+    made_by = {pod.key: named_owner(pod, workloads) for pod in pods}
+    rows = [_row(pod, made_by[pod.key], occupancy, leaf_of, job_by_pod, user_of_job, owner_by_pod, silent, now) for pod in pods]
     rows.sort(key=lambda row: (-row.gpus, row.namespace, by_count(row.name)))
     facets = {
         "namespace": choices(row.namespace for row in rows),
@@ -84,6 +86,7 @@ def is_idle_holder(row: Holder) -> bool:
 
 def _row(
     pod: Pod,
+    made: Owner | None,
     occupancy: ClusterOccupancy,
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
@@ -92,7 +95,7 @@ def _row(
     silent: Collection[str],
     now: float,
 ) -> Holder:
-    use, seats, made = occupancy.use(pod), occupancy.seats(pod), named_owner(pod)
+    use, seats = occupancy.use(pod), occupancy.seats(pod)
     owner_kind, owner = owner_by_pod.get(pod.key) or ((made.kind, made.name) if made else ("", ""))
     job = job_by_pod.get(pod.key, "")
     return Holder(
