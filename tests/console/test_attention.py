@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import msgspec
 import pytest
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
@@ -91,6 +93,12 @@ def test_crash_loops_and_images_stand_apart() -> None:
     assert seen[0].command == "kubectl -n team-a logs crashes --previous"
 
 
+def test_a_name_is_one_word_of_its_command() -> None:
+    odd = "x; reboot $(id) 'y'"
+    (line,) = lines(cluster([node("gpu-1")], [waiting(pod(odd, "gpu-1", gpus=1), "CrashLoopBackOff", EPOCH - 90, 5)]))
+    assert shlex.split(line.command) == ["kubectl", "-n", "team-a", "logs", odd, "--previous"]
+
+
 @pytest.mark.parametrize(("waited", "told"), [(601.0, ["pod-unschedulable"]), (599.0, [])])
 def test_who_finds_no_node_for_ten_minutes_is_told(waited: float, told: list[str]) -> None:
     unscheduled = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
@@ -124,7 +132,7 @@ def test_jobs_that_wait_are_told_the_longest_first_and_why() -> None:
     assert (line.kind, line.level, line.count) == ("jobs-waiting", "waiting", 2)
     assert [each.name for each in line.objects] == ["early", "late"]
     assert line.why is not None and line.why.text == "needs 9 GPUs on one node; the largest of 1, gpu-1, has 8"
-    assert line.command == "arena get early -n team-a --explain"
+    assert line.command == "arena get early --type=pytorchjob -n team-a --explain"
 
 
 def test_a_job_that_its_owner_suspended_needs_nobody() -> None:

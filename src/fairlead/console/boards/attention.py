@@ -7,6 +7,7 @@ broken cards are told apart by their fault, because each asks for another hand.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -134,7 +135,7 @@ def _job_lines(jobs: Iterable[JobRow]) -> Iterator[AttentionLine]:
     waiting = [(row, row.waiting) for row in jobs if row.waiting is not None and row.waiting.reason not in _OWN_WISH and row.created_at]
     waiting.sort(key=lambda each: each[0].created_at or "")
     things = [_Thing(_job(row), parse_timestamp(row.created_at)) for row, _ in waiting]
-    text, command = f"{counted(len(things), 'job')} waiting", "arena get {pod} -n {namespace} --explain"
+    text, command = f"{counted(len(things), 'job')} waiting", "arena get {pod} --type={type} -n {namespace} --explain"
     for line in _line("jobs-waiting", "waiting", things, text, command):
         first = waiting[0][1]
         said = first.room or first.message or first.reason
@@ -179,7 +180,7 @@ def _idle_lines(nodes: Iterable[NodeOccupancy], of_pod: Callable[[Pod], Attentio
             since[about] = min(since.get(about, at), at)
     things = [_Thing(about, at) for about, at in since.items()]
     text = f"{counted(len(idle), 'GPU')} held and idle for over an hour"
-    yield from _line("gpu-idle", "wasted", things, text, "arena top node -d", {"gpus": len(idle)}, count=len(idle))
+    yield from _line("gpu-idle", "wasted", things, text, "arena top node {name} -d", {"gpus": len(idle)}, count=len(idle))
 
 
 def _crash_ends(pod: Pod) -> list[float]:
@@ -216,8 +217,14 @@ def _line(
         since=timestamp(ordered[0].since),
         objects=[thing.about for thing in ordered[:OBJECTS_MAX]],
         more=max(0, len(things) - OBJECTS_MAX),
-        command=command.format(name=first.node or first.name, namespace=first.namespace, pod=first.name),
+        command=_filled(command, first),
     )
+
+
+def _filled(command: str, about: AttentionObject) -> str:
+    """With the thing's names, each one word for a shell."""
+    names = {"name": about.node or about.name, "namespace": about.namespace, "pod": about.name, "type": about.job.split("/")[0]}
+    return command.format_map({key: shlex.quote(name) for key, name in names.items()})
 
 
 def _node(node: Node) -> _Thing:
