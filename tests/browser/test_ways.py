@@ -194,7 +194,7 @@ def test_a_server_that_is_gone_is_noticed_within_seconds(browser: Browser, lapto
         assert [tab.at(f"state-{word}").count() for word in ("error", "outdated", "server")] == [0, 0, 1]
 
 
-TABLES = {"nodes": "/nodes", "jobs": "/jobs?job_status=Running", "holders": "/gpus", "quota": "/quota"}
+TABLES = {"nodes": "/nodes", "jobs": "/jobs?job_status=Running", "holders": "/gpus", "quota": "/quota", "waiting": "/quota"}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -246,7 +246,10 @@ def test_the_equal_commands_of_an_object_run(browser: Browser, laptop: Laptop, s
         held = all_run(commands_of(tab, "holder"), laptop, folder(tmp_path, "pod"))
         assert f"{held['items'][0]['namespace']}/{held['items'][0]['name']}" == pod
         tab.open("/overview", "overview")
-        assert all_run(commands_of(tab, "pools"), laptop, folder(tmp_path, "pools"))["pools"]
+        for panel, key in (("pools", "pools"), ("map", "nodes"), ("consumers", "items"), ("warnings", "recentWarnings")):
+            assert all_run(commands_of(tab, panel), laptop, folder(tmp_path, panel))[key]
+        tab.open("/quota", "quota")
+        assert all_run(commands_of(tab, "tree"), laptop, folder(tmp_path, "tree"))["items"]
 
 
 def open_first(tab: Window) -> None:

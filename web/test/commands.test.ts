@@ -25,6 +25,7 @@ describe("a table's commands", () => {
     expect(tableCommands("jobs", asked("job_namespace=a&job_namespace=b"))).toEqual(["arena list -A"]);
     expect(tableCommands("nodes", asked("gpu_node=a&gpu_node=b"))).toEqual(["arena top node a b", "kubectl get nodes a b -o wide"]);
     expect(tableCommands("holders", asked("namespace=a&node=gpu-1"))).toEqual(["kubectl get pods -n a -o wide --field-selector=spec.nodeName=gpu-1"]);
+    expect(tableCommands("waiting", asked("path=root.a"))).toEqual(["fairlead quota plan"]);
     expect(tableCommands("quota", asked(""))[0]).toBe("fairlead quota tree");
   });
   it("take no word of an address for a flag", () => {

@@ -95,6 +95,7 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
                 <Marked name={hit.name} asked={now} />
               </span>
               <span className="dim clip">{hit.copy && taken.text === hit.copy ? t(taken.isDone ? "copy.done" : "find.notCopied") : <Marked name={hit.why} asked={now} />}</span>
+              {hit.copy && <Icon name="copy" />}
             </div>
           </div>
         ))}

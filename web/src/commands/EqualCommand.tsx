@@ -42,7 +42,7 @@ function Lines({ slug, lines }: { slug: string; lines: readonly string[] }) {
     </div>
   );
   return (
-    <Popover trigger="click" placement="bottomRight" content={content} arrow={false} rootClassName="commands-box" open={open} onOpenChange={setOpen} afterOpenChange={(isOpen) => isOpen && list.current?.querySelector("button")?.focus({ preventScroll: true })}>
+    <Popover trigger="click" placement="bottomRight" content={content} arrow={false} destroyOnHidden rootClassName="commands-box" open={open} onOpenChange={setOpen} afterOpenChange={(isOpen) => isOpen && list.current?.querySelector("button")?.focus({ preventScroll: true })}>
       <button type="button" ref={button} aria-expanded={open} className="tool" title={t("command.equal")} aria-label={t("command.equal")} data-testid={`action-command-${slug}`}>
         <Icon name="command" />
       </button>

@@ -1,7 +1,7 @@
 // Which commands say the same as what is on screen? One place for all of them; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
-export type CommandTable = "nodes" | "jobs" | "holders" | "groups" | "quota";
+export type CommandTable = "nodes" | "jobs" | "holders" | "groups" | "quota" | "waiting";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
@@ -57,6 +57,8 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
       const node = only(params, "node");
       return [line("kubectl get pods", of, "-o wide", node && `--field-selector=${quoted(`spec.nodeName=${node}`)}`)];
     }
+    case "waiting":
+      return ["fairlead quota plan"];
     default:
       return ["fairlead quota tree", "kubectl -n kube-system get elasticquotatree elasticquotatree -o yaml"];
   }

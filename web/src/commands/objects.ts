@@ -9,7 +9,8 @@ export type CommandObject =
   | { readonly kind: "leaf"; readonly path: string }
   | { readonly kind: "unit"; readonly unit: string }
   | { readonly kind: "clock"; readonly isPaused: boolean }
-  | { readonly kind: "pools"; readonly modes: readonly string[] };
+  | { readonly kind: "pools"; readonly modes: readonly string[] }
+  | { readonly kind: "map" | "tree" | "consumers" | "warnings" };
 
 /** What `kubectl` calls the kind of a type of job: with its group, for `jobs` alone are Kubernetes' own. */
 export const RESOURCES: Readonly<Record<string, string>> = {
@@ -36,7 +37,14 @@ export function objectCommands(of: CommandObject): readonly string[] {
       return (of.live ?? true) ? ofJob(of) : [];
     case "holder":
       return [...jobOf(of), ...ofPod(of.namespace, of.name)];
+    case "map":
+      return ["arena top node -d"];
+    case "consumers":
+      return ["arena top job -A"];
+    case "warnings":
+      return ["kubectl get events -A --field-selector=type=Warning"];
     case "leaf":
+    case "tree":
       return ["fairlead quota tree", "kubectl -n kube-system get elasticquotatree elasticquotatree -o yaml"];
     case "unit":
       return isWord(of.unit) ? [line("fairlead quota why", quoted(of.unit))] : [];
@@ -95,6 +103,12 @@ export function objectAddress(of: CommandObject): readonly [path: string, params
       return ["/holders", new URLSearchParams({ namespace: of.namespace, q: of.name })];
     case "leaf":
       return ["/quota/usage", new URLSearchParams({ path: of.path })];
+    case "tree":
+      return ["/quota/tree", none];
+    case "map":
+      return ["/gpus/map", none];
+    case "consumers":
+      return ["/holders/groups", new URLSearchParams({ by: "namespace" })];
     case "unit":
       return ["/quota/waiting", new URLSearchParams({ q: of.unit })];
     case "clock":

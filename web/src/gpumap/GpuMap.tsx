@@ -12,6 +12,7 @@ import { Answered, Bones, Empty } from "../parts/States";
 import { statusWord } from "../parts/Status";
 import { navigate } from "../router/router";
 import { useQueryState } from "../router/usequery";
+import { ObjectCommand } from "../commands/EqualCommand";
 import { count } from "../format/format";
 import { type GpuMapData, readMap, sizeOf } from "./cells";
 import { COLOUR_BY, type ColourBy, paletteOf } from "./colour";
@@ -51,6 +52,7 @@ export function GpuMap({ heightMax = 360, heightMany = 660, focus = EVERYTHING, 
       <button type="button" className="tool" aria-pressed={asTable} title={t("map.table")} aria-label={t("map.table")} onClick={() => set({ map: asTable ? null : "table" }, "replace")} data-testid="action-map-table">
         <Icon name="table" />
       </button>
+      <ObjectCommand of={{ kind: "map" }} />
     </>
   );
   return (

@@ -17,7 +17,7 @@ export function Consumers({ overview }: { overview: Overview }) {
   const { t } = useWords();
   const consumers = overview.topConsumers.slice(0, SHOWN);
   return (
-    <Panel slug="top-consumers" title={t("overview.consumers")} note={t("overview.consumersNote")} className="who" flush>
+    <Panel slug="top-consumers" title={t("overview.consumers")} note={<NoteWithCommand />} className="who" flush>
       <div>
         {consumers.length === 0 && (
           <Empty why={t("overview.noConsumers")}>
@@ -38,6 +38,16 @@ export function Consumers({ overview }: { overview: Overview }) {
       </div>
       {overview.pools.length > 0 && <Pools overview={overview} />}
     </Panel>
+  );
+}
+
+function NoteWithCommand() {
+  const { t } = useWords();
+  return (
+    <span className="named">
+      {t("overview.consumersNote")}
+      <ObjectCommand of={{ kind: "consumers" }} />
+    </span>
   );
 }
 

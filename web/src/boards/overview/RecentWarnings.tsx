@@ -1,5 +1,6 @@
 // What was warned of lately, alike ones told once. Each names the thing and leads there.
 import type { RecentWarning } from "../../api/types";
+import { ObjectCommand } from "../../commands/EqualCommand";
 import { count } from "../../format/format";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
@@ -24,7 +25,7 @@ function About({ warning: w }: { warning: RecentWarning }) {
 export function RecentWarnings({ warnings, className }: { warnings: readonly RecentWarning[]; className: string }) {
   const { t } = useWords();
   return (
-    <Panel slug="recent-warnings" title={t("overview.warnings")} className={className} flush>
+    <Panel slug="recent-warnings" title={t("overview.warnings")} className={className} tools={<ObjectCommand of={{ kind: "warnings" }} />} flush>
       {warnings.length === 0 && <Empty why={t("overview.noWarnings")} />}
       <ul className="list">
         {warnings.slice(0, SHOWN).map((w, i) => (

@@ -1,5 +1,6 @@
 // The quota tree as one table: bounds, use and waiting pods of every node, a group of columns per resource. Numbers changed in thought are asked about; nothing is written.
 import { useEffect, useMemo, useState } from "react";
+import { ObjectCommand } from "../../commands/EqualCommand";
 import { useMe, useQuotaTree, useWhatIf } from "../../api/queries";
 import type { QuotaBounds, QuotaTreePage, QuotaTreeRow, TreeFault } from "../../api/types";
 import { amount, amountUnit, count } from "../../format/format";
@@ -93,7 +94,7 @@ export function TreeGrid({ page, chosen, search, isAsking, inPlace = false, faul
           )}
         </p>
       )}
-      <Panel slug="quota-tree" title={t("panel.quotaTree")} note={t("quota.nodes", { n: matching.length })} flush>
+      <Panel slug="quota-tree" title={t("panel.quotaTree")} note={t("quota.nodes", { n: matching.length })} tools={<ObjectCommand of={{ kind: "tree" }} />} flush>
         {rows.length === 0 ? (
           <Empty why={t("quota.noneMatch")} />
         ) : (

@@ -36,7 +36,7 @@ export function WaitingPanel() {
       slug="quota-waiting"
       title={t("panel.quotaWaiting")}
       note={total > 0 ? count(total) : undefined}
-      tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/waiting", params: asking }} />}
+      tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/waiting", params: asking }} command="waiting" />}
       flush
     >
       <Answered asked={asked} bones={<Bones lines={3} />}>
