@@ -22,8 +22,8 @@ from fairlead.console.boards.job_detail import instance_rows, job_events
 from fairlead.console.boards.job_life import job_life
 from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
 from fairlead.console.boards.mine import (
-    Lines,
     Places,
+    WaitingLines,
     mine_sentence,
     my_hold,
     my_leaves,
@@ -375,8 +375,8 @@ class BoardState:
         return places_of_work(self.snapshot, self.job_list)
 
     @cached_property
-    def _lines(self) -> Lines:
-        return Lines(self.snapshot, self._quota_plan)
+    def _lines(self) -> WaitingLines:
+        return WaitingLines(self.snapshot, self._quota_plan)
 
     @cached_property
     def offers(self) -> list[NodeOffer]:

@@ -38,7 +38,7 @@ QUOTA_LINE: Final = "quota"
 SCHEDULER_LINE: Final = "scheduler"
 
 
-class Me(Struct, frozen=True):
+class Whose(Struct, frozen=True):
     """Whose work: a user's, or all of a namespace; both "" = nobody was named. `namespaces`: where it is."""
 
     user: str
@@ -56,9 +56,9 @@ class Places(Struct, frozen=True):
     namespaces: list[str]
     of_user: Mapping[str, tuple[str, ...]]
 
-    def me(self, user: str, namespace: str) -> Me:
+    def me(self, user: str, namespace: str) -> Whose:
         """A namespace that is named goes before the user."""
-        return Me("" if namespace else user, namespace, (namespace,) if namespace else self.of_user.get(user, ()))
+        return Whose("" if namespace else user, namespace, (namespace,) if namespace else self.of_user.get(user, ()))
 
 
 def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
@@ -77,7 +77,7 @@ def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
     return Places(choices(found), sorted(spaces), {user: tuple(sorted(where)) for user, where in found.items()})
 
 
-class Lines:
+class WaitingLines:
     """The queues in which pods wait, for the many questions of one moment."""
 
     def __init__(self, snapshot: ClusterSnapshot, plan: QuotaPlan) -> None:
@@ -132,7 +132,7 @@ def offers_of(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, rooms: Nod
 
 
 def my_starts(
-    me: Me, offers: Sequence[NodeOffer], quota: QuotaState | None, occupancy: ClusterOccupancy, leaf_of: Mapping[str, str]
+    me: Whose, offers: Sequence[NodeOffer], quota: QuotaState | None, occupancy: ClusterOccupancy, leaf_of: Mapping[str, str]
 ) -> list[Start]:
     """By namespace of mine and model of GPU, whole ones first."""
     found = [(namespace, each) for namespace in me.namespaces for each in startable(offers, quota, namespace, me.user)]
@@ -140,7 +140,11 @@ def my_starts(
 
 
 def my_use(
-    me: Me, pods: Iterable[QuotaPod], leaf_of: Mapping[str, str], job_by_pod: Mapping[str, str], user_of_job: Mapping[tuple[str, str], str]
+    me: Whose,
+    pods: Iterable[QuotaPod],
+    leaf_of: Mapping[str, str],
+    job_by_pod: Mapping[str, str],
+    user_of_job: Mapping[tuple[str, str], str],
 ) -> dict[tuple[str, str], float]:
     """Path of a leaf and resource -> what admitted pods of mine use there, in the unit shown."""
     found: Counter[tuple[str, str]] = Counter()
@@ -151,7 +155,7 @@ def my_use(
     return {(path, name): shown_amount(name, amount) for (path, name), amount in found.items()}
 
 
-def my_leaves(me: Me, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float]) -> list[MyLeaf]:
+def my_leaves(me: Whose, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float]) -> list[MyLeaf]:
     """The leaves of my namespaces. `rows`: of the whole tree, parents before children; `used`: by me."""
     by_place = {(row.path, row.resource): row for row in rows}
     mine = {row.path: row for row in rows if row.is_leaf and any(each in row.namespaces for each in me.namespaces)}
@@ -159,14 +163,14 @@ def my_leaves(me: Me, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], f
 
 
 def my_waits(
-    me: Me,
+    me: Whose,
     snapshot: ClusterSnapshot,
     jobs: Iterable[JobRow],
     pods_of_job: Mapping[tuple[str, str], Sequence[Pod]],
     job_by_pod: Mapping[str, str],
     user_of_job: Mapping[tuple[str, str], str],
     explainer: Explainer,
-    lines: Lines,
+    lines: WaitingLines,
 ) -> list[MyWait]:
     """Jobs of mine that wait, and pods of mine that are of no training job, the longest waiting first."""
 
@@ -196,7 +200,7 @@ def my_waits(
     return sorted(waits, key=lambda wait: (wait.since or "", wait.namespace, wait.name))
 
 
-def my_hold(me: Me, holders: Iterable[Holder], jobs: Iterable[JobRow]) -> MyHold:
+def my_hold(me: Whose, holders: Iterable[Holder], jobs: Iterable[JobRow]) -> MyHold:
     mine = [row for row in holders if me.owns(row.namespace, row.user)]
     states = [row.status for row in jobs if me.owns(row.namespace, row.user)]
     return MyHold(
@@ -208,7 +212,7 @@ def my_hold(me: Me, holders: Iterable[Holder], jobs: Iterable[JobRow]) -> MyHold
     )
 
 
-def mine_sentence(me: Me, held: MyHold, waits: Collection[MyWait], users: Collection[str]) -> Sentence:
+def mine_sentence(me: Whose, held: MyHold, waits: Collection[MyWait], users: Collection[str]) -> Sentence:
     """What is held and what waits, or that nobody was named."""
     if not me.user and not me.namespace:
         if not users:
@@ -217,17 +221,13 @@ def mine_sentence(me: Me, held: MyHold, waits: Collection[MyWait], users: Collec
     who = me.namespace or me.user
     if not me.namespaces:
         return Sentence("mine-unknown", {"who": who}, f"Nothing in this cluster is of {who}.")
-    values: dict[str, Scalar] = {
-        "pods": held.pods,
-        "gpus": held.gpus,
-        "waiting": len(waits),
-        "idle": held.gpus_idle,
-    }
-    holds = f"{counted(held.pods, 'pod')} {'holds' if held.pods == 1 else 'hold'} {counted(held.gpus, 'GPU')}"
+    pods, gpus, idle = held.pods, held.gpus, held.gpus_idle
+    holds = f"{counted(pods, 'pod')} {'holds' if pods == 1 else 'hold'} {counted(gpus, 'GPU')}"
     rest = f"{len(waits)} {'waits' if len(waits) == 1 else 'wait'}"
-    if held.gpus_idle:
-        return Sentence("mine-idle", values, f"{holds}, {held.gpus_idle:g} of them idle for over an hour; {rest}.")
-    return Sentence("mine", values, f"{holds}; {rest}.")
+    if idle:
+        values: dict[str, Scalar] = {"pods": pods, "gpus": gpus, "waiting": len(waits), "idle": idle}
+        return Sentence("mine-idle", values, f"{holds}, {idle:g} of them idle for over an hour; {rest}.")
+    return Sentence("mine", {"pods": pods, "gpus": gpus, "waiting": len(waits)}, f"{holds}; {rest}.")
 
 
 def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupancy) -> Start:
@@ -258,13 +258,12 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
 
 
 def _start_sentence(found: Startable, unit: str) -> Sentence:
-    model = found.model or "GPU"
-    values: dict[str, Scalar] = {"amount": found.amount, "model": model, "nodes": found.nodes, "node": found.node}
-    if not found.amount:
-        return Sentence("start-none", {**values, "free": found.on_nodes}, f"nothing on {model}: quota has no room, though a node has")
+    amount, model = found.amount, found.model or "GPU"
+    if not amount:
+        return Sentence("start-none", {"model": model}, f"nothing on {model}: quota has no room, though a node has")
     if found.resource == NVIDIA_GPU:
-        return Sentence("start-whole", values, f"{found.amount} × {model}")
-    return Sentence("start-shared", {**values, "unit": unit}, f"{found.amount} {unit} on a shared {model}")
+        return Sentence("start-whole", {"amount": amount, "model": model}, f"{amount} × {model}")
+    return Sentence("start-shared", {"amount": amount, "unit": unit, "model": model}, f"{amount} {unit} on a shared {model}")
 
 
 def _leaf_resources(

@@ -123,10 +123,7 @@ class History:
         """
         count = int((end - start) // step) + 1
         times = [start + step * number for number in range(count)]
-        return {
-            labels: [(at, self._value(line, at, step, is_measured(labels))) for at in times]
-            for labels, line in self._lines_of(query)
-        }
+        return {labels: [(at, self._value(line, at, step, is_measured(labels))) for at in times] for labels, line in self._lines_of(query)}
 
     def ticks(self, query: str, now: float) -> dict[Labels, list[Point]]:
         """Each line of the query as its own ticks, the newest last.
@@ -135,10 +132,7 @@ class History:
         """
         last = min(self._tick(now), self._newest)
         ticks = range(last - self.slots + 1, last + 1)
-        return {
-            labels: [(float(tick * self.tick_seconds), line.read(tick)) for tick in ticks]
-            for labels, line in self._lines_of(query)
-        }
+        return {labels: [(float(tick * self.tick_seconds), line.read(tick)) for tick in ticks] for labels, line in self._lines_of(query)}
 
     def _lines_of(self, query: str) -> list[tuple[Labels, _Line]]:
         """Those of this moment: a thread may read while the loop writes lines that were not there."""
