@@ -331,7 +331,7 @@ GOOD = st.builds(
 
 
 @examples(
-    40,
+    12,
     400,
     st.lists(
         st.tuples(st.sampled_from(["filter", "prioritize", "bind", "preempt"]), GOOD | BODIES | st.binary(max_size=40), st.integers(0, 30)),

@@ -113,7 +113,7 @@ class _Nobody(dict[str, Any]):
 
 @pytest.mark.parametrize(
     "fault",
-    [*map(long_case, (without_reservation, freeing_early, forgetful, believing_damage, patient)), guarding_nothing],
+    [*map(long_case, (without_reservation, freeing_early, forgetful, believing_damage, patient, guarding_nothing))],
 )
 def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
     """A fault may also keep a storm from settling (TimeoutError).

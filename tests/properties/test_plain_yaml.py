@@ -66,13 +66,12 @@ def agrees(text: str) -> bool:
     return found is not None
 
 
-@given(st.dictionaries(KEYS, DOCUMENTS, min_size=1, max_size=4), st.booleans())
-@settings(max_examples=400)
+@examples(100, 1000, st.dictionaries(KEYS, DOCUMENTS, min_size=1, max_size=4), st.booleans())
 def test_what_a_program_wrote(document: dict[str, Any], is_indented: bool) -> None:
     agrees(Indented.dump(document) if is_indented else yaml.safe_dump(document, sort_keys=False))
 
 
-@examples(500, 5000, LINES)
+@examples(200, 5000, LINES)
 @example(["a:", "   b:", "  - c: d"])
 @example(["- a:", "  b: c", "- d: e"])
 @example(["a: b", "  c: d"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from tests.rules.held import held_at_most
@@ -427,3 +428,4 @@ class Storm(RuleBasedStateMachine):
 
 
 TestStorm = Storm.TestCase
+TestStorm.settings = settings(max_examples=50, deadline=None)

@@ -29,6 +29,7 @@ def test_a_closed_stream_is_silence_and_not_a_bug(line: str, redirection: str, t
     assert not list(tmp_path.rglob("reports")), "a report was written"
 
 
+@pytest.mark.long
 def test_what_a_closed_stdout_would_have_said_goes_into_no_file_that_opens_next(tmp_path: Path) -> None:
     saved = tmp_path / "s"
     ended = through_shell("<&- >&-", "fairlead", f"snapshot save {saved}", tmp_path)

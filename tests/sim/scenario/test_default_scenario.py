@@ -115,6 +115,7 @@ def test_the_world_stays_small(world: World) -> None:
     assert sum(len(world.cluster.list(ref)) for ref in (*TRAINING, JOBS)) < 150
 
 
+@pytest.mark.long
 def test_the_warm_up_takes_seconds_of_cpu_and_no_more() -> None:
     """1.7 s, of which half is for quota, which is decided some hundred times."""
     began = process_time()
