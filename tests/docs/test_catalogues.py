@@ -15,6 +15,8 @@ from typing import Final
 import pytest
 
 from fairlead.console.http.answers import CODES_BY_STATUS
+from fairlead.model.quota.plan import Reason
+from fairlead.model.quota.told import CLAUSES
 
 ROOT: Final = Path(__file__).parents[2]
 CONSOLE: Final = ROOT / "src" / "fairlead" / "console"
@@ -39,6 +41,7 @@ MADE: Final = {
     ("jobs_rows.py", "f'why-{found.kind}'"): ("why-barred", *(f"why-{kind}" for kind in SHORTFALLS)),
     ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
     ("attention.py", "f'attention-{kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
+    ("waiting.py", "f'told-{code}'"): tuple(f"told-{code}" for code in CLAUSES),
     ("overview.py", "code"): ("cluster", "cluster-idle", "cluster-unhealthy", "cluster-idle-unhealthy"),
 }
 
@@ -114,3 +117,34 @@ def test_every_warning_has_its_words(language: str) -> None:
 def test_every_refusal_has_its_words(language: str) -> None:
     words = catalogue(language)
     assert [code for code in sorted(set(CODES_BY_STATUS.values())) if f"error.{code}" not in words] == []
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_what_quota_says_has_its_words_with_all_its_values(language: str) -> None:
+    words = catalogue(language)
+    for code, english in CLAUSES.items():
+        said = words[f"sentence.told-{code}"]
+        assert said == english if language == "en" else placeholders(said) == placeholders(english), code
+
+
+WAITING: Final = ROOT / "src" / "fairlead" / "rules" / "jobs" / "waiting.py"
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_every_reason_to_wait_has_its_word(language: str) -> None:
+    """Quota's, and those that we give ourselves; of Kubernetes' own the usual ones."""
+    calls_of = [
+        node for node in ast.walk(ast.parse(WAITING.read_text())) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Wait"
+    ]
+    own = {node.args[0].value for node in calls_of if isinstance(node.args[0], ast.Constant)}
+    assert len(own) > 5, "they are written otherwise now"
+    kubernetes = {
+        "Unschedulable",
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "ContainerCreating",
+    }
+    missing = {f"reason.{each}" for each in (*map(str, Reason), *own, *kubernetes)} - catalogue(language).keys()
+    assert not missing

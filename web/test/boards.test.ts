@@ -146,10 +146,10 @@ describe("who limits memory", () => {
 
 describe("why something waits, as a hint", () => {
   it("the scheduler's words, then what shared GPUs answer", () => {
-    expect(whyOf({ reason: "Unschedulable", message: "0/6 nodes are available.", room: "need 4 GiB, largest free 2 GiB", sentence: null }, code)).toBe("0/6 nodes are available.\nneed 4 GiB, largest free 2 GiB");
-    expect([whyOf({ reason: "x", message: "m", room: "", sentence: null }, code), whyOf(null, code)]).toEqual(["m", ""]);
+    expect(whyOf({ reason: "Unschedulable", message: "0/6 nodes are available.", room: "need 4 GiB, largest free 2 GiB", sentence: null, told: [] }, said(en))).toBe("0/6 nodes are available.\nneed 4 GiB, largest free 2 GiB");
+    expect([whyOf({ reason: "x", message: "m", room: "", sentence: null, told: [] }, said(en)), whyOf(null, said(en))]).toEqual(["m", ""]);
     const sentence = { code: "why-full", values: {}, text: "needs 4 GPUs on one node; the freest of 2, a, has 1" };
-    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "", sentence }, code)).toBe(`${sentence.text}\n0/6`);
+    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "", sentence, told: [] }, said(en))).toBe(`${sentence.text}\n0/6`);
   });
 });
 

@@ -17,8 +17,9 @@ import msgspec
 from tests.rules.quota.random_worlds import Recipe, random_recipe
 from tests.rules.quota.small import SmallWorld
 
-from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting
+from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.state import QuotaPod
+from fairlead.model.quota.told import clause, read_clauses
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.quota.plan import plan_quota
 
@@ -38,6 +39,7 @@ def check_world(recipe: Recipe) -> None:
         claims = {each.unit for each in first.claims} if not world.is_busy and not first.evict else set()
         assert not claims, f"(5) nobody stops any more, and {sorted(claims)} are not admitted"
         check_victims(world, first)
+        check_sentences(first)
         plan = world.step()
         for unit in {each.for_unit for each in plan.evict}:  # a second later than `first`, and carried out
             caused[unit] += 1
@@ -47,6 +49,14 @@ def check_world(recipe: Recipe) -> None:
             check_guaranteed(world, plan)
             return
     raise AssertionError("(3) no end")
+
+
+def check_sentences(plan: QuotaPlan) -> None:
+    """What is said of who waits can be read back, clause by clause, so that pages can say it in any language."""
+    for message in {row.message for row in plan.waiting if row.reason is not Reason.TREE_INVALID}:
+        clauses = read_clauses(message)
+        assert "; ".join(words for _, _, words in clauses) == message, f"nobody can read `{message}` back"
+        assert all(clause(code, **values) == words for code, values, words in clauses), message
 
 
 def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:

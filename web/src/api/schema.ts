@@ -898,7 +898,7 @@ export interface SparedPod {
   why: string
 }
 
-/** What one pod of mine could be given now, of one model of GPU. `amount` of `resource`: whole GPUs on one node (`unit` is ""), or of memory on one shared GPU, in `unit`, which is `memoryMiB` of it. `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the model. `guaranteed` null: quota does not count the namespace. `onNodes`: what nodes alone would give; where `amount` is less, `waiting` says what quota answers to more, and `reason` in one word. */
+/** What one pod of mine could be given now, of one model of GPU. `amount` of `resource`: whole GPUs on one node (`unit` is ""), or of memory on one shared GPU, in `unit`, which is `memoryMiB` of it. `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the model. `guaranteed` null: quota does not count the namespace. `onNodes`: what nodes alone would give; where `amount` is less, `waiting` says what quota answers to more, `told` its clauses, and `reason` one word. */
 export interface Start {
   namespace: string
   leaf: string
@@ -914,6 +914,7 @@ export interface Start {
   onNodes: number
   reason: string | null
   waiting: string
+  told: Array<Sentence>
   sentence: Sentence
 }
 
@@ -948,15 +949,16 @@ export interface UserUse {
   used: number
 }
 
-/** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node has room, by our own count; null where we cannot say more than the source. */
+/** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node has room, by our own count; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty where it is another's. */
 export interface Waiting {
   reason: string
   message: string
+  told: Array<Sentence>
   room: string
   sentence: Sentence | null
 }
 
-/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is null where there is room: then only its gate is not open yet. `since`: since when it waits. `borrowers`: the ten who borrow most. */
+/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is null where there is room: then only its gate is not open yet. `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the ten who borrow most. */
 export interface WaitingUnit {
   unit: string
   namespace: string
@@ -967,6 +969,7 @@ export interface WaitingUnit {
   position: number
   reason: string | null
   message: string
+  told: Array<Sentence>
   user: string | null
   since: string | null
   blocked: Array<BlockedAt>

@@ -1,18 +1,24 @@
 // Why something waits: our own count first, what the scheduler said below it, folded.
-import type { Waiting } from "../api/types";
+import type { Sentence, Waiting } from "../api/types";
 import { useWords, type Words } from "../i18n/locale";
 
 /** In one sentence, where we can say more than the source. */
 export const whyWords = (waiting: Waiting, code: Words["code"]): string | null => (waiting.sentence ? code("sentence", waiting.sentence.code, waiting.sentence.values, waiting.sentence.text) : null);
 
+/** What quota said, in the reader's language; null where it is another's word. */
+export const toldWords = (told: readonly Sentence[], { t, code }: Pick<Words, "t" | "code">): string | null =>
+  told.length > 0 ? told.map((each) => code("sentence", each.code, each.values, each.text)).join(t("told.between")) : null;
+
 export function WhyItWaits({ waiting }: { waiting: Waiting }) {
-  const { t, code } = useWords();
+  const words = useWords();
+  const { t, code } = words;
   const ours = whyWords(waiting, code);
-  const said = waiting.message || waiting.reason;
+  const told = toldWords(waiting.told, words);
+  const said = <p lang={told ? undefined : "en"}>{told ?? (waiting.message || waiting.reason)}</p>;
   if (!ours)
     return (
       <>
-        <p>{said}</p>
+        {said}
         {waiting.room && <p data-testid="why-no-room">{t("job.room", { room: waiting.room })}</p>}
       </>
     );
@@ -20,8 +26,8 @@ export function WhyItWaits({ waiting }: { waiting: Waiting }) {
     <>
       <p data-testid="why-sentence">{ours}</p>
       <details>
-        <summary className="dim">{t("job.said", { reason: waiting.reason })}</summary>
-        <p lang="en">{said}</p>
+        <summary className="dim">{t("job.said", { reason: code("reason", waiting.reason, {}, waiting.reason) })}</summary>
+        {said}
       </details>
     </>
   );

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from fairlead.console.boards.quota.usage_rows import shown_amount
+from fairlead.console.boards.quota.waiting import told_clauses
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
@@ -134,7 +135,7 @@ class Explainer:
         asking = [pod for pod in pods if not pod.node and not pod.is_finished] if wait.reason == UNSCHEDULABLE else []
         room = next(filter(None, map(self._share_why, asking)), "")
         sentence = None if room else next(filter(None, map(self._sentence, asking)), None)
-        return Waiting(reason=wait.reason, message=wait.message, room=room, sentence=sentence)
+        return Waiting(reason=wait.reason, message=wait.message, told=told_clauses(wait.message), room=room, sentence=sentence)
 
     def _sentence(self, pod: Pod) -> Sentence | None:
         found = self._rooms.why(pod)

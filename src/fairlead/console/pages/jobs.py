@@ -14,11 +14,13 @@ class Waiting(Json, frozen=True):
     """`message`: what the source said, unchanged.
 
     `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node
-    has room, by our own count; null where we cannot say more than the source.
+    has room, by our own count; null where we cannot say more than the source. `told`: `message` of quota,
+    clause by clause; empty where it is another's.
     """
 
     reason: str
     message: str
+    told: list[Sentence]
     room: str
     sentence: Sentence | None
 

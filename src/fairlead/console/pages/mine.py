@@ -40,7 +40,7 @@ class Start(Json, frozen=True):
     which is `memory_mib` of it.
     `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the
     model. `guaranteed` null: quota does not count the namespace. `on_nodes`: what nodes alone would give;
-    where `amount` is less, `waiting` says what quota answers to more, and `reason` in one word.
+    where `amount` is less, `waiting` is what quota answers to more, `told` its clauses, `reason` one word.
     """
 
     namespace: str
@@ -57,6 +57,7 @@ class Start(Json, frozen=True):
     on_nodes: float
     reason: str | None
     waiting: str
+    told: list[Sentence]
     sentence: Sentence
 
 

@@ -8,7 +8,7 @@ them.
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Json, ListAnswer, Timestamp
+from fairlead.console.pages.envelope import Json, ListAnswer, Sentence, Timestamp
 
 
 class NamespaceUse(Json, frozen=True):
@@ -102,8 +102,8 @@ class WaitingUnit(Json, frozen=True):
     """What is admitted all or nothing: a pod, a gang, a suspended job.
 
     `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is
-    null where there is room: then only its gate is not open yet. `since`: since when it waits.
-    `borrowers`: the ten who borrow most.
+    null where there is room: then only its gate is not open yet. `told`: `message`, clause by clause.
+    `since`: since when it waits. `borrowers`: the ten who borrow most.
     """
 
     unit: str
@@ -115,6 +115,7 @@ class WaitingUnit(Json, frozen=True):
     position: int
     reason: str | None
     message: str
+    told: list[Sentence]
     user: str | None
     since: Timestamp | None
     blocked: list[BlockedAt]

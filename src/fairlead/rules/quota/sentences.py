@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota.plan import Blocked, Borrower, QuotaWaiting, Reason, Spared
+from fairlead.model.quota.told import BETWEEN, clause
 from fairlead.model.resources import CPU, is_byte_resource
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim
@@ -138,14 +139,14 @@ class Sentences:
         if reason is Reason.GANG_INCOMPLETE:
             return unit.missing
         place, k = at
-        asks = self._asks(unit, k)
+        asks, node = self._asks(unit, k), self._index.names[place]
         if reason is Reason.NO_FIT_ON_NODES:
-            return f"{asks}; the cluster's nodes have {self._text(k, self._index.max[0][k] or 0)} in all"
+            return _joined(asks, clause("in-all", there=self._text(k, self._index.max[0][k] or 0)))
         most = self._index.max[place][k] if place else self._index.root_max[k]
         if most is not None and unit.vector[k] > most:
-            return f"{asks}; {self._index.names[place]} max is {self._text(k, most)}; this pod can never run here"
-        least = self._text(k, self._index.least[place][k])
-        return f"{asks}, not preemptible; {self._index.names[place]} min is {least}; this pod can never run here"
+            return _joined(asks, clause("max-is", node=node, max=self._text(k, most)), clause("never"))
+        firmly = clause("asks-firmly", resource=self._index.resources[k], asks=self._text(k, unit.vector[k]))
+        return _joined(firmly, clause("min-is", node=node, min=self._text(k, self._index.least[place][k])), clause("never"))
 
     def no_fit(self, unit: Unit, rooms: Rooms | None) -> str:
         """No node has room for it, or for one of its pods, or not for all of them."""
@@ -157,43 +158,41 @@ class Sentences:
             return self._no_fit_together(unit, rooms)
         freest = rooms.freest(pod)
         if freest is None:
-            return "no node that can be scheduled to allows it"
+            return clause("no-node")
         resource, node, free, count = freest
-        asks = format_amount(resource, pod.request.get(resource, 1))
-        of = f"the freest of {count} nodes, {node}, has" if count > 1 else f"the only node, {node}, has"
-        return f"{resource} asks {asks} on one node; {of} {format_amount(resource, free)}"
+        asks = clause("asks-on-one", resource=resource, asks=format_amount(resource, pod.request.get(resource, 1)))
+        return _joined(asks, clause("freest" if count > 1 else "only-node", nodes=count, node=node, free=format_amount(resource, free)))
 
     def kept_from(self, unit: Unit, node: str, claimant: str) -> str:
         """Of a unit that has room, but might be put where another's is being made."""
-        return f"{unit.key} could take room on {node} that is kept for {claimant}, until those have stopped who make it"
+        return clause("kept", unit=unit.key, node=node, claimant=claimant)
 
     def _no_fit_together(self, unit: Unit, rooms: Rooms) -> str:
         """Each of its pods would find room."""
         there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))
         asked = unit.pods[0].request
         rare = next((name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU)
-        asks = f"{rare} asks {format_amount(rare, asked.get(rare, 0))} for each of {len(unit.pods)} pods that start together"
-        return f"{asks}; the cluster's nodes have room for {there} of them"
+        asks = clause("asks-together", resource=rare, asks=format_amount(rare, asked.get(rare, 0)), pods=len(unit.pods))
+        return _joined(asks, clause("room-for", there=there))
 
     def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
         k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]
-        return f"{self._asks(unit, k)}; {unit.user} uses {self._text(k, used)} of {self._text(k, cap)} allowed in {leaf}"
+        return _joined(self._asks(unit, k), clause("cap", user=unit.user, used=self._text(k, used), cap=self._text(k, cap), leaf=leaf))
 
     def over_firm_min(self, unit: Unit, k: int, firm: int) -> str:
         least, leaf = self._text(k, self._index.min[unit.leaf][k]), self._index.names[unit.leaf]
-        told = f"non-preemptible pods use {self._text(k, firm)} of guaranteed {least} of {leaf}"
-        return f"{self._asks(unit, k)}; {told}; label preemptible=true to borrow"
+        return _joined(self._asks(unit, k), clause("firm", used=self._text(k, firm), min=least, leaf=leaf), clause("label"))
 
     def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[VictimGroup]], allowed: Mapping[str, int]) -> str:
         (leaf, budget), groups = min(protected.items(), key=lambda each: (-len(each[1]), each[0]))
         count = sum(len(group.pods) for group in groups)
-        are = f"{count} pods of {self._index.names[leaf]} are" if count > 1 else f"1 pod of {self._index.names[leaf]} is"
-        by = f"PodDisruptionBudget {budget} (allows {allowed.get(budget, 0)})"
-        return f"guaranteed by {self._index.names[unit.leaf]}; {are} protected by {by}"
+        code, names = "protected" if count > 1 else "protected-one", self._index.names
+        protecting = clause(code, count=count, leaf=names[leaf], budget=budget, allowed=allowed.get(budget, 0))
+        return _joined(clause("owed", leaf=names[unit.leaf]), protecting)
 
     def behind(self, unit: Unit) -> str:
         pod = unit.pods[0]
-        return f"gang {pod.gang} has its {pod.gang_size} pods first"
+        return clause("gang-first", gang=pod.gang, pods=pod.gang_size)
 
     def waiting(
         self, unit: Unit, leaf: str, reason: Reason, message: str, position: int, victims: Sequence[VictimGroup], is_guaranteed: bool
@@ -257,26 +256,26 @@ class Sentences:
         own, least = self._text(k, self._used(unit.leaf, k)), self._text(k, self._index.min[unit.leaf][k])
         if reason is Reason.WAITING_FOR_EVICTIONS:
             gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
-            rest = f"; waiting for {gone} to stop" if gone else "; waiting for stopping pods to go"
-            return f"guaranteed by {leaf} (uses {own} of {least} {resource}, asks {self._text(k, unit.vector[k])}){rest}"
+            rest = clause("until-gone", victims=gone) if gone else clause("until-stopped")
+            asks = self._text(k, unit.vector[k])
+            return _joined(clause("claims", leaf=leaf, used=own, min=least, resource=resource, asks=asks), rest)
         if not blocked:
-            return f"{self._asks(unit, k)}; {leaf} has room again, and the next plan looks at it"
+            return _joined(self._asks(unit, k), clause("room-again", leaf=leaf))
         first = blocked[0]
         if reason is Reason.OVER_MAX and (ceiling := self.own_ceiling(unit)) is not None:
             place, k = ceiling
-            uses = f"{self._index.names[place]} uses {self._text(k, self._used(place, k))}"
+            node, used = self._index.names[place], self._text(k, self._used(place, k))
             if (there := self._there(place, k)) is not None:
-                return f"{self._asks(unit, k)}; {uses} of the {there} that the cluster's nodes have"
-            return f"{self._asks(unit, k)}; {uses} of max {self._text(k, self._index.max[place][k] or 0)}"
+                return _joined(self._asks(unit, k), clause("at-nodes", node=node, used=used, there=there))
+            return _joined(self._asks(unit, k), clause("at-max", node=node, used=used, max=self._text(k, self._index.max[place][k] or 0)))
         told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_TOLD_MAX] if each.resource == resource)
-        full = f"{first.node} {self._text(k, first.used)}/{self._text(k, first.max)} in use"
-        if first.node == self._index.names[0] and (there := self._there(0, k)) is not None:
-            full += f", the cluster's nodes have {there}"
-        if first.claimed:
-            full += f", {self._text(k, first.claimed)} promised"
-        who = f"biggest borrowers: {told}" if told else "nobody borrows"
-        right = "and nobody above min may be evicted" if is_guaranteed else "so it may only borrow idle quota"
-        return f"{self._asks(unit, k)}; {full}; {leaf} uses {own} of guaranteed {least}, {right}; {who}"
+        there = self._there(0, k) if first.node == self._index.names[0] else None
+        code = "in-use" + ("-there" if there is not None else "") + ("-promised" if first.claimed else "")
+        used, most, claimed = (self._text(k, amount) for amount in (first.used, first.max, first.claimed))
+        full = clause(code, node=first.node, used=used, max=most, there=there, claimed=claimed)
+        right = clause("below-min" if is_guaranteed else "may-borrow", leaf=leaf, used=own, min=least)
+        who = clause("borrowers", leaves=told) if told else clause("nobody-borrows")
+        return _joined(self._asks(unit, k), full, right, who)
 
     def _there(self, place: int, k: int) -> str | None:
         """What the cluster's nodes have of it, if that binds the node before its own max does."""
@@ -285,10 +284,14 @@ class Sentences:
         return self._text(k, there) if not place and there is not None and (most is None or there < most) else None
 
     def _asks(self, unit: Unit, k: int) -> str:
-        return f"{self._index.resources[k]} asks {self._text(k, unit.vector[k])}"
+        return clause("asks", resource=self._index.resources[k], asks=self._text(k, unit.vector[k]))
 
     def _text(self, k: int, amount: int) -> str:
         return format_amount(self._index.resources[k], amount)
+
+
+def _joined(*clauses: str) -> str:
+    return BETWEEN.join(clauses)
 
 
 def format_amount(resource: str, amount: int) -> str:

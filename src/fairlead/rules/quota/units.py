@@ -12,6 +12,7 @@ from msgspec import Struct
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
+from fairlead.model.quota.told import clause
 from fairlead.rules.quota.tree import TreeIndex, Vector
 
 Workloads = Mapping[str, Workload]
@@ -177,7 +178,7 @@ def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Wor
         return beyond
     unit = _unit(index, waiting[:missing])
     if len(waiting) < missing:
-        unit.missing = f"gang {members[0].gang}: {running + len(waiting)}/{size} pods exist"
+        unit.missing = clause("gang-missing", gang=members[0].gang, there=running + len(waiting), size=size)
     elif running and unit.claim_since is None:
         unit.claim_since = unit.age  # a gang with too few members running does not let others go first
     late = late_part(index, members, job)

@@ -8,11 +8,12 @@ import { Link } from "../../router/Link";
 import type { Column } from "../../table/columns";
 import { whyOf } from "./columns";
 
-export function instanceColumns({ t, code }: Pick<Words, "t" | "code">): Column<Instance>[] {
+export function instanceColumns(words: Pick<Words, "t" | "code">): Column<Instance>[] {
+  const { t } = words;
   return [
     { key: "name", head: t("job.instance"), width: 180, mono: true, title: (i) => i.name, cell: (i) => <Copied text={i.name} /> },
     { key: "role", head: t("job.role"), width: 76, cell: (i) => (i.isChief ? <b>{i.role}</b> : i.role) },
-    { key: "status", head: t("col.status"), width: 96, title: (i) => whyOf(i.waiting, code), cell: (i) => <Status word={i.status} /> },
+    { key: "status", head: t("col.status"), width: 96, title: (i) => whyOf(i.waiting, words), cell: (i) => <Status word={i.status} /> },
     { key: "node", head: t("col.node"), width: 110, mono: true, cell: (i) => (i.node ? <Link to={`/nodes/${encodeURIComponent(i.node)}`}>{i.node}</Link> : UNKNOWN) },
     { key: "cards", head: t("job.cards"), width: 78, number: true, title: (i) => i.gpuUuids.join(", "), cell: (i) => i.gpuIndexes.join(", ") || UNKNOWN },
     { key: "gpus", head: t("job.gpus"), width: 58, number: true, cell: (i) => gpus(i.gpus) },

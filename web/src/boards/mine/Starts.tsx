@@ -6,6 +6,7 @@ import { useWords, type Words } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
 import { Panel } from "../../parts/Panel";
 import { Empty } from "../../parts/States";
+import { toldWords } from "../../parts/WhyItWaits";
 import { Link } from "../../router/Link";
 
 export function Starts({ mine }: { mine: MyWork }) {
@@ -27,7 +28,8 @@ export function Starts({ mine }: { mine: MyWork }) {
 }
 
 function Line({ start, isAlone }: { start: Start; isAlone: boolean }) {
-  const { t, code } = useWords();
+  const words = useWords();
+  const { t, code } = words;
   return (
     <li data-testid={`start-${start.resource}`}>
       <div className="grow">
@@ -39,7 +41,7 @@ function Line({ start, isAlone }: { start: Start; isAlone: boolean }) {
             {start.guaranteed !== null && ` · ${t(start.guaranteed ? "mine.guaranteed" : "mine.borrowed")}`}
           </span>
         )}
-        {start.waiting && <div className="dim">{quotaWords(start, t)}</div>}
+        {start.waiting && <div className="dim">{quotaWords(start, words)}</div>}
       </div>
       {start.amount > 0 && <Command text={startCommand(start)} />}
     </li>
@@ -47,7 +49,7 @@ function Line({ start, isAlone }: { start: Start; isAlone: boolean }) {
 }
 
 /** What nodes would give, and what quota answers to more. */
-function quotaWords(start: Start, t: Words["t"]): string {
+function quotaWords(start: Start, words: Pick<Words, "t" | "code">): string {
   const most = `${gpus(start.onNodes)}${start.unit && ` ${start.unit}`}`;
-  return t("mine.quotaBinds", { most, leaf: start.leaf, why: start.waiting });
+  return words.t("mine.quotaBinds", { most, leaf: start.leaf, why: toldWords(start.told, words) ?? start.waiting });
 }

@@ -9,6 +9,7 @@ import { Ago } from "../../parts/Ago";
 import { Panel } from "../../parts/Panel";
 import { SidePanel } from "../../parts/SidePanel";
 import { Answered, Bones, Empty } from "../../parts/States";
+import { toldWords } from "../../parts/WhyItWaits";
 import { Link } from "../../router/Link";
 import { parsePaging, pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
@@ -22,12 +23,13 @@ const MAX_ROWS = 10;
 const FOR_A_PERSON: readonly string[] = ["NeverFits", "TreeInvalid"];
 
 export function WaitingPanel() {
-  const { t } = useWords();
+  const words = useWords();
+  const { t } = words;
   const [params, set] = useQueryState();
   const asking = useMemo(() => pick(params, ASKED), [params]);
   const asked = useQuotaWaiting(asking);
   const view = useTableView("quota-waiting");
-  const columns = useMemo(() => waitingColumns(t), [t]);
+  const columns = useMemo(() => waitingColumns(words), [words]);
   const paging = parsePaging(asking);
   const total = asked.data?.total ?? 0;
   const open = params.get("open");
@@ -69,7 +71,8 @@ export function WaitingPanel() {
   );
 }
 
-function waitingColumns(t: Words["t"]): Column<WaitingUnit>[] {
+function waitingColumns(words: Pick<Words, "t" | "code">): Column<WaitingUnit>[] {
+  const { t } = words;
   const plain = { unsortable: true };
   return [
     { ...plain, key: "position", head: t("col.position"), width: 78, number: true, cell: (row) => (row.position > 0 ? count(row.position) : "") },
@@ -77,7 +80,7 @@ function waitingColumns(t: Words["t"]): Column<WaitingUnit>[] {
     { ...plain, key: "pods", head: t("col.pods"), width: 52, number: true, cell: (row) => count(row.pods) },
     { ...plain, key: "leaf", head: t("col.quotaName"), width: 124, mono: true, title: (row) => row.path, cell: (row) => belowRoot(row.path) },
     { ...plain, key: "reason", head: t("col.reason"), width: 172, cell: (row) => <Reason of={row} /> },
-    { ...plain, key: "message", head: t("col.why"), width: 316, title: (row) => row.message, cell: (row) => <span lang="en">{row.message}</span> },
+    { ...plain, key: "message", head: t("col.why"), width: 316, title: (row) => said(row, words), cell: (row) => said(row, words) },
     { ...plain, key: "user", head: t("col.user"), width: 90, optional: true, cell: (row) => row.user ?? "-" },
     { ...plain, key: "since", head: t("col.waitingSince"), width: 92, cell: (row) => (row.since ? <Ago at={row.since} /> : "—") },
   ];
@@ -86,12 +89,15 @@ function waitingColumns(t: Words["t"]): Column<WaitingUnit>[] {
 /** `root.a.1` → `a.1`; the root itself stays. */
 const belowRoot = (path: string): string => path.split(".").slice(1).join(".") || path;
 
+/** The sentence, in the reader's language where its words are known. */
+const said = (row: WaitingUnit, words: Pick<Words, "t" | "code">): string => toldWords(row.told, words) ?? row.message;
+
 function Reason({ of: row }: { of: WaitingUnit }) {
-  const { t } = useWords();
+  const { t, code } = useWords();
   const tone = row.reason === null ? "run" : FOR_A_PERSON.includes(row.reason) ? "bad" : "wait";
   return (
     <span className="status" data-tone={tone}>
-      {row.reason ?? t("quota.hasRoom")}
+      {row.reason === null ? t("quota.hasRoom") : code("reason", row.reason, {}, row.reason)}
     </span>
   );
 }
@@ -114,7 +120,8 @@ export function WaitingFacts({ unit, onClose }: { unit: string; onClose: () => v
 
 /** All that wait in one leaf, in their order, each with its reason. */
 export function LeafWaiting({ path, onClose }: { path: string; onClose: () => void }) {
-  const { t } = useWords();
+  const words = useWords();
+  const { t } = words;
   const asked = useQuotaWaiting(useMemo(() => new URLSearchParams({ path, size: "100" }), [path]));
   return (
     <SidePanel name={path} of={{ kind: "leaf", path }} onClose={onClose}>
@@ -130,7 +137,7 @@ export function LeafWaiting({ path, onClose }: { path: string; onClose: () => vo
               <dl className="facts" data-testid="leaf-waiting">
                 {list.items.map((row) => (
                   <Pair key={row.unit} name={row.position > 0 ? `${row.position}. ${row.unit}` : row.unit}>
-                    <Reason of={row} /> <span lang="en">{row.message}</span>
+                    <Reason of={row} /> <span>{said(row, words)}</span>
                   </Pair>
                 ))}
               </dl>
@@ -143,13 +150,14 @@ export function LeafWaiting({ path, onClose }: { path: string; onClose: () => vo
 }
 
 function Facts({ row }: { row: WaitingUnit }) {
-  const { t } = useWords();
+  const words = useWords();
+  const { t } = words;
   const text = (unit: string, value: number, resource: string) => [amount(unit, value), unit === "cores" ? "" : unitWord(amountUnit(unit), t), resource].filter(Boolean).join(" ");
   return (
     <>
       <section className="section">
-        <p className="why" lang="en">
-          {row.message}
+        <p className="why">
+          {said(row, words)}
         </p>
         <dl className="facts">
           <dt>{t("col.reason")}</dt>

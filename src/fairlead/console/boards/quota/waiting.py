@@ -15,6 +15,7 @@ from fairlead.console.pages.envelope import Sentence, counted, timestamp
 from fairlead.console.pages.quota import BlockedAt, BorrowerRow, SparedPod, TreeFault, WaitingUnit
 from fairlead.model.quota.plan import QuotaAdmission, QuotaPlan, QuotaWaiting
 from fairlead.model.quota.state import QuotaPod
+from fairlead.model.quota.told import read_clauses
 from fairlead.model.quota.tree import QuotaNode, Violation
 
 BORROWERS_MAX: Final = 10
@@ -58,6 +59,7 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
         position=waiting.position,
         reason=waiting.reason.value,
         message=waiting.message,
+        told=told_clauses(waiting.message),
         user=(users.pop() if len(users) == 1 else job.user if job else "") or None,
         since=_since(waiting.pods) or (timestamp(job.created_at) if job and job.created_at else None),
         blocked=[
@@ -81,6 +83,14 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
     )
 
 
+def told_clauses(message: str) -> list[Sentence]:
+    """What quota says, clause by clause, for whoever reads another language.
+
+    Empty where the words are not quota's.
+    """
+    return [Sentence(f"told-{code}", dict(values), words) for code, values, words in read_clauses(message)]
+
+
 def fault_rows(violations: Iterable[Violation]) -> list[TreeFault]:
     return [TreeFault(each.path, str(each.code), each.message, "error" if each.is_error else "warning", each.stops) for each in violations]
 
@@ -97,6 +107,7 @@ def _ready(admission: QuotaAdmission, paths: Mapping[str, str]) -> WaitingUnit:
         position=0,
         reason=None,
         message=HAS_ROOM,
+        told=[Sentence("quota-has-room", {}, HAS_ROOM)],
         user=pod.user or None,
         since=_since((pod,)),
         blocked=[],
