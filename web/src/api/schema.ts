@@ -898,7 +898,7 @@ export interface SparedPod {
   why: string
 }
 
-/** What one pod of mine could be given now, of one model of GPU. `amount` of `resource`: whole GPUs on one node (`unit` is ""), or of memory on one shared GPU, in `unit`, which is `memoryMiB` of it. `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the model. `guaranteed` null: quota does not count the namespace. `onNodes`: what nodes alone would give; where `amount` is less, `waiting` says what quota answers to more, `told` its clauses, and `reason` one word. */
+/** What one pod of mine could be given now, of one model of GPU. `amount` of `resource`: whole GPUs on one node (`unit` is ""), or of memory on one shared GPU, in `unit`, which is `memoryMiB` of it. `node`: one with the room, of `nodes`. `selector`: the label to ask for, `key=value`, "" = none tells the model. `guaranteed` null: quota does not count the namespace. `onNodes`: what nodes alone would give; where `amount` is less, `waiting` is what quota answers to more, `told` its clauses, `reason` one word. */
 export interface Start {
   namespace: string
   leaf: string
