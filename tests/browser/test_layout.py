@@ -106,3 +106,27 @@ def test_every_page_is_whole_at_every_width(browser: Browser, request: pytest.Fi
                     tab.keep(f"look-{world}-{locale}-{scheme}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}")
             tab.page.set_viewport_size({"width": 1440, "height": 1400})
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("locale", "scheme"), [("en-US", "dark"), ("zh-CN", "light")])
+def test_what_opens_over_a_page_is_whole_too(browser: Browser, simulated: Sight, locale: str, scheme: str) -> None:
+    """The box that finds everything with hits of the server, and the commands of an object."""
+    node = sorted(simulated.node_names())[0]
+    wrong: list[str] = []
+    with window(browser, simulated.url, locale, 1440, 1000, scheme) as tab:
+        for width in (320, 390, 1440):
+            tab.page.set_viewport_size({"width": width, "height": 1000})
+            tab.open(f"/nodes/{node}", "node")
+            settle(tab)
+            tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+            tab.at("action-command-node").click()
+            expect(tab.at("equal-commands").get_by_role("button").first).to_be_focused()
+            wrong += [f"commands at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)]
+            tab.keep(f"look-commands-{locale}-{scheme}-{width}")
+            tab.page.keyboard.press("Escape")
+            tab.page.keyboard.press("/")
+            tab.page.keyboard.type("job-name=")
+            expect(tab.at("find-more")).to_be_visible()
+            wrong += [f"box at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS) + tab.page.evaluate(VIOLATIONS)]
+            tab.keep(f"look-box-{locale}-{scheme}-{width}")
+    assert not wrong, "\n".join(wrong)

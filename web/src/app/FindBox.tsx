@@ -86,17 +86,10 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
         onKeyDown={onKey}
       />
       <div className="hits" role="listbox" id={list} aria-label={t("search.placeholder")} aria-busy={isAsking}>
-        {hits.map((hit, i) => (
-          <div key={keyOf(hit)} role="presentation">
-            {hits[i - 1]?.kind !== hit.kind && <h3>{t(`find.${hit.kind}`)}</h3>}
-            {/* eslint-disable-next-line jsx-a11y/click-events-have-key-events -- the combobox has the keys */}
-            <div className="hit" role="option" id={`${list}-${i}`} tabIndex={-1} aria-selected={i === at} onPointerMove={() => setChosen(keyOf(hit))} onClick={() => void take(hit)}>
-              <span className={hit.kind === "pages" || hit.kind === "actions" ? "clip" : "mono clip"}>
-                <Marked name={hit.name} asked={now} />
-              </span>
-              <span className="dim clip">{hit.copy && taken.text === hit.copy ? t(taken.isDone ? "copy.done" : "find.notCopied") : <Marked name={hit.why} asked={now} />}</span>
-              {hit.copy && <Icon name="copy" />}
-            </div>
+        {[...new Set(hits.map((hit) => hit.kind))].map((kind) => (
+          <div key={kind} role="group" aria-label={t(`find.${kind}`)}>
+            <h3 aria-hidden="true">{t(`find.${kind}`)}</h3>
+            {hits.map((hit, i) => hit.kind === kind && <Option key={keyOf(hit)} id={`${list}-${i}`} hit={hit} now={now} isChosen={i === at} said={hit.copy && taken.text === hit.copy ? t(taken.isDone ? "copy.done" : "find.notCopied") : ""} onPoint={() => setChosen(keyOf(hit))} onTake={() => void take(hit)} />)}
           </div>
         ))}
       </div>
@@ -110,6 +103,30 @@ function Finder({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }
         )}
       </div>
     </>
+  );
+}
+
+interface OptionProps {
+  id: string;
+  hit: Hit;
+  now: string;
+  isChosen: boolean;
+  /** What became of copying it, in the place of why it was found. */
+  said: string;
+  onPoint: () => void;
+  onTake: () => void;
+}
+
+function Option({ id, hit, now, isChosen, said, onPoint, onTake }: OptionProps) {
+  return (
+    // eslint-disable-next-line jsx-a11y/click-events-have-key-events -- the combobox has the keys
+    <div className="hit" role="option" id={id} tabIndex={-1} aria-selected={isChosen} onPointerMove={onPoint} onClick={onTake}>
+      <span className={hit.kind === "pages" || hit.kind === "actions" ? "clip" : "mono clip"}>
+        <Marked name={hit.name} asked={now} />
+      </span>
+      <span className="dim clip">{said || <Marked name={hit.why} asked={now} />}</span>
+      {hit.copy && <Icon name="copy" />}
+    </div>
   );
 }
 

@@ -33,8 +33,8 @@ function Lines({ slug, lines }: { slug: string; lines: readonly string[] }) {
     button.current?.focus();
   };
   const content = (
-    // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- its buttons have the focus, it hears the keys that leave them
-    <div className="menu-list commands" ref={list} data-testid="equal-commands" onKeyDown={leave}>
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- its buttons have the focus, it hears the keys that leave them
+    <div className="menu-list commands" role="dialog" aria-label={t("command.equal")} ref={list} data-testid="equal-commands" onKeyDown={leave}>
       <h3>{t("command.equal")}</h3>
       {lines.map((text) => (
         <Command key={text} text={text} />
@@ -43,7 +43,7 @@ function Lines({ slug, lines }: { slug: string; lines: readonly string[] }) {
   );
   return (
     <Popover trigger="click" placement="bottomRight" content={content} arrow={false} destroyOnHidden rootClassName="commands-box" open={open} onOpenChange={setOpen} afterOpenChange={(isOpen) => isOpen && list.current?.querySelector("button")?.focus({ preventScroll: true })}>
-      <button type="button" ref={button} aria-expanded={open} className="tool" title={t("command.equal")} aria-label={t("command.equal")} data-testid={`action-command-${slug}`}>
+      <button type="button" ref={button} aria-haspopup="dialog" aria-expanded={open} className="tool" title={t("command.equal")} aria-label={t("command.equal")} data-testid={`action-command-${slug}`}>
         <Icon name="command" />
       </button>
     </Popover>
