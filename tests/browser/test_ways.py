@@ -294,6 +294,13 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(browser: Br
         of_error.get_by_role("button").press("Enter")
         expect(of_error.get_by_role("status")).to_have_text("Copied")
         assert str(of_error.locator(".mono").text_content()) == tab.page.evaluate("navigator.clipboard.readText()")
+        trouble = '{"code": "not-ready", "error": "the cluster is still being read", "requestId": "r-77"}'
+        tab.page.route("**/api/v1/nodes*", lambda route: route.fulfill(status=404, content_type="application/json", body=trouble))
+        tab.page.goto(f"{simulated.url}/nodes")
+        of_server = tab.at("state-server").get_by_test_id("request-id")
+        of_server.get_by_role("button").press("Enter")
+        expect(of_server.get_by_role("status")).to_have_text("Copied")
+        assert tab.page.evaluate("navigator.clipboard.readText()") == "r-77"
 
 
 @pytest.mark.parametrize("way", ["by selection", "not at all"])

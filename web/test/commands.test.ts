@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { apiCommand, quoted, tableCommands } from "../src/commands/commands";
+import { releaseCommand } from "../src/boards/holders/release";
+import { apiCommand, type CommandTable, FIRST_JOB, quoted, startCommand, tableCommands } from "../src/commands/commands";
 import { type CommandObject, objectAddress, objectCommands } from "../src/commands/objects";
 import lines from "./lines.json" with { type: "json" };
 
@@ -38,9 +39,19 @@ describe("a table's commands", () => {
   });
 });
 
+type Held = Parameters<typeof releaseCommand>[0];
+type Asked = { kind: "table"; table: CommandTable; query: string } | { kind: "first" } | ({ kind: "start" } & Parameters<typeof startCommand>[0]) | ({ kind: "release" } & Held) | CommandObject;
+
+function linesOf(of: Asked): readonly string[] {
+  if (of.kind === "table") return tableCommands(of.table, asked(of.query));
+  if (of.kind === "first") return [FIRST_JOB];
+  if (of.kind === "start") return [startCommand(of)];
+  return of.kind === "release" ? [releaseCommand(of)] : objectCommands(of);
+}
+
 describe("an object's commands", () => {
   it.each(lines.map((each) => [JSON.stringify(each.of), each] as const))("%s", (_, each) => {
-    expect(objectCommands(each.of as CommandObject)).toEqual(each.lines);
+    expect(linesOf(each.of as Asked)).toEqual(each.lines);
   });
   it("stand beside the address of the API that gives the same", () => {
     expect(address({ kind: "node", name: "gpu/1 $x" })).toBe("curl -s http://h/nodes/gpu%2F1%20%24x");

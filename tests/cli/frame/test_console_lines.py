@@ -31,7 +31,7 @@ def in_shell(line: str) -> list[str]:
     return done.stdout.split("\0")[:-1]
 
 
-def parsed(line: str) -> tuple[str, argparse.Namespace, str | None]:
+def parsed(line: str) -> tuple[str, argparse.Namespace, str]:
     program, *words = in_shell(line)
     verb, rest = split_verb(words, program)
     assert verb is not None, line
@@ -48,7 +48,14 @@ KUBECTL: Final = [(of, line) for of, line in CASES if line.startswith("kubectl")
 def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
     _, args, namespace = parsed(line)
     said = vars(args)
-    if of["kind"] == "job":
+    if of["kind"] in ("start", "first"):
+        assert (said["name"], namespace) == ("first", of.get("namespace", ""))
+    elif of["kind"] == "release":
+        assert (said["type"], namespace) == (of["job"].split("/")[0], of["namespace"])
+        assert of["owner"] in str(said)
+    elif of["kind"] == "table" and of["table"] == "nodes":
+        assert said["nodes"] == ["a", "b;c"]
+    elif of["kind"] == "job":
         assert (said["job"], type_of_word(said["type"]), namespace) == (of["name"], of["type"], of["namespace"])
     elif of["kind"] == "node":
         assert said["nodes"] == [of["name"]]
@@ -64,7 +71,7 @@ def test_our_own_programs_understand_it(of: dict[str, Any], line: str) -> None:
 @pytest.mark.parametrize(("of", "line"), KUBECTL, ids=[line for _, line in KUBECTL])
 def test_kubectl_is_told_the_kind_the_namespace_and_the_name(of: dict[str, Any], line: str) -> None:
     words = in_shell(line)[1:]
-    if of["kind"] in ("leaf", "tree", "warnings"):
+    if of["kind"] in ("leaf", "tree", "warnings", "table"):
         return
     namespace = words[words.index("-n") + 1] if "-n" in words else None
     assert namespace == of.get("namespace")
