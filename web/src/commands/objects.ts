@@ -4,7 +4,7 @@ import { isWord, line, quoted } from "./commands";
 
 export type CommandObject =
   | { readonly kind: "node"; readonly name: string; readonly shares?: boolean }
-  | { readonly kind: "job"; readonly namespace: string; readonly type: string; readonly name: string; readonly live?: boolean; readonly waits?: boolean }
+  | { readonly kind: "job"; readonly namespace: string; readonly type: string; readonly name: string; readonly live?: boolean; readonly waits?: boolean; readonly hasPods?: boolean }
   | { readonly kind: "holder"; readonly namespace: string; readonly name: string; readonly job?: string }
   | { readonly kind: "leaf"; readonly path: string }
   | { readonly kind: "unit"; readonly unit: string }
@@ -61,13 +61,14 @@ function ofNode(name: string, shares: boolean): readonly string[] {
   return [line("arena top node", word, "-d"), ...(shares ? [line("fairlead inspect gpu", word, "-d")] : []), line("kubectl describe node", word), line("kubectl get node", word, "-o yaml")];
 }
 
-function ofJob({ namespace, type, name, waits }: Extract<CommandObject, { kind: "job" }>): readonly string[] {
+function ofJob({ namespace, type, name, waits, hasPods = true }: Extract<CommandObject, { kind: "job" }>): readonly string[] {
   if (!isWord(name) || !isWord(namespace)) return [];
   const job = line(quoted(name), `--type=${quoted(type)}`, "-n", quoted(namespace));
   const resource = RESOURCES[type];
   return [
     line("arena get", job, waits ? "--explain" : "--gpus --events"),
-    line("arena logs", job, `--tail=${LAST_LINES}`),
+    // What waits has written nothing yet, and nobody keeps the log of a pod that is gone.
+    ...(waits || !hasPods ? [] : [line("arena logs", job, `--tail=${LAST_LINES}`)]),
     ...(resource ? [line("kubectl", "-n", quoted(namespace), "get", resource, quoted(name), "-o yaml")] : []),
   ];
 }

@@ -25,7 +25,7 @@ export function JobPage({ id }: { id: JobId }) {
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-job">
-        <PageHead title={name} of={{ kind: "job", namespace, type, name, live: asked.data?.job.live ?? true, waits: Boolean(asked.data?.job.waiting) }} before={crumb} answer={asked.data} sentence={asked.data && jobSentence(asked.data.job)} onRefresh={() => void asked.refetch()} />
+        <PageHead title={name} of={{ kind: "job", namespace, type, name, live: asked.data?.job.live ?? true, waits: Boolean(asked.data?.job.waiting), hasPods: asked.data?.instances.length !== 0 }} before={crumb} answer={asked.data} sentence={asked.data && jobSentence(asked.data.job)} onRefresh={() => void asked.refetch()} />
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <JobFacts id={id} wide />

@@ -41,7 +41,7 @@ export function JobsBoard() {
   const [naming, isNaming, onName] = useTyped();
   const found = useJobs(naming, isNaming).data?.items.map((j) => j.name) ?? [];
   const open = jobId(params.get("open"));
-  const opened = useJob(open).data?.job;
+  const opened = useJob(open).data;
   const wordOf = (status: string) => {
     const key = `status.${status.toLowerCase()}`;
     return isMessageKey(key) ? t(key) : status;
@@ -66,7 +66,7 @@ export function JobsBoard() {
         <JobTable asked={asked} asking={asking} open={open?.join("/") ?? null} onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")} />
         <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />
         {open && (
-          <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.live ?? true, waits: Boolean(opened?.waiting) }} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
+          <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.job.live ?? true, waits: Boolean(opened?.job.waiting), hasPods: opened?.instances.length !== 0 }} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
             <JobFacts id={open} />
           </SidePanel>
         )}
