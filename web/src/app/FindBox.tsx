@@ -178,7 +178,7 @@ function useHits(now: string, asked: string, onHelp: () => void): Hits {
     ...choices("namespace", "job_namespace").map((name): Findable => ({ kind: "namespaces", to: `/gpus?namespace=${encodeURIComponent(name)}`, fields: [["", name]] })),
     ...actions,
     ...nodes.slice(0, 2).flatMap((n) => commands({ kind: "node", name: n.name }, t("copy.command"))),
-    ...jobs.slice(0, 2).flatMap((j) => commands({ kind: "job", namespace: j.namespace, type: j.type, name: j.name, live: j.live, waits: Boolean(j.waiting) }, t("copy.command"))),
+    ...jobs.slice(0, 2).flatMap((j) => commands({ kind: "job", namespace: j.namespace, type: j.type, name: j.name, live: j.live, waits: Boolean(j.waiting), hasPods: j.instances.running > 0 }, t("copy.command"))),
     ...holders.slice(0, 2).flatMap((h) => commands({ kind: "holder", namespace: h.namespace, name: h.name }, t("copy.command"))),
   ];
   const hits = hitsOf(now, joined(things));
