@@ -563,6 +563,8 @@ export const en = {
   "quota.nothing": "nothing asked, nothing guaranteed, no limit",
   "quota.unfold": "Show",
   "state.noAnswer": "No answer yet.",
+  "gone.job": "This job has been deleted (last seen at {at}).",
+  "gone.node": "This node has been removed (last seen at {at}).",
   "state.shownIsOld": "What is shown is from before.",
   "sentence.quota-waiting-none": "No pod waits for quota.",
   "sentence.quota-waiting": "{pods} {pods:pod waits|pods wait} for quota in {leaves} {leaves:leaf|leaves}.",

@@ -564,6 +564,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "quota.nothing": "无申请、无保障、无上限",
   "quota.unfold": "展开",
   "state.noAnswer": "尚无应答。",
+  "gone.job": "此训练任务已被删除（最后一次看到：{at}）。",
+  "gone.node": "此节点已被移除（最后一次看到：{at}）。",
   "state.shownIsOld": "显示的是之前的内容。",
   "sentence.quota-waiting-none": "没有 Pod 在等待配额。",
   "sentence.quota-waiting": "{leaves} 个配额组中有 {pods} 个 Pod 在等待配额。",

@@ -6,6 +6,7 @@ import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Copied } from "../../parts/Copy";
 import { EventList } from "../../parts/EventList";
+import { Gone, isGone } from "../../parts/Gone";
 import { Status } from "../../parts/Status";
 import { Answered, Bones } from "../../parts/States";
 import { WhyItWaits } from "../../parts/WhyItWaits";
@@ -22,7 +23,8 @@ export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
     <Answered asked={asked} bones={<Bones lines={8} />}>
       {(detail) => (
         <>
-          {detail.job.waiting && (
+          {!wide && <Gone asked={asked} kind="job" />}
+          {detail.job.waiting && !isGone(asked) && (
             <div className="waits" data-testid="why-it-waits">
               <h2>{t("job.why")}</h2>
               <WhyItWaits waiting={detail.job.waiting} />

@@ -4,6 +4,7 @@ import { useJob } from "../../api/queries";
 import { ChartPageProvider } from "../../charts/page";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
+import { Gone, isGone } from "../../parts/Gone";
 import { FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
 import { JobFacts } from "./JobFacts";
@@ -16,6 +17,7 @@ export function JobPage({ id }: { id: JobId }) {
   const { t } = useWords();
   const asked = useJob(id);
   const [namespace, type, name] = id;
+  const gone = isGone(asked);
   const filters = useMemo(() => new URLSearchParams({ job_namespace: namespace, job_type: type, job_name: name }), [namespace, type, name]);
   const crumb = (
     <div className="crumb">
@@ -24,10 +26,11 @@ export function JobPage({ id }: { id: JobId }) {
   );
   return (
     <ChartPageProvider fallback="30m">
-      <main className="page" data-testid="page-job">
-        <PageHead title={name} of={{ kind: "job", namespace, type, name, live: asked.data?.job.live ?? true, waits: Boolean(asked.data?.job.waiting), hasPods: asked.data?.instances.length !== 0 }} before={crumb} answer={asked.data} sentence={asked.data && jobSentence(asked.data.job)} onRefresh={() => void asked.refetch()} />
+      <main className="page" data-testid="page-job" data-gone={gone}>
+        <PageHead title={name} of={{ kind: "job", namespace, type, name, live: !gone && (asked.data?.job.live ?? true), waits: Boolean(asked.data?.job.waiting), hasPods: asked.data?.instances.length !== 0 }} before={crumb} answer={gone ? undefined : asked.data} sentence={!gone && asked.data ? jobSentence(asked.data.job) : undefined} onRefresh={() => void asked.refetch()} />
+        <Gone asked={asked} kind="job" />
         <Warnings of={[asked.data?.warnings]} />
-        <FailedRefresh asked={[asked]} />
+        {!gone && <FailedRefresh asked={[asked]} />}
         <JobFacts id={id} wide />
         {asked.data && <LifeBar life={asked.data.life} />}
         {asked.data && <JobTabs id={id} detail={asked.data} filters={filters} />}

@@ -4,6 +4,7 @@ import type { NodeDetail } from "../../api/types";
 import { count, gpus, memory, memoryFraction, percent, UNKNOWN } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
+import { Gone } from "../../parts/Gone";
 import { Answered, Bones } from "../../parts/States";
 import { Status } from "../../parts/Status";
 import { isolationWord, modesOf } from "./columns";
@@ -16,6 +17,7 @@ export function NodeFacts({ name, wide = false }: { name: string; wide?: boolean
     <Answered asked={asked} bones={<Bones lines={8} />}>
       {(detail) => (
         <>
+          {!wide && <Gone asked={asked} kind="node" />}
           <Notices detail={detail} />
           <Summary detail={detail} wide={wide} />
           <Cards detail={detail} wide={wide} />

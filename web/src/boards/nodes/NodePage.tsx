@@ -4,6 +4,7 @@ import { useNode } from "../../api/queries";
 import { ChartPageProvider } from "../../charts/page";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
+import { Gone, isGone } from "../../parts/Gone";
 import { FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
 import { NodeCharts } from "./NodeCharts";
@@ -13,6 +14,7 @@ import { nodeSentence } from "./sentence";
 export function NodePage({ name }: { name: string }) {
   const { t } = useWords();
   const asked = useNode(name);
+  const gone = isGone(asked);
   const filters = useMemo(() => new URLSearchParams({ gpu_node: name }), [name]);
   const crumb = (
     <div className="crumb">
@@ -21,10 +23,11 @@ export function NodePage({ name }: { name: string }) {
   );
   return (
     <ChartPageProvider fallback="30m">
-      <main className="page" data-testid="page-node">
-        <PageHead title={name} of={{ kind: "node", name, shares: Boolean(asked.data?.sharing) }} before={crumb} answer={asked.data} sentence={asked.data && nodeSentence(asked.data.node, asked.data.sharing)} onRefresh={() => void asked.refetch()} />
+      <main className="page" data-testid="page-node" data-gone={gone}>
+        <PageHead title={name} of={{ kind: "node", name, shares: Boolean(asked.data?.sharing) }} before={crumb} answer={gone ? undefined : asked.data} sentence={!gone && asked.data ? nodeSentence(asked.data.node, asked.data.sharing) : undefined} onRefresh={() => void asked.refetch()} />
+        <Gone asked={asked} kind="node" />
         <Warnings of={[asked.data?.warnings]} />
-        <FailedRefresh asked={[asked]} />
+        {!gone && <FailedRefresh asked={[asked]} />}
         <NodeFacts name={name} wide />
         {asked.data && asked.data.gpus.length > 0 && <NodeCharts filters={filters} perNode={false} />}
       </main>
