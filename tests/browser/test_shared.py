@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -118,7 +119,8 @@ def test_the_map_leads_to_the_card_with_its_units(browser: Browser, shared: Lapt
         expect(tab.at("map-card")).to_contain_text("12 of 14 units")
         expect(tab.at("map-card")).to_contain_text("4,308 MiB")
         tab.page.keyboard.press("Enter")
-        expect(tab.page.get_by_role("heading", name=NODE)).to_be_visible()
+        expect(tab.at("page-holders")).to_be_visible()
+        assert parse_qs(urlsplit(tab.page.url).query)["node"] == [NODE], "several pods hold it: all that are on its node"
 
 
 def test_boards_count_fractions_of_cards(browser: Browser, shared: Laptop) -> None:

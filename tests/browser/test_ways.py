@@ -20,12 +20,11 @@ from tests.kube.programs import program
 from tests.kube.servers import running
 
 CLICK_A_CELL = """canvas => {
-    const box = canvas.getBoundingClientRect();
-    for (let y = 2; y < box.height && location.pathname === '/nodes'; y += 4)
-        for (let x = 2; x < box.width && location.pathname === '/nodes'; x += 8)
-            canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: box.left + x, clientY: box.top + y }));
+    const { left, top } = canvas.getBoundingClientRect();
+    canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: left + 8, clientY: top + 50 }));
 }"""
-"""Clicks without any pointer event before them, as after a page that scrolled under a resting pointer."""
+"""On the first cell, below the head of its group and its node's name. A click without any pointer event before it, as after a page
+that scrolled under a resting pointer."""
 
 
 def path(tab: Window) -> str:
@@ -124,8 +123,37 @@ def test_a_click_on_the_map_needs_no_move_before_it(browser: Browser, simulated:
         canvas = tab.at("panel-gpu-map").locator("canvas")
         expect(canvas).to_be_visible()
         canvas.evaluate(CLICK_A_CELL)
-        expect(tab.at("page-node")).to_be_visible()
-        assert path(tab).removeprefix("/nodes/") in simulated.counts().nodes
+        expect(tab.at("map-card")).to_have_attribute("data-chosen", "true")
+        chosen = canvas.inner_text()
+        assert path(tab) == "/nodes"
+        canvas.evaluate(CLICK_A_CELL)
+        expect(tab.page).not_to_have_url(f"{simulated.url}/nodes")
+        assert path(tab).startswith(("/jobs/", "/gpus")) or path(tab) == f"/nodes/{chosen.split(' ')[0]}"
+
+
+def test_the_map_is_a_grid_for_keys_and_screen_readers(browser: Browser, faults: Sight) -> None:
+    """The cell that the keys stand on is told by name; Enter opens who holds the card."""
+    broken = "gpu-1 GPU 0"
+    with window(browser, faults.url, height=1200) as tab:
+        tab.open("/overview", "overview")
+        canvas = tab.at("panel-gpu-map").get_by_role("grid")
+        canvas.focus()
+        cell = canvas.get_by_role("gridcell", include_hidden=True)
+        tab.page.keyboard.press("Control+Home")
+        expect(cell).to_contain_text(f"{broken}, unhealthy")
+        assert canvas.get_attribute("aria-activedescendant") == cell.get_attribute("id")
+        tab.page.keyboard.press("End")
+        expect(cell).to_contain_text("GPU 3")
+        tab.page.keyboard.press("Control+End")
+        last = cell.inner_text()
+        tab.page.keyboard.press("ArrowRight")
+        assert cell.inner_text() == last
+        tab.page.keyboard.press("Control+Home")
+        tab.page.keyboard.press("ArrowRight")
+        expect(cell).to_contain_text("research")
+        expect(tab.at("map-card")).to_contain_text("research/")
+        tab.page.keyboard.press("Enter")
+        expect(tab.at("page-job").or_(tab.at("page-holders"))).to_be_visible()
 
 
 def test_keys_walk_through_the_quotas(browser: Browser, simulated: Sight) -> None:

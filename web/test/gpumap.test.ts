@@ -4,7 +4,10 @@ import type { GpuMapAnswer, MapGpu, MapNode } from "../src/api/types";
 import { type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
 import { BEARS, countMarks, isMark, type Mark } from "../src/gpumap/counts";
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
-import { cellAt, layOut, neighbour, place } from "../src/gpumap/layout";
+import { touching } from "../src/gpumap/draw";
+import { holderPage } from "../src/gpumap/holder";
+import { cellAt, layOut, leap, neighbour, place, rowsOf, zoomSizes } from "../src/gpumap/layout";
+import { besideCell, CARD_WIDTH } from "../src/gpumap/MapCard";
 import { contrast, ramp } from "../src/look/scale";
 import { tokens } from "../src/look/tokens";
 
@@ -48,7 +51,7 @@ describe("geometry", () => {
   });
   it("few cells grow, carry their index and their node's name", () => {
     const layout = layOut(readMap(answer([node("a", 0, eight)])), 1000, 400);
-    expect([layout.named, layout.numbered, layout.cell]).toEqual([true, true, 64]);
+    expect([layout.named, layout.numbered, layout.cell]).toEqual([true, true, 96]);
   });
   it("takes smaller cells when that saves a lonely last line", () => {
     const four = readMap(answer(["a", "b", "c", "d"].map((name) => node(name, 0, eight))));
@@ -99,7 +102,7 @@ describe("reading", () => {
   });
   it("mode and status are words again", () => {
     const map = readMap(answer([["a", 1, 0, 1, eight, []]]));
-    expect(map.nodes).toEqual([{ name: "a", model: 1, mode: "exclusive", status: "NotReady" }]);
+    expect(map.nodes).toEqual([{ name: "a", model: 1, mode: "exclusive", status: "NotReady", cordoned: false }]);
     expect(sizeOf(answer([["a", 1, 0, 1, eight, []]]))).toBe(8);
   });
 });
@@ -150,5 +153,63 @@ describe("colour", () => {
       const against = ramp(t.scaleTeal, 11).map((colour) => contrast(colour, t.surface));
       expect(against).toEqual([...against].sort((a, b) => a - b));
     }
+  });
+});
+
+describe("the grid of cells", () => {
+  // Two lines of two nodes with four cards each.
+  const map = readMap(answer(["a", "b", "c", "d"].map((name) => node(name, 0, Array.from({ length: 4 }, () => gpu())))));
+  const layout = place(map, 2 * (4 * 25 - 3) + 18, 22);
+  const rows = rowsOf(layout);
+  it("has the rows that are seen", () => {
+    expect([rows.starts, [...rows.order]]).toEqual([[0, 8], [...Array(16).keys()]]);
+    expect([...rows.rowOf]).toEqual([...Array(8).fill(0), ...Array(8).fill(1)]);
+  });
+  it("Home and End stay in the row, with Ctrl they leave it", () => {
+    expect([leap(rows, 10, "Home", false), leap(rows, 10, "End", false), leap(rows, 10, "Home", true), leap(rows, 3, "End", true)]).toEqual([8, 15, 0, 15]);
+  });
+  it("Page keys keep the column and stop at the edges; other keys are none of them", () => {
+    expect([leap(rows, 2, "PageDown", false), leap(rows, 10, "PageUp", false), leap(rows, 2, "PageUp", false), leap(rows, 2, "x", false)]).toEqual([10, 2, 2, -1]);
+  });
+});
+
+describe("a map that is too large to hit", () => {
+  it("can be enlarged, as far as a canvas can be drawn", () => {
+    const huge = readMap(answer(Array.from({ length: 5000 }, (_, i) => node(`n${i}`, 0, Array.from({ length: 8 }, () => gpu())))));
+    const fitting = layOut(huge, 1200, 660);
+    const sizes = zoomSizes(huge, 1200, fitting.cell);
+    expect(sizes.length).toBeGreaterThan(1);
+    for (const size of sizes) {
+      expect(size).toBeGreaterThan(fitting.cell);
+      expect(place(huge, 1200, size).height).toBeLessThanOrEqual(15_000);
+    }
+  });
+});
+
+describe("the card of a cell", () => {
+  it("stands below it, or above where there is more room, and never over its row", () => {
+    expect(besideCell(100, 100, 20, 1000, 800)).toEqual({ left: 8, top: 130, maxHeight: 662 });
+    expect(besideCell(500, 700, 20, 1000, 800)).toEqual({ left: 364, bottom: 110, maxHeight: 682 });
+    expect(besideCell(990, 100, 20, 1000, 800).left).toBe(1000 - CARD_WIDTH - 8);
+  });
+});
+
+describe("marks of cells without outline", () => {
+  it("fill parts that differ", () => {
+    for (const size of [2, 3, 4]) {
+      const parts = (["broken", "closed", "unreachable", "unknown"] as const).map((edge) => touching(edge, size).join());
+      expect(new Set(parts).size, `${size} px`).toBe(4);
+    }
+  });
+});
+
+const holding = (name: string, job = "") => ({ namespace: "team-a", name, job, container: "c", mode: "exclusive", units: 0, corePercent: 0, allocatedMiB: null, usedMiB: null, utilPercent: null });
+
+describe("the second click", () => {
+  it("leads to the job, the pod, all of several, or the node", () => {
+    expect(holderPage("n 1", { pods: [holding("w-0", "mpijob/bert"), holding("w-1", "mpijob/bert")] }, true)).toBe("/jobs/team-a/mpijob/bert");
+    expect(holderPage("n 1", { pods: [holding("nb")] }, true)).toBe("/gpus?node=n%201&open=team-a%2Fnb");
+    expect(holderPage("n 1", { pods: [holding("a"), holding("b", "mpijob/bert")] }, true)).toBe("/gpus?node=n%201");
+    expect([holderPage("n 1", undefined, true), holderPage("n 1", undefined, false)]).toEqual(["/gpus?node=n%201", "/nodes/n%201"]);
   });
 });

@@ -1,9 +1,9 @@
 // The signature of the console: every GPU is one cell. The canvas is painted per answer; a ring and a card follow the pointer or the keys.
-import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { useGpuMap } from "../api/queries";
+import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useGpuMap, useNode } from "../api/queries";
 import type { GpuMapAnswer } from "../api/types";
 import { Command } from "../parts/Copy";
-import { useWords } from "../i18n/locale";
+import { useWords, type Words } from "../i18n/locale";
 import { useLook } from "../look/theme";
 import { Choices } from "../parts/Choices";
 import { Icon } from "../parts/Icon";
@@ -13,13 +13,14 @@ import { statusWord } from "../parts/Status";
 import { navigate } from "../router/router";
 import { useQueryState } from "../router/usequery";
 import { ObjectCommand } from "../commands/EqualCommand";
-import { count } from "../format/format";
-import { type GpuMapData, readMap, sizeOf } from "./cells";
+import { count, percent } from "../format/format";
+import { type Cell, type GpuMapData, readMap, sizeOf } from "./cells";
 import { COLOUR_BY, type ColourBy, paletteOf } from "./colour";
 import { BEARS, isMark, type Mark } from "./counts";
 import { draw, type Picture } from "./draw";
 import type { Focus } from "./focus";
-import { type Arrow, cellAt, layOut, type Layout, neighbour } from "./layout";
+import { holderPage } from "./holder";
+import { type Arrow, cellAt, layOut, type Layout, leap, neighbour, place, rowsOf, zoomSizes } from "./layout";
 import { Legend } from "./Legend";
 import { MapCard } from "./MapCard";
 import { MapTable } from "./MapTable";
@@ -92,10 +93,16 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
   const box = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
   const width = useWidth(box);
-  const layout = useMemo(() => layOut(map, Math.max(200, width), heightMax), [map, width, heightMax]);
+  const [params, set] = useQueryState();
+  const fitting = useMemo(() => layOut(map, Math.max(200, width), heightMax), [map, width, heightMax]);
+  const sizes = useMemo(() => (map.cells.length > ZOOMED_FROM ? zoomSizes(map, Math.max(200, width), fitting.cell) : []), [map, width, fitting]);
+  const zoom = sizes.find((size) => String(size) === params.get("zoom")) ?? null;
+  const layout = useMemo(() => (zoom === null ? fitting : place(map, Math.max(200, width), zoom)), [fitting, map, width, zoom]);
+  const rows = useMemo(() => rowsOf(layout), [layout]);
   const [at, setAt] = useState(-1);
-  const [byKeys, setByKeys] = useState(false);
+  const [chosen, setChosen] = useState(-1);
   const [corner, setCorner] = useState({ left: 0, top: 0 });
+  const id = useId();
 
   // After the paint, so that a map of 40,000 cells does not hold up the rows beside it.
   useEffect(() => {
@@ -104,57 +111,120 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
   }, [map, layout, palette, by, focus, lit, t, width]);
 
   const cell = map.cells[at];
-  const open = (of: number) => {
-    const node = map.nodes[map.cells[of]?.node ?? -1];
-    if (node) navigate(`/nodes/${encodeURIComponent(node.name)}`);
+  const node = map.nodes[map.cells[chosen]?.node ?? -1];
+  const detail = useNode(node?.name ?? null).data;
+  const enlarge = (step: 1 | -1 | 0) => {
+    const place = zoom === null ? -1 : sizes.indexOf(zoom);
+    const next = step === 0 ? -1 : Math.min(sizes.length - 1, place + step);
+    set({ zoom: next < 0 ? null : String(sizes[next]) }, "replace");
+  };
+  /** What the chosen card's holder is known by; its node's answer may still be on the way. */
+  const openChosen = () => {
+    const of = map.cells[chosen];
+    if (node && of) navigate(holderPage(node.name, detail?.gpus.find((gpu) => gpu.index === of.index), of.slices.length > 0));
+  };
+  const seen = () => {
+    const rect = picture.current?.getBoundingClientRect();
+    if (rect) setCorner({ left: rect.left, top: rect.top });
+    return rect;
   };
   const under = (event: MouseEvent<HTMLCanvasElement>) => {
-    const rect = event.currentTarget.getBoundingClientRect();
-    return cellAt(map, layout, event.clientX - rect.left, event.clientY - rect.top);
+    const rect = seen();
+    return rect ? cellAt(map, layout, event.clientX - rect.left, event.clientY - rect.top) : -1;
   };
-  const hover = (event: PointerEvent<HTMLCanvasElement>) => {
-    const { left, top } = event.currentTarget.getBoundingClientRect();
-    setByKeys(false);
-    setCorner({ left, top });
-    setAt(under(event));
+  const goTo = (next: number) => {
+    setAt(next);
+    setChosen(next);
+    if (box.current) scrollTo(box.current, layout.y[next] ?? 0, layout.cell);
+    seen();
+  };
+  // From the event: a tap, or a click after the page has moved under a resting pointer, comes without a move.
+  const onClick = (event: MouseEvent<HTMLCanvasElement>) => {
+    const hit = under(event);
+    setAt(hit);
+    if (hit >= 0 && hit === chosen) openChosen();
+    else setChosen(hit);
   };
   const onKey = (event: KeyboardEvent) => {
-    const { left, top } = event.currentTarget.getBoundingClientRect();
-    setCorner({ left, top });
-    if (event.key.startsWith("Arrow")) {
-      event.preventDefault();
-      setByKeys(true);
-      setAt(cell === undefined ? 0 : neighbour(layout, at, event.key as Arrow));
-    } else if (event.key === "Enter") open(at);
-    else if (event.key === "Escape" && at >= 0) {
-      event.preventDefault();
+    const from = Math.max(0, at);
+    const next = cell === undefined && event.key.startsWith("Arrow") ? 0 : event.key.startsWith("Arrow") ? neighbour(layout, from, event.key as Arrow) : leap(rows, from, event.key, event.ctrlKey || event.metaKey);
+    if (next >= 0) goTo(next);
+    else if ((event.key === "Enter" || event.key === " ") && cell !== undefined) {
+      if (chosen === at) openChosen();
+      else setChosen(at);
+    } else if (event.key === "Escape" && at >= 0) {
       setAt(-1);
-    }
+      setChosen(-1);
+    } else if (sizes.length > 0 && ZOOM_KEYS[event.key] !== undefined && !event.ctrlKey && !event.metaKey) enlarge(ZOOM_KEYS[event.key] as 1 | -1 | 0);
+    else return;
+    event.preventDefault();
   };
   return (
-    <div className="map-box" ref={box} style={{ maxHeight: heightMax + 4 }}>
-      <div className="map-layers" style={{ height: layout.height }}>
-        <canvas
-          ref={picture}
-          data-hit={cell !== undefined}
-          tabIndex={0}
-          // oxlint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role -- arrow keys belong to the map while it has the focus
-          role="application"
-          aria-roledescription={t("map.title")}
-          aria-label={t("map.label", { gpus: count(map.cells.length), nodes: count(map.nodes.length) })}
-          onPointerMove={hover}
-          onPointerLeave={() => setAt(-1)}
-          // From the event: a tap, or a click after the page has moved under a resting pointer, comes without a move.
-          onClick={(event) => open(under(event))}
-          onKeyDown={onKey}
-          onFocus={(event) => event.currentTarget.matches(":focus-visible") && at < 0 && setAt(0)}
-          onBlur={() => setAt(-1)}
-        />
-        {cell && <div className="map-ring" style={ringOf(layout, at)} />}
-        {cell && <MapCard map={map} cell={cell} palette={palette} x={corner.left + (layout.x[at] ?? 0)} y={corner.top + (layout.y[at] ?? 0)} size={layout.cell} announce={byKeys} />}
+    <>
+      {sizes.length > 0 && (
+        <div className="map-zoom" role="group" aria-label={t("map.zoom")}>
+          <button type="button" className="tool" disabled={zoom === null} onClick={() => enlarge(-1)} aria-label={t("map.smaller")} title={`${t("map.smaller")} (-)`}>
+            −
+          </button>
+          <button type="button" className="tool" disabled={zoom === sizes.at(-1)} onClick={() => enlarge(1)} aria-label={t("map.larger")} title={`${t("map.larger")} (+)`} data-testid="action-map-larger">
+            +
+          </button>
+          <button type="button" className="tool" disabled={zoom === null} onClick={() => enlarge(0)} title={`${t("map.fit")} (0)`}>
+            {t("map.fit")}
+          </button>
+        </div>
+      )}
+      <div className="map-box" ref={box} style={{ maxHeight: heightMax + 4 }} onScroll={() => at >= 0 && seen()}>
+        <div className="map-layers" style={{ height: layout.height }}>
+          <canvas
+            ref={picture}
+            data-hit={cell !== undefined}
+            tabIndex={0}
+            // oxlint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role -- one cell of the grid is told at a time: there may be 40,000
+            role="grid"
+            aria-label={t("map.label", { gpus: count(map.cells.length), nodes: count(map.nodes.length) })}
+            aria-rowcount={rows.starts.length}
+            aria-activedescendant={cell ? id : undefined}
+            onPointerMove={(event: PointerEvent<HTMLCanvasElement>) => setAt(under(event))}
+            onPointerLeave={() => setAt(chosen)}
+            onClick={onClick}
+            onKeyDown={onKey}
+            onFocus={(event) => event.currentTarget.matches(":focus-visible") && at < 0 && goTo(0)}
+            onBlur={() => {
+              setAt(-1);
+              setChosen(-1);
+            }}
+          >
+            <span role="row" aria-rowindex={(rows.rowOf[Math.max(0, at)] ?? 0) + 1}>
+              <span role="gridcell" id={id} aria-selected={at === chosen}>
+                {cell && cellWords(map, cell, t)}
+              </span>
+            </span>
+          </canvas>
+          {cell && <div className="map-ring" data-chosen={at === chosen} style={ringOf(layout, at)} />}
+          {cell && <MapCard map={map} cell={cell} palette={palette} x={corner.left + (layout.x[at] ?? 0)} y={corner.top + (layout.y[at] ?? 0)} size={layout.cell} chosen={at === chosen} />}
+        </div>
       </div>
-    </div>
+    </>
   );
+}
+
+/** More cells than that are too small to hit when all are in sight. */
+const ZOOMED_FROM = 2000;
+const ZOOM_KEYS: Readonly<Record<string, 1 | -1 | 0>> = { "+": 1, "=": 1, "-": -1, "0": 0 };
+
+/** What a screen reader says of a cell: node and card, state, load, and whose it is. */
+function cellWords(map: GpuMapData, cell: Cell, t: Words["t"]): string {
+  const node = map.nodes[cell.node];
+  const teams = [...new Set(cell.slices.map(([team]) => map.teams[team]))].join(", ");
+  const words = [`${node?.name} GPU ${cell.index}`, t(`map.state.${cell.state}`), cell.util === null ? "" : percent(cell.util), teams, node?.cordoned ? t("map.cordoned") : ""];
+  return words.filter(Boolean).join(", ");
+}
+
+/** The box shows the line at `y`. */
+function scrollTo(box: HTMLElement, y: number, size: number): void {
+  if (y < box.scrollTop) box.scrollTop = Math.max(0, y - size);
+  else if (y + size > box.scrollTop + box.clientHeight) box.scrollTop = y + 2 * size - box.clientHeight;
 }
 
 function ringOf(layout: Layout, at: number) {

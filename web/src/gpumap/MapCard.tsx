@@ -16,27 +16,38 @@ interface Props {
   x: number;
   y: number;
   size: number;
-  announce: boolean;
+  /** What a click on the chosen cell leads to; nothing of one that is only pointed at. */
+  chosen: boolean;
 }
 
-const CARD_WIDTH = 292;
-const CARD_HEIGHT_MAX = 280;
+export const CARD_WIDTH = 292;
+const EDGE = 8;
+const OFF = 10;
+/** The height of a card with some holders. */
+const ENOUGH = 300;
 
-export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
+/** Below the cell, or above it where that has no room and above is more: the cells beside it in its row stay in sight. */
+export function besideCell(x: number, y: number, size: number, width: number, height: number): { left: number; top?: number; bottom?: number; maxHeight: number } {
+  const left = Math.max(EDGE, Math.min(x + size / 2 - CARD_WIDTH / 2, width - CARD_WIDTH - EDGE));
+  const below = height - (y + size + OFF) - EDGE;
+  const above = y - OFF - EDGE;
+  return below >= Math.min(above, ENOUGH) ? { left, top: y + size + OFF, maxHeight: below } : { left, bottom: height - y + OFF, maxHeight: above };
+}
+
+export function MapCard({ map, cell, palette, x, y, size, chosen }: Props) {
   const { t } = useWords();
   const node = map.nodes[cell.node];
   const rested = useRested(`${node?.name}/${cell.index}`);
   const detail = useNode(rested ? (node?.name ?? null) : null);
   const gpu = detail.data?.gpus.find((g) => g.index === cell.index);
-  const left = x + size + 10 + CARD_WIDTH > innerWidth - 16 ? Math.max(8, x - CARD_WIDTH - 10) : x + size + 10;
-  const place = y > innerHeight - CARD_HEIGHT_MAX ? { left, bottom: Math.max(8, innerHeight - y - size) } : { left, top: Math.max(56, y) };
+  const place = besideCell(x, y, size, innerWidth, innerHeight);
   return (
-    <div className="map-card" style={{ ...place, width: CARD_WIDTH }} role={announce ? "status" : undefined} data-testid="map-card">
+    <div className="map-card" style={{ ...place, width: CARD_WIDTH }} data-chosen={chosen} data-testid="map-card">
       <div className="map-card-head">
-        <span className="mono clip">{node?.name}</span>
+        <span className="mono whole">{node?.name}</span>
         <span className="nowrap">GPU {cell.index}</span>
       </div>
-      <div className="dim clip">{map.models[node?.model ?? 0] || t("map.noModel")}</div>
+      <div className="dim whole">{map.models[node?.model ?? 0] || t("map.noModel")}</div>
       <dl className="facts num">
         <dt>{t("map.state")}</dt>
         <dd>{t(`map.state.${cell.state}`)}</dd>
@@ -71,6 +82,8 @@ export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
       {cell.slices.length > 0 && <Holders map={map} cell={cell} palette={palette} gpu={gpu} since={sinceOf(detail.data?.pods)} />}
       {gpu?.flags.includes("overcommitted") && <div className="flag broken">{t("flag.overcommitted")}</div>}
       {gpu?.reason && <div className="flag broken">{gpu.reason}</div>}
+      {node?.cordoned && <div className="dim">{t("map.cordoned")}</div>}
+      <div className="dim">{t(chosen ? (cell.slices.length > 0 ? "map.againHolder" : "map.againNode") : "map.choose")}</div>
     </div>
   );
 }
@@ -88,7 +101,7 @@ function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Ce
         {gpu.pods.slice(0, 6).map((pod) => (
           <li key={`${pod.namespace}/${pod.name}/${pod.container}`}>
             <i className="mark" style={{ background: palette.teams[map.teams.indexOf(pod.namespace)] ?? palette.tokens.rest }} />
-            <span className="mono clip" title={`${pod.namespace}/${pod.name}`}>
+            <span className="mono whole">
               {pod.namespace}/{pod.name}
             </span>
             <span className="dim nowrap num">
@@ -105,7 +118,7 @@ function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Ce
       {cell.slices.slice(0, 6).map(([team, share], i) => (
         <li key={`${team}-${i}`}>
           <i className="mark" style={{ background: palette.teams[team] }} />
-          <span className="mono clip">{map.teams[team]}</span>
+          <span className="mono whole">{map.teams[team]}</span>
           {cell.state === "shared" && <span className="dim num">{percent(share * 100)}</span>}
         </li>
       ))}

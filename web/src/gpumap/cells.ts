@@ -24,6 +24,7 @@ export interface NodeOnMap {
   readonly model: number;
   readonly mode: string;
   readonly status: string;
+  readonly cordoned: boolean;
 }
 
 export interface GpuMapData {
@@ -43,7 +44,8 @@ export function readMap(answer: GpuMapAnswer): GpuMapData {
   const nodes = grouped.map(([name, model, mode, status, gpus, indexes], at): NodeOnMap => {
     firstCell[at] = cells.length;
     gpus.forEach((gpu, position) => cells.push(readCell(at, indexes[position] ?? position, gpu)));
-    return { name, model, mode: answer.modes[mode] ?? "", status: answer.statuses[status] ?? "" };
+    const [word = "", ...more] = (answer.statuses[status] ?? "").split(",");
+    return { name, model, mode: answer.modes[mode] ?? "", status: word, cordoned: more.includes("SchedulingDisabled") };
   });
   firstCell[nodes.length] = cells.length;
   return { nodes, teams: answer.teams, models: answer.models, cells, firstCell };

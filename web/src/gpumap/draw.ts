@@ -31,11 +31,13 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
   map.nodes.forEach((node, at) => {
     context.globalAlpha = isNodeInFocus(focus, node.name) ? 1 : FAINT;
     if (layout.gap === 0) drawPlate(context, picture, at);
+    if (!layout.named && (node.cordoned || node.status !== "Ready")) drawUnder(context, picture, node.cordoned, at);
     if (layout.named) drawName(context, picture, node.name, node.status, at);
     for (let i = map.firstCell[at] ?? 0; i < (map.firstCell[at + 1] ?? 0); i += 1) {
       const cell = map.cells[i] as Cell;
       context.globalAlpha = isCardInFocus(focus, node.name, cell.index) && picture.isLit(cell) ? 1 : FAINT;
       drawCell(context, picture, cell, i, hatch);
+      if (node.cordoned && cell.state !== "closed" && cell.state !== "unhealthy" && layout.gap > 0) drawBar(context, picture, i);
     }
   });
   context.globalAlpha = 1;
@@ -76,6 +78,30 @@ function drawPlate(context: CanvasRenderingContext2D, { layout, palette }: Pictu
   context.fillRect(layout.nodeX[at] ?? 0, layout.nodeY[at] ?? 0, layout.nodeWidth[at] ?? 0, layout.nodeHeight[at] ?? 0);
 }
 
+/** Nodes too small for names: a line below one that takes no pods, dots below one that is not heard of or not ready. */
+function drawUnder(context: CanvasRenderingContext2D, { layout, palette }: Picture, cordoned: boolean, at: number): void {
+  const x = layout.nodeX[at] ?? 0;
+  const y = (layout.nodeY[at] ?? 0) + (layout.nodeHeight[at] ?? 0) + 1;
+  context.strokeStyle = cordoned ? palette.tokens.text2 : palette.tokens.red;
+  context.lineWidth = 1;
+  context.setLineDash(cordoned ? [] : [1, 2]);
+  context.beginPath();
+  context.moveTo(x, y - 0.5);
+  context.lineTo(x + (layout.nodeWidth[at] ?? 0), y - 0.5);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+/** The bar of a cordoned node, at the foot of a card that somebody holds. */
+function drawBar(context: CanvasRenderingContext2D, { layout, palette }: Picture, i: number): void {
+  const size = layout.cell;
+  const [x, y, thick] = [layout.x[i] ?? 0, layout.y[i] ?? 0, size >= 14 ? 2 : 1];
+  context.fillStyle = palette.tokens.surface;
+  context.fillRect(x + size / 4 - 1, y + size - 3 - thick, size / 2 + 2, thick + 2);
+  context.fillStyle = palette.tokens.text;
+  context.fillRect(x + size / 4, y + size - 2 - thick, size / 2, thick);
+}
+
 function clipped(context: CanvasRenderingContext2D, text: string, room: number): string {
   if (context.measureText(text).width <= room) return text;
   let end = text.length;
@@ -100,7 +126,7 @@ function drawCell(context: CanvasRenderingContext2D, { layout, palette, by }: Pi
     context.strokeStyle = { free: t.free, closed: t.free, held: t.idleLine, unknown: t.unknownLine, unreachable: t.unknownLine, broken: t.red }[edge];
     context.lineWidth = 1;
     if (layout.gap > 0) drawEdge(context, edge, x, y, size);
-    else if (edge !== "free") fillTouching(context, context.strokeStyle, x, y, size);
+    else if (edge !== "free") fillTouching(context, edge, context.strokeStyle, x, y, size);
   }
   if (cell.state === "draining" && layout.gap > 0) drawDot(context, palette.tokens.text, palette.tokens.surface, x, y, size);
   if (layout.numbered) drawIndex(context, palette, cell, fill, x, y, size);
@@ -116,10 +142,19 @@ function drawEdge(context: CanvasRenderingContext2D, edge: Edge, x: number, y: n
   context.fillRect(x + size / 4, y + size / 2 - 1, size / 2, 2);
 }
 
-/** No room for an outline: the colour of the edge fills the cell. */
-function fillTouching(context: CanvasRenderingContext2D, colour: string | CanvasGradient | CanvasPattern, x: number, y: number, size: number): void {
+/** No room for an outline: the colour of the edge fills the cell, or a part of it, so that it is told without colour: broken whole, the others by half. */
+function fillTouching(context: CanvasRenderingContext2D, edge: Edge, colour: string | CanvasGradient | CanvasPattern, x: number, y: number, size: number): void {
+  const [left, top, width, height] = touching(edge, size);
   context.fillStyle = colour;
-  context.fillRect(x, y, size, size);
+  context.fillRect(x + left, y + top, width, height);
+}
+
+/** Which part of a cell without outline its mark fills: left, top, width and height. */
+export function touching(edge: Edge, size: number): readonly [left: number, top: number, width: number, height: number] {
+  const half = Math.max(1, Math.floor(size / 2));
+  if (edge === "closed") return [0, half, size, 1];
+  if (edge === "unreachable") return [0, 0, size, half];
+  return edge === "unknown" ? [0, 0, half, size] : [0, 0, size, size];
 }
 
 /** What a cell's width stands for: the card, or more where more was granted than there is (and where shares were rounded up). */

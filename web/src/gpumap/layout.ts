@@ -29,7 +29,7 @@ export interface Layout {
   readonly lines: number;
 }
 
-const CELL_SIZES = [64, 58, 52, 47, 43, 40, 37, 34, 30, 26, 22, 18, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2] as const;
+const CELL_SIZES = [96, 84, 74, 64, 58, 52, 47, 43, 40, 37, 34, 30, 26, 22, 18, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2] as const;
 const COMFORTABLE = 22;
 const GROUP_HEAD = 22;
 const GROUP_GAP = 16;
@@ -40,6 +40,17 @@ const NUMBERED_FROM = 22;
 /** Smaller cells stand in two rows a node, so that a node is a block and not a thread. */
 const TWO_ROWS_BELOW = 12;
 const ROW_MAX = 8;
+
+/** Sizes that one may enlarge a large map to; the box scrolls then. */
+const ZOOM_SIZES = [4, 6, 8, 12, 18, 26] as const;
+/** Canvases are no higher; a screen may have two pixels to one of CSS. */
+const HEIGHT_MOST = 15_000;
+
+/** The sizes above the one that fits that can still be drawn, the smallest first. */
+export function zoomSizes(map: GpuMapData, width: number, fitting: number): readonly number[] {
+  const runs = runsOf(map);
+  return ZOOM_SIZES.filter((size) => size > fitting && planFor(runs, width, size).height <= HEIGHT_MOST);
+}
 
 /** The largest cells that fit. Among comfortable sizes fewer lines win, so that no node stands alone in the last one. */
 export function layOut(map: GpuMapData, width: number, heightMax: number): Layout {
@@ -190,6 +201,41 @@ function nodeAt(layout: Layout, px: number, py: number): number {
 }
 
 export type Arrow = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
+
+/** The rows of cells as a grid has them: of each cell its row, and where each row begins in `order`. */
+export interface Rows {
+  readonly order: Int32Array;
+  readonly starts: readonly number[];
+  readonly rowOf: Int32Array;
+}
+
+/** Cells in reading order: line by line from above, from the left. */
+export function rowsOf(layout: Layout): Rows {
+  const order = Int32Array.from(layout.x.keys()).sort((a, b) => (layout.y[a] ?? 0) - (layout.y[b] ?? 0) || (layout.x[a] ?? 0) - (layout.x[b] ?? 0));
+  const rowOf = new Int32Array(order.length);
+  const starts: number[] = [];
+  order.forEach((cell, place) => {
+    if (place === 0 || layout.y[cell] !== layout.y[order[place - 1] as number]) starts.push(place);
+    rowOf[cell] = starts.length - 1;
+  });
+  return { order, starts, rowOf };
+}
+
+const ROWS_A_PAGE = 10;
+
+/** Where Home, End, PageUp and PageDown lead, as in any grid: Home and End along the row, with Ctrl to the first and the last cell. -1: the key is none of them. */
+export function leap(rows: Rows, from: number, key: string, ctrl: boolean): number {
+  const { order, starts, rowOf } = rows;
+  const row = rowOf[from] ?? 0;
+  const endOf = (each: number) => (starts[each + 1] ?? order.length) - 1;
+  const at = (place: number): number => order[place] ?? from;
+  if (key === "Home") return at(ctrl ? 0 : (starts[row] ?? 0));
+  if (key === "End") return at(ctrl ? order.length - 1 : endOf(row));
+  if (key !== "PageUp" && key !== "PageDown") return -1;
+  const target = Math.min(starts.length - 1, Math.max(0, row + (key === "PageUp" ? -ROWS_A_PAGE : ROWS_A_PAGE)));
+  const column = order.indexOf(from) - (starts[row] ?? 0);
+  return at(Math.min((starts[target] ?? 0) + column, endOf(target)));
+}
 
 /** The cell an arrow key leads to. Left and right run through all cells; up and down go to the nearest cell of another line. */
 export function neighbour(layout: Layout, from: number, arrow: Arrow): number {

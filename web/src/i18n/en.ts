@@ -173,7 +173,6 @@ export const en = {
 
   "map.title": "GPU map",
   "map.table": "Show as a table",
-  "map.label": "{gpus} GPUs on {nodes} nodes. Arrow keys move from GPU to GPU, Enter opens the node.",
   "map.colourBy": "Color by",
   "map.by.util": "Utilization",
   "map.by.memory": "Memory",
@@ -703,4 +702,13 @@ export const en = {
   "reason.ContainerCreating": "ContainerCreating",
   "reason.PodInitializing": "PodInitializing",
   "told.between": "; ",
+  "map.label": "{gpus} GPUs on {nodes} nodes. Arrow keys, Home, End and Page keys move from GPU to GPU, Enter opens who holds it.",
+  "map.cordoned": "its node takes no new pods",
+  "map.choose": "click: choose it",
+  "map.againHolder": "click again or Enter: who holds it",
+  "map.againNode": "click again or Enter: its node",
+  "map.zoom": "Size of the cells",
+  "map.larger": "Larger",
+  "map.smaller": "Smaller",
+  "map.fit": "Fit all",
 } as const;

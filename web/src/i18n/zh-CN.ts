@@ -174,7 +174,6 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
 
   "map.title": "GPU 地图",
   "map.table": "以表格显示",
-  "map.label": "{nodes} 个节点上的 {gpus} 张 GPU 卡。方向键在卡之间移动，回车打开节点。",
   "map.colourBy": "着色方式",
   "map.by.util": "利用率",
   "map.by.memory": "显存",
@@ -704,4 +703,13 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "reason.ContainerCreating": "正在创建容器 (ContainerCreating)",
   "reason.PodInitializing": "正在初始化 (PodInitializing)",
   "told.between": "；",
+  "map.label": "{nodes} 个节点上的 {gpus} 张 GPU。用方向键、Home、End 和翻页键移动，按 Enter 打开占用者。",
+  "map.cordoned": "所在节点不接受新 Pod",
+  "map.choose": "点击：选中",
+  "map.againHolder": "再次点击或按 Enter：打开占用者",
+  "map.againNode": "再次点击或按 Enter：打开所在节点",
+  "map.zoom": "单元格大小",
+  "map.larger": "放大",
+  "map.smaller": "缩小",
+  "map.fit": "全部显示",
 };

@@ -67,13 +67,18 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
             name=each.node.name,
             model=models.of(gpu_model(each.node, snapshot)),
             mode=modes.of(each.mode),
-            status=statuses.of(status_word(each.node)),
+            status=statuses.of(_status_of(each.node)),
             gpus=[_cell(seen, teams, now) for seen in seen_cards(each)],
             indexes=_odd_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
     ]
     return MapParts(teams.names, models.names, modes.names, statuses.names, nodes)
+
+
+def _status_of(node: Node) -> str:
+    """In kubectl's words, so that a card that is held on a cordoned node is seen to be on one."""
+    return f"{status_word(node)}{',SchedulingDisabled' if node.unschedulable else ''}"
 
 
 def in_order(nodes: Iterable[NodeOccupancy]) -> list[NodeOccupancy]:
