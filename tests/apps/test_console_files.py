@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import re
 from pathlib import Path
 
 import pytest
 
+import fairlead
 from fairlead.apps.console_server import ConsoleSettings
 
 from .every_server import build_client
@@ -76,3 +78,21 @@ async def test_a_client_that_was_not_built_is_told_with_the_command(tmp_path: Pa
     async with console() as page:
         status, headers, body = await page.get("/")
     assert status == 503 and b"make up" in body and headers["Content-Type"].startswith("text/html")
+
+
+async def test_a_page_bears_the_build_that_its_server_tells_and_another_page_bears_another(dist: Path) -> None:
+    builds = []
+    for script in ("index-aaa.js", "index-bbb.js"):
+        (dist / "index.html").write_text(f'<meta name="fairlead-build" content="__BUILD__"><script src="./assets/{script}"></script>')
+        os.utime(dist / "index.html", ns=(len(builds) + 1, len(builds) + 1))
+        async with console() as page:
+            _, _, body = await page.get("/")
+            builds.append((await page.json("/me"))["build"])
+        assert f'content="{builds[-1]}"'.encode() in body
+    assert builds[0] != builds[1] and all(build.startswith(f"{fairlead.__version__}+") for build in builds)
+
+
+async def test_a_server_without_a_page_tells_its_version_as_its_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.console.http.web_files.DIST", tmp_path / "none")
+    async with console() as page:
+        assert (await page.json("/me"))["build"] == fairlead.__version__

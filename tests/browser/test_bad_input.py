@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Browser, expect
-from tests.browser.chromium import window
+from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight
 from tests.browser.test_moving import pytorch_job
 
@@ -29,3 +30,75 @@ def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_
         expect(gone).to_have_count(0)
         expect(tab.at("freshness")).to_be_visible()
     simulated.kubectl.delete("pytorchjob", name, "-n", "vision")
+
+
+NO_STORAGE = "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('off', 'SecurityError') } })"
+UPGRADED = {"en-US": "Fairlead was upgraded; reload this page.", "zh-CN": "Fairlead 已升级，请重新加载此页面。"}
+
+
+ANOTHER_BUILD = """{
+    const ask = window.fetch;
+    window.fetch = async (address, ...more) => {
+        const answer = await ask(address, ...more);
+        return String(address).endsWith('/me') ? Response.json({ ...await answer.json(), build: '9.9.9+another' }) : answer;
+    };
+}"""
+ASK_ALL = "new BroadcastChannel('fairlead.hints').postMessage('*')"
+"""What another tab says when the stream of hints broke, as it does when a server is replaced."""
+
+
+def upgrade(tab: Window) -> None:
+    """From now on the server tells another build with every `/me`."""
+    tab.page.add_init_script(ANOTHER_BUILD)
+    tab.page.evaluate(ANOTHER_BUILD)
+    tab.page.evaluate(ASK_ALL)
+
+
+@pytest.mark.parametrize("locale", sorted(UPGRADED))
+def test_an_old_page_says_so_and_loads_again_once_when_nobody_types(browser: Browser, simulated: Sight, locale: str) -> None:
+    with window(browser, simulated.url, locale) as tab:
+        loads: list[str] = []
+        tab.open("/jobs", "jobs")
+        tab.page.keyboard.press("/")
+        expect(tab.at("find-box").get_by_role("combobox")).to_be_focused()
+        upgrade(tab)
+        expect(tab.at("state-upgraded")).to_contain_text(UPGRADED[locale])
+        tab.page.on("load", lambda page: loads.append(page.url))
+        tab.page.wait_for_timeout(2500)  # longer than it takes to look whether somebody types
+        assert loads == []
+        with tab.page.expect_event("load"):
+            tab.page.keyboard.press("Escape")
+        expect(tab.at("state-upgraded")).to_contain_text(UPGRADED[locale])
+        tab.page.wait_for_timeout(2500)
+        assert len(loads) == 1
+        tab.keep(f"upgraded-{locale}")
+
+
+def test_a_browser_that_keeps_nothing_is_told_and_never_loads_by_itself(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        loads: list[str] = []
+        tab.page.add_init_script(NO_STORAGE)
+        tab.open("/jobs", "jobs")
+        upgrade(tab)
+        expect(tab.at("state-upgraded")).to_be_visible()
+        tab.page.on("load", lambda page: loads.append(page.url))
+        tab.page.wait_for_timeout(2500)
+        assert loads == []
+
+
+def test_a_script_that_an_upgrade_took_away_is_no_bug(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.page.route("**/assets/QuotaBoard-*.js", lambda route: route.fulfill(status=404))
+        tab.open("/jobs", "jobs")
+        tab.page.get_by_role("link", name="Quota").first.click()
+        expect(tab.at("state-script")).to_contain_text("A part of this page could not be loaded.")
+        tab.page.evaluate("sessionStorage.setItem('fairlead.loadedFor', '9.9.9+another')")
+        upgrade(tab)
+        tab.page.goto(f"{simulated.url}/quota")
+        expect(tab.at("state-script")).to_contain_text(UPGRADED["en-US"])
+        tab.page.unroute_all()
+        with tab.page.expect_event("load"):
+            tab.at("state-script").get_by_role("button", name="Reload").click()
+        expect(tab.at("page-quota")).to_be_visible()
+        script_errors = [line for line in tab.complaints if "dynamically imported module" in line]
+        tab.complaints = [line for line in tab.complaints if line not in script_errors]

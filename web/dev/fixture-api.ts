@@ -25,7 +25,7 @@ type Next = () => void;
 
 function page(outDir: string, request: IncomingMessage, response: ServerResponse, next: Next): void {
   if (!request.headers.accept?.includes("text/html")) return next();
-  const html = readFileSync(`${outDir}/index.html`, "utf8").replaceAll("./assets/", "/assets/").replaceAll("./favicon.svg", "/favicon.svg").replaceAll("__CSP_NONCE__", NONCE);
+  const html = readFileSync(`${outDir}/index.html`, "utf8").replaceAll("./assets/", "/assets/").replaceAll("./favicon.svg", "/favicon.svg").replaceAll("__CSP_NONCE__", NONCE).replaceAll("__BUILD__", "0.1.0");
   response.setHeader("Content-Security-Policy", POLICY);
   response.setHeader("Content-Type", "text/html; charset=utf-8");
   response.end(html);
@@ -59,7 +59,7 @@ function route(world: World, path: string, query: URLSearchParams): object | nul
   const key = parts.length > 1 && parts[0] !== "charts" && path !== "/gpus/map" && !path.startsWith("/quota/") ? `${parts[0]}/one` : path;
   switch (key) {
     case "/me":
-      return { user: { name: "admin", role: "admin" }, csrf: "x", cluster: { name: "laptop", world: "simulated", version: "184" }, clock: { now: new Date().toISOString(), speed: 1, isPaused: false, since: null, until: null }, features: { prometheus: false, clock: false, historySeconds: 3600 }, version: "0.1.0" };
+      return { user: { name: "admin", role: "admin" }, csrf: "x", cluster: { name: "laptop", world: "simulated", version: "184" }, clock: { now: new Date().toISOString(), speed: 1, isPaused: false, since: null, until: null }, features: { prometheus: false, clock: false, historySeconds: 3600 }, version: "0.1.0", build: "0.1.0" };
     case "/overview":
       return { ...stamp(), ...world.overview, ...(world.name === "faults" ? { stale: true, warnings: [{ code: "prometheus-unreachable", source: "gpu-telemetry", message: "http://127.0.0.1:9090 refused the connection.", hint: "set `--prometheus`, or leave it empty to use the built-in series", values: {} }] } : {}) };
     case "/gpus/map":

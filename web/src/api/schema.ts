@@ -516,7 +516,7 @@ export interface ListedGpu {
 /** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs. `indexes` is empty when they are 0, 1, 2, … */
 export type MapNode = [string, number, number, number, Array<[number, number | null, number | null, number | null, number, number | Array<[number, number]>]>, Array<number>]
 
-/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. */
+/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. `build` names the page that this server serves: a page that bears another name is older than the server. */
 export interface Me {
   user: Person
   csrf: string
@@ -524,6 +524,7 @@ export interface Me {
   clock: ClockFace
   features: Features
   version: string
+  build: string
 }
 
 /** A pod that would be admitted or evicted. Of one that is evicted: `how` (`evict`, or `suspend` of its job) and `forUnit`, for whom. `isGuaranteed` of one that is admitted: within its leaf's min. */

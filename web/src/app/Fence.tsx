@@ -1,7 +1,9 @@
-// A bug in one board must not take the frame with it: it is said, with a way to go on.
+// A bug in one board must not take the frame with it: it is said, with a way to go on. A script that did not come is no bug.
 import { Component, type ReactNode } from "react";
 import { Failed } from "../parts/States";
 import { currentPlace } from "../router/router";
+import { isOfScript } from "./upgrade";
+import { ScriptMissing } from "./Upgraded";
 
 interface State {
   readonly error: Error | null;
@@ -19,7 +21,7 @@ export class Fence extends Component<{ children: ReactNode }, State> {
     if (this.state.error === null) return this.props.children;
     return (
       <div className="page">
-        <Failed error={this.state.error} onRetry={() => this.setState({ error: null, path: "" })} />
+        {isOfScript(this.state.error) ? <ScriptMissing /> : <Failed error={this.state.error} onRetry={() => this.setState({ error: null, path: "" })} />}
       </div>
     );
   }

@@ -11,6 +11,7 @@ import { Header } from "./Header";
 import { focusRow, isTyping, type KeyState, readKey } from "./keyboard";
 import { Shortcuts } from "./Shortcuts";
 import { readStored, store } from "./stored";
+import { Upgraded } from "./Upgraded";
 
 const STORED = "fairlead.menu";
 
@@ -46,6 +47,7 @@ export function Frame({ children }: { children: ReactNode }) {
       <Header onHelp={() => setHelp(true)} onFind={() => setFind(true)} />
       <div className="content" id="content">
         <ServerTrouble />
+        <Upgraded />
         {children}
       </div>
       <Shortcuts open={help} onClose={() => setHelp(false)} />

@@ -32,7 +32,7 @@ from fairlead.console.charts.request import parse_chart_request
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.log_streams import LogStreams
-from fairlead.console.http.web_files import web_answer
+from fairlead.console.http.web_files import page_build, web_answer
 from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.pages.csv_table import render_csv
@@ -139,6 +139,7 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
             history_seconds=None if world.series is not None else console.history.seconds,
         ),
         version=__version__,
+        build=page_build(),
     )
     return json_answer(request, body)
 

@@ -1,13 +1,14 @@
 """The page's own files: the built client from `web_dist`, with a nonce of its own for every index.html.
 
-Files with a hash in their name are immutable; index.html is never cached. Anything else a browser asks for as
-a page is the client's own address (`/nodes/gpu-1`), so it gets index.html too, unless no address can be
-written that way.
+Files with a hash in their name are immutable; index.html is never cached and bears the build's name. Anything
+else a browser asks for as a page is the client's own address (`/nodes/gpu-1`), so it gets index.html too,
+unless no address can be written that way.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import mimetypes
 import secrets
 from functools import lru_cache
@@ -50,6 +51,20 @@ def web_answer(request: Request, path: str, base: str) -> Response:
     if path.startswith("assets/") or not _wants_page(request):
         raise _no_file(path)
     return _index(request, DIST, base)
+
+
+def page_build() -> str:
+    """Which build of the page is served: the program's version and a digest of index.html.
+
+    That file names every script by its hash. Only the version where the client was not built.
+    """
+    file = DIST / "index.html"
+    return _build(file, file.stat().st_mtime_ns) if file.is_file() else fairlead.__version__
+
+
+@lru_cache(maxsize=4)
+def _build(file: Path, changed_ns: int) -> str:
+    return f"{fairlead.__version__}+{hashlib.blake2b(_read(file, changed_ns), digest_size=6).hexdigest()}"
 
 
 def _file(dist: Path, path: str) -> Path | None:
@@ -103,6 +118,6 @@ def _index(request: Request, dist: Path, base: str) -> Response:
     file = dist / "index.html"
     page = _read(file, file.stat().st_mtime_ns).decode() if file.is_file() else _NOT_BUILT.format(nonce=nonce, base=base)
     page = page.replace("./assets/", f"{base}assets/").replace("./favicon", f"{base}favicon")
-    page = page.replace("__CSP_NONCE__", nonce).replace("__BASE_PATH__", base)
+    page = page.replace("__CSP_NONCE__", nonce).replace("__BASE_PATH__", base).replace("__BUILD__", page_build())
     headers = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY.format(nonce=nonce)}
     return Response(page.encode(), 200 if file.is_file() else 503, headers, "text/html; charset=utf-8")

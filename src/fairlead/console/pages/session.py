@@ -33,7 +33,10 @@ class Features(Json, frozen=True):
 
 
 class Me(Json, frozen=True):
-    """`csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version."""
+    """`csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version.
+
+    `build` names the page that this server serves: a page that bears another name is older than the server.
+    """
 
     user: Person
     csrf: str
@@ -41,3 +44,4 @@ class Me(Json, frozen=True):
     clock: ClockFace
     features: Features
     version: str
+    build: str

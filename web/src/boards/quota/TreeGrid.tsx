@@ -88,7 +88,7 @@ export function TreeGrid({ page, chosen, search, isAsking, inPlace = false, faul
         <p className="hint-line">
           {t("quota.whatIfHint")}{" "}
           {changes.size > 0 && (
-            <button type="button" className="link" onClick={() => setChanges(NO_CHANGES)} data-testid="action-undo">
+            <button type="button" className="link" onClick={() => setChanges(NO_CHANGES)} data-testid="action-undo" data-unsaved>
               {t("quota.undo", { n: count(changes.size) })}
             </button>
           )}
