@@ -2,6 +2,10 @@ import { describe, expect, it } from "vitest";
 import { ApiError } from "../src/api/fetch";
 import type { Answer } from "../src/api/types";
 import { firstLoadFor, newerBuild, writtenBuild } from "../src/app/upgrade";
+import { LogLines } from "../src/boards/jobs/logs/lines";
+import { seriesNames } from "../src/charts/series";
+import { isolated, shown } from "../src/format/shown";
+import { fill } from "../src/i18n/translate";
 import { isGone } from "../src/parts/Gone";
 
 const answer: Answer = { generatedAt: "2026-01-01T00:00:00Z", stale: false, version: "1", warnings: [] };
@@ -45,5 +49,31 @@ describe("a page older than its server", () => {
   it("does not load again by itself where nothing keeps that it did", () => {
     expect(firstLoadFor("b", storageOff)).toBe(false);
     expect(firstLoadFor("b", () => ({ getItem: () => null, setItem: () => {} }))).toBe(false);
+  });
+});
+
+describe("names that strangers wrote", () => {
+  it("show what reorders text and what is not seen", () => {
+    expect(shown("a\u202eb\u2066c\u2069\u200f")).toBe("a⟨U+202E⟩b⟨U+2066⟩c⟨U+2069⟩⟨U+200F⟩");
+    expect(shown("pay\u200bpal\ufeff\u00ad")).toBe("pay⟨U+200B⟩pal⟨U+FEFF⟩⟨U+00AD⟩");
+    for (const letter of "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200b\u200c\u200d\u2060\u{e0041}\u0000\u0085") expect(shown(`x${letter}y`)).toMatch(/^x⟨U\+[0-9A-F]{4,5}⟩y$/);
+  });
+  it("stay as they are otherwise: emoji, Chinese, Hebrew, line feeds, tabs", () => {
+    for (const text of ["gpu-1", "研究 🚀", "שלום", "a\n\tb", ""]) expect(shown(text)).toBe(text);
+  });
+  it("reorder nothing in a sentence around them", () => {
+    expect(isolated("gpu-1")).toBe("gpu-1");
+    expect(isolated("שלום")).toBe("\u2068שלום\u2069");
+    expect(fill("{name} holds {n} GPUs", { name: "שלום", n: 5 })).toBe("\u2068שלום\u2069 holds 5 GPUs");
+    expect(fill("{name} waits", { name: "a\u202eb" })).toBe("a⟨U+202E⟩b waits");
+  });
+  it("are exact in what is copied", () => {
+    expect(fill("{command}", { command: "kubectl -l 'a=\u202eb'" }, String)).toBe("kubectl -l 'a=\u202eb'");
+  });
+  it("are shown in log lines and in the names of lines of a chart", () => {
+    const log = new LogLines();
+    log.feed(new TextEncoder().encode("rm \u202efdp.exe\n"));
+    expect(log.kept[0]?.text).toBe("rm ⟨U+202E⟩fdp.exe");
+    expect(seriesNames([{ labels: { node: "n\u202e" }, points: [] }])).toEqual(["n⟨U+202E⟩"]);
   });
 });

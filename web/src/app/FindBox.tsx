@@ -5,6 +5,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { apiAddress } from "../api/fetch";
 import { useClockFace, useHolders, useJobs, useMe, useMoveClock, useNodes, useSearch } from "../api/queries";
 import { type CommandObject, objectCommands } from "../commands/objects";
+import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
 import { copied } from "../parts/clipboard";
@@ -131,7 +132,7 @@ function Option({ id, hit, now, isChosen, said, onPoint, onTake }: OptionProps) 
 }
 
 function Marked({ name, asked }: { name: string; asked: string }) {
-  const [before, found, after] = marked(name, asked);
+  const [before, found, after] = marked(shown(name), asked);
   return (
     <bdi>
       {before}

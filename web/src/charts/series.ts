@@ -1,10 +1,11 @@
 // What is a series called, which colour and stroke does it keep, and what was its value when?
 import type { ChartSeries } from "../api/types";
+import { shown } from "../format/shown";
 import type { Tokens } from "../look/tokens";
 
 /** What each line is called. The same entity has the same name, and so the same colour, in every chart of a page. */
 export function seriesNames(series: readonly ChartSeries[]): string[] {
-  const names = series.map((s) => entityName(s.labels));
+  const names = series.map((s) => shown(entityName(s.labels)));
   const twice = names.filter((name, i) => names.indexOf(name) !== i);
   return names.map((name, i) => (twice.includes(name) ? Object.values(series[i]?.labels ?? {}).filter(Boolean).join(" · ") : name));
 }

@@ -2,6 +2,7 @@
 import { useNode } from "../api/queries";
 import type { GpuRow } from "../api/types";
 import { exactMemory, memoryFraction, percent, duration, UNKNOWN } from "../format/format";
+import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { Ago } from "../parts/Ago";
 import type { Cell, GpuMapData } from "./cells";
@@ -44,7 +45,7 @@ export function MapCard({ map, cell, palette, x, y, size, chosen }: Props) {
   return (
     <div className="map-card" style={{ ...place, width: CARD_WIDTH }} data-chosen={chosen} data-testid="map-card">
       <div className="map-card-head">
-        <span className="mono whole">{node?.name}</span>
+        <span className="mono whole">{shown(node?.name ?? "")}</span>
         <span className="nowrap">GPU {cell.index}</span>
       </div>
       <div className="dim whole">{map.models[node?.model ?? 0] || t("map.noModel")}</div>
@@ -81,7 +82,7 @@ export function MapCard({ map, cell, palette, x, y, size, chosen }: Props) {
       </dl>
       {cell.slices.length > 0 && <Holders map={map} cell={cell} palette={palette} gpu={gpu} since={sinceOf(detail.data?.pods)} />}
       {gpu?.flags.includes("overcommitted") && <div className="flag broken">{t("flag.overcommitted")}</div>}
-      {gpu?.reason && <div className="flag broken">{gpu.reason}</div>}
+      {gpu?.reason && <div className="flag broken">{shown(gpu.reason)}</div>}
       {node?.cordoned && <div className="dim">{t("map.cordoned")}</div>}
       <div className="dim">{t(chosen ? (cell.slices.length > 0 ? "map.againHolder" : "map.againNode") : "map.choose")}</div>
     </div>
@@ -102,7 +103,7 @@ function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Ce
           <li key={`${pod.namespace}/${pod.name}/${pod.container}`}>
             <i className="mark" style={{ background: palette.teams[map.teams.indexOf(pod.namespace)] ?? palette.tokens.rest }} />
             <span className="mono whole">
-              {pod.namespace}/{pod.name}
+              {shown(`${pod.namespace}/${pod.name}`)}
             </span>
             <span className="dim nowrap num">
               {pod.units > 0 && `${exactMemory(pod.allocatedMiB)} · `}

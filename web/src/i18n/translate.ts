@@ -1,4 +1,5 @@
-// How does a message become text? `{name}` is a value, `{n:GPU|GPUs}` chooses by number. Values are text, never markup.
+// How does a message become text? `{name}` is a value, `{n:GPU|GPUs}` chooses by number. Values are text, never markup, and reorder nothing beside them.
+import { isolated } from "../format/shown";
 import { en } from "./en";
 import { zhCN } from "./zh-CN";
 
@@ -8,11 +9,12 @@ export type Values = Readonly<Record<string, string | number | null | undefined>
 
 export const catalogues: Readonly<Record<Locale, Readonly<Record<MessageKey, string>>>> = { en, "zh-CN": zhCN };
 
-export function fill(message: string, values: Values): string {
+/** `written`: how a value is written; as it is (`String`) in what is copied. */
+export function fill(message: string, values: Values, written: (text: string) => string = isolated): string {
   return message.replace(/\{(\w+)(?::([^|{}]*)\|([^{}]*))?\}/g, (whole, name: string, one?: string, many?: string) => {
     const value = values[name];
     if (one !== undefined) return Number(value) === 1 ? one : (many ?? "");
-    return value === null || value === undefined ? (name in values ? "—" : whole) : String(value);
+    return value === null || value === undefined ? (name in values ? "—" : whole) : written(String(value));
   });
 }
 
@@ -27,9 +29,9 @@ export function isMessageKey(key: string): key is MessageKey {
 /** A message of the server: translated by its code where the catalogue has it, else the server's own words. */
 export function translateCode(locale: Locale, prefix: string, code: string, values: Values, fallback: string): string {
   const key = `${prefix}.${code}`;
-  if (!isMessageKey(key)) return fallback;
+  if (!isMessageKey(key)) return isolated(fallback);
   const text = translate(locale, key, values);
-  return /\{\w+\}/.test(text) ? fallback : text;
+  return /\{\w+\}/.test(text) ? isolated(fallback) : text;
 }
 
 /** The first language of the browser that we speak; English otherwise. */

@@ -1,5 +1,6 @@
 // Takes a text along. Where the clipboard may not be written it says so, and the text is selected for the person's own hand.
 import { useEffect, useRef, useState } from "react";
+import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { copied } from "./clipboard";
 import { Icon } from "./Icon";
@@ -40,7 +41,7 @@ export function Copied({ text }: { text: string }) {
   const { t } = useWords();
   return (
     <span className="copied">
-      <span className="mono clip">{text}</span>
+      <span className="mono clip">{shown(text)}</span>
       <Copy text={text} label={t("copy.of", { text })} />
     </span>
   );
@@ -51,7 +52,7 @@ export function Command({ text }: { text: string }) {
   const { t } = useWords();
   return (
     <span className="command">
-      <code>{text}</code>
+      <code>{shown(text)}</code>
       <Copy text={text} label={t("copy.command")} />
     </span>
   );

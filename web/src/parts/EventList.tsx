@@ -1,6 +1,7 @@
 // What happened, newest first: events of a job with its pods, or of a node.
 import type { EventRow } from "../api/types";
 import { count } from "../format/format";
+import { shown } from "../format/shown";
 import { Ago } from "./Ago";
 
 const SHOWN = 30;
@@ -15,10 +16,10 @@ export function EventList({ events }: { events: readonly EventRow[] }) {
           </span>
           <div className="grow">
             <div className="clip">
-              <b className={event.type === "Warning" ? "flag" : ""}>{event.reason}</b> <span className="mono dim">{event.object}</span>
+              <b className={event.type === "Warning" ? "flag" : ""}>{shown(event.reason)}</b> <span className="mono dim">{shown(event.object)}</span>
               {event.count > 1 && <span className="dim num"> ×{count(event.count)}</span>}
             </div>
-            <div className="message">{event.message}</div>
+            <div className="message">{shown(event.message)}</div>
           </div>
         </li>
       ))}

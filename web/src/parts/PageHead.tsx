@@ -4,12 +4,14 @@ import type { Answer, Sentence } from "../api/types";
 import { useClock, useNow } from "../app/clock";
 import { ObjectCommand } from "../commands/EqualCommand";
 import type { CommandObject } from "../commands/objects";
+import { isolated } from "../format/shown";
 import { duration, exactTime, gpus, parseTime, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
 import type { Values } from "../i18n/translate";
 import { ago } from "./Ago";
 import { Copy } from "./Copy";
 import { Icon } from "./Icon";
+import { Name } from "./Name";
 
 interface Props {
   title: string;
@@ -27,14 +29,16 @@ interface Props {
 export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst, of }: Props) {
   const { code, t } = useWords();
   useEffect(() => {
-    document.title = `${title} · Fairlead`;
+    document.title = `${isolated(title)} · Fairlead`;
   }, [title]);
   return (
     <div className="page-head">
       <div className="words">
         {before}
         <div className="named">
-          <h1>{title}</h1>
+          <h1>
+            <Name text={title} />
+          </h1>
           {of && <Copy text={title} label={t("copy.of", { text: title })} />}
           {of && <ObjectCommand of={of} />}
         </div>

@@ -6,6 +6,7 @@ import { useWords } from "../i18n/locale";
 import { Link } from "../router/Link";
 import { Copy } from "./Copy";
 import { Icon } from "./Icon";
+import { Name } from "./Name";
 
 const STOPS = "a[href], button:not(:disabled), input, select, [tabindex='0']";
 const rowOf = (): HTMLElement | null => document.querySelector('main tr[aria-selected="true"]');
@@ -55,7 +56,7 @@ export function SidePanel({ name, page, of, onClose, children }: Props) {
     <aside className="side" ref={panel} aria-labelledby={id} data-testid="side-panel">
       <div className="side-head">
         <h2 id={id} className="clip mono">
-          {name}
+          <Name text={name} />
         </h2>
         {page && (
           <Link to={page} className="tool" title={t("action.fullPage")} aria-label={t("action.fullPage")} data-testid="action-full-page">

@@ -1,5 +1,6 @@
 // Why something waits: our own count first, what the scheduler said below it, folded.
 import type { Sentence, Waiting } from "../api/types";
+import { shown } from "../format/shown";
 import { useWords, type Words } from "../i18n/locale";
 
 /** In one sentence, where we can say more than the source. */
@@ -14,7 +15,7 @@ export function WhyItWaits({ waiting }: { waiting: Waiting }) {
   const { t, code } = words;
   const ours = whyWords(waiting, code);
   const told = toldWords(waiting.told, words);
-  const said = <p lang={told ? undefined : "en"}>{told ?? (waiting.message || waiting.reason)}</p>;
+  const said = <p lang={told ? undefined : "en"}>{told ?? shown(waiting.message || waiting.reason)}</p>;
   if (!ours)
     return (
       <>

@@ -1,5 +1,6 @@
 // A real anchor: middle click, copy address and screen readers work; a plain click stays in the page.
 import type { AnchorHTMLAttributes, MouseEvent } from "react";
+import { shown } from "../format/shown";
 import { hrefOf, navigate } from "./router";
 
 type Props = { to: string } & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href">;
@@ -14,7 +15,7 @@ export function Link({ to, onClick, children, ...rest }: Props) {
   };
   return (
     <a href={hrefOf(to)} onClick={follow} {...rest}>
-      {children}
+      {typeof children === "string" ? shown(children) : children}
     </a>
   );
 }

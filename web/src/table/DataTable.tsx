@@ -2,6 +2,7 @@
 // Rows have one height. Sorting is the server's; this component shows the state and asks for the next one.
 import { type CSSProperties, type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
 import { isTyping } from "../app/keyboard";
+import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { nextSort, type Sort } from "../router/query";
 import { type Column, type Density, ROW_HEIGHT } from "./columns";
@@ -159,11 +160,13 @@ export function DataTable<Row>(props: Props<Row>) {
 
 function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
   const share = column.bar?.(row) ?? null;
+  const content = column.cell(row);
+  const title = column.title?.(row);
   const kind = `${column.number ? "n" : ""} ${column.mono ? "mono" : ""} ${share === null ? "" : `bar ${column.barTone ?? "teal"}`}`;
   const style = share === null ? undefined : ({ "--share": Math.min(1, Math.max(0, share)) } as CSSProperties);
   return (
-    <td className={kind} style={style} title={column.title?.(row)}>
-      {column.cell(row)}
+    <td className={kind} style={style} title={title && shown(title)}>
+      {typeof content === "string" ? shown(content) : content}
     </td>
   );
 }

@@ -2,6 +2,7 @@
 import type { Holder } from "../../api/types";
 import { duration, gpus, memory, percent, UNKNOWN } from "../../format/format";
 import { useWords } from "../../i18n/locale";
+import { catalogues, fill } from "../../i18n/translate";
 import { Ago } from "../../parts/Ago";
 import { Copy } from "../../parts/Copy";
 import { Status } from "../../parts/Status";
@@ -12,11 +13,11 @@ import { releaseCommand } from "./release";
 const IDLE_SECONDS = 3600;
 
 export function HolderFacts({ holder: h }: { holder: Holder }) {
-  const { t } = useWords();
+  const { t, locale } = useWords();
   const job = jobPage(h);
   const idle = h.idleSeconds !== null && h.idleSeconds >= IDLE_SECONDS ? h.idleSeconds : null;
   const cards = h.gpuIndexes.length > 0 ? `GPU ${h.gpuIndexes.join(", ")}` : t("holders.someCard");
-  const note = t("holders.noteText", { pod: `${h.namespace}/${h.name}`, gpus: gpus(h.gpus), where: `${h.node}, ${cards}`, idle: duration(idle), command: releaseCommand(h) });
+  const note = fill(catalogues[locale]["holders.noteText"], { pod: `${h.namespace}/${h.name}`, gpus: gpus(h.gpus), where: `${h.node}, ${cards}`, idle: duration(idle), command: releaseCommand(h) }, String);
   const facts: readonly (readonly [string, React.ReactNode])[] = [
     [t("col.status"), <Status key="status" word={h.status} />],
     [t("holders.owner"), job ? <Link key="job" to={job}>{`${h.ownerKind}/${h.owner}`}</Link> : h.owner ? `${h.ownerKind}/${h.owner}` : t("holders.nobody")],

@@ -1,5 +1,6 @@
 // The job's object as the API server has it, without secret values. Asked when the tab is opened.
 import { useJobManifest } from "../../api/queries";
+import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Copy } from "../../parts/Copy";
 import { Icon } from "../../parts/Icon";
@@ -25,7 +26,7 @@ export function ManifestPanel({ id }: { id: JobId }) {
           </div>
           {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and must by keyboard, too */}
           <pre className="manifest" tabIndex={0} aria-label={t("job.yaml")} data-testid="job-manifest">
-            {answer.yaml}
+            {shown(answer.yaml)}
           </pre>
         </>
       )}

@@ -1,5 +1,6 @@
 // What else is known of a node: what happened to it, its conditions, taints and labels.
 import type { NodeDetail } from "../../api/types";
+import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { EventList } from "../../parts/EventList";
@@ -32,7 +33,7 @@ export function Conditions({ detail }: { detail: NodeDetail }) {
   const columns: Column<NodeDetail["conditions"][number]>[] = [
     { key: "type", head: t("node.condition"), width: 140, cell: (c) => c.type },
     { key: "status", head: t("col.status"), width: 80, cell: (c) => c.status },
-    { key: "message", head: t("node.message"), width: 260, cell: (c) => <span title={c.message}>{[c.reason, c.message].filter(Boolean).join(": ")}</span> },
+    { key: "message", head: t("node.message"), width: 260, cell: (c) => <span title={shown(c.message)}>{shown([c.reason, c.message].filter(Boolean).join(": "))}</span> },
     { key: "at", head: t("node.since"), width: 84, cell: (c) => <Ago at={c.at} /> },
   ];
   return (
@@ -54,7 +55,7 @@ export function Labels({ detail }: { detail: NodeDetail }) {
           <h2>{t("node.taints")}</h2>
           <div className="labels mono">
             {detail.taints.map((taint) => (
-              <span key={`${taint.key} ${taint.effect}`}>{`${taint.key}${taint.value ? `=${taint.value}` : ""}:${taint.effect}`}</span>
+              <span key={`${taint.key} ${taint.effect}`}>{shown(`${taint.key}${taint.value ? `=${taint.value}` : ""}:${taint.effect}`)}</span>
             ))}
           </div>
         </section>
@@ -63,7 +64,7 @@ export function Labels({ detail }: { detail: NodeDetail }) {
         <h2>{t("node.labels")}</h2>
         <div className="labels mono">
           {Object.entries(detail.labels).map(([key, value]) => (
-            <span key={key}>{`${key}=${value}`}</span>
+            <span key={key}>{shown(`${key}=${value}`)}</span>
           ))}
         </div>
       </section>

@@ -2,6 +2,7 @@
 import type { RecentWarning } from "../../api/types";
 import { ObjectCommand } from "../../commands/EqualCommand";
 import { count } from "../../format/format";
+import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Panel } from "../../parts/Panel";
@@ -14,7 +15,7 @@ const SHOWN = 8;
 function About({ warning: w }: { warning: RecentWarning }) {
   const name = w.namespace ? `${w.namespace}/${w.object}` : w.object;
   const page = w.node ? `/nodes/${encodeURIComponent(w.node)}` : w.job ? `/jobs/${[w.namespace, ...w.job.split("/")].map(encodeURIComponent).join("/")}` : "";
-  if (!page) return <span className="mono dim">{name}</span>;
+  if (!page) return <span className="mono dim">{shown(name)}</span>;
   return (
     <Link to={page} className="mono">
       {name}
@@ -35,11 +36,11 @@ export function RecentWarnings({ warnings, className }: { warnings: readonly Rec
             </span>
             <div className="grow">
               <div className="clip">
-                <b>{w.reason}</b> <About warning={w} />
+                <b>{shown(w.reason)}</b> <About warning={w} />
                 {w.objects > 1 && <span className="dim num"> {t("overview.andMore", { n: w.objects - 1 })}</span>}
                 {w.count > 1 && <span className="dim num"> ×{count(w.count)}</span>}
               </div>
-              <div className="message">{w.message}</div>
+              <div className="message">{shown(w.message)}</div>
             </div>
           </li>
         ))}

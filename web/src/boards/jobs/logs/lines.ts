@@ -1,4 +1,6 @@
-// Bytes of a log → lines to show. Cuts may fall anywhere, also inside a character; memory is bounded, and what is dropped is counted.
+// Bytes of a log → lines to show. Cuts may fall anywhere, also inside a character; memory is bounded, and what is dropped is counted. What is not seen is shown as its code point.
+
+import { shown } from "../../../format/shown";
 
 /** A line longer than this is cut; how much is missing stands in `cut`. */
 export const LINE_MAX = 16_384;
@@ -69,7 +71,7 @@ export class LogLines {
   }
 
   private close(): void {
-    const line = { text: plain(this.open), cut: this.overflow };
+    const line = { text: shown(plain(this.open)), cut: this.overflow };
     this.lines.push(line);
     this.chars += line.text.length;
     this.open = "";
