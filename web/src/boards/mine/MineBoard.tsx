@@ -4,6 +4,7 @@ import { useJobs, useMine } from "../../api/queries";
 import type { JobRow, MyWork } from "../../api/types";
 import { FIRST_JOB } from "../../commands/commands";
 import { gpus } from "../../format/format";
+import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
 import { PageHead } from "../../parts/PageHead";
@@ -66,7 +67,7 @@ function Unnamed({ mine, onChoose }: { mine: MyWork; onChoose: (person: Person) 
       <div className="actions">
         {people.slice(0, 12).map(([name, person]) => (
           <button key={name} type="button" className="toggle mono" onClick={() => onChoose(person)}>
-            {name}
+            {shown(name)}
           </button>
         ))}
         {people.length === 0 && <Command text={FIRST_JOB} />}

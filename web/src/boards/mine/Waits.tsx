@@ -1,6 +1,7 @@
 // What of mine waits, why, and behind whom?
 import type { MyWait } from "../../api/types";
 import { count, gpus } from "../../format/format";
+import { shown } from "../../format/shown";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Panel } from "../../parts/Panel";
@@ -33,7 +34,7 @@ const asked = (wait: MyWait, word: string): string => (wait.gpus > 0 ? `${gpus(w
 
 function Thing({ of: it }: { of: Pick<MyWait, "namespace" | "name" | "job"> }) {
   const words = `${it.namespace}/${it.name}`;
-  if (!it.job) return <b className="mono">{words}</b>;
+  if (!it.job) return <b className="mono">{shown(words)}</b>;
   return (
     <Link className="mono" to={`/jobs/${[it.namespace, ...it.job.split("/")].map(encodeURIComponent).join("/")}`}>
       {words}
@@ -53,7 +54,7 @@ function Line({ of: wait }: { of: MyWait }) {
         <span key={`${each.namespace}/${each.name}`}>
           {index > 0 && ", "}
           <Thing of={each} />
-          {each.user && <span className="dim"> ({each.user})</span>}
+          {each.user && <span className="dim"> ({shown(each.user)})</span>}
         </span>
       ))}
       {wait.aheadCount > wait.ahead.length && ` ${t("attention.more", { n: count(wait.aheadCount - wait.ahead.length) })}`}
