@@ -61,6 +61,15 @@ def seats_on(sight: Sight, node: str) -> dict[str, str]:
     return found
 
 
+def seat_rows(column: dict[str, str]) -> dict[str, str]:
+    """Of the table of cards and holders, the rows of holders: `0 namespace/pod/container`."""
+    return {key: text for key, text in column.items() if " " in key}
+
+
+def card_rows(column: dict[str, str]) -> dict[str, str]:
+    return {key: text for key, text in column.items() if key.isdigit()}
+
+
 def test_the_seats_of_every_shared_node_are_those_of_kubectl(browser: Browser, sight: Sight) -> None:
     nodes = [
         node["metadata"]["name"] for node in sight.kubectl.get("nodes") if int(node["status"]["capacity"].get("aliyun.com/gpu-mem", 0))
@@ -72,7 +81,7 @@ def test_the_seats_of_every_shared_node_are_those_of_kubectl(browser: Browser, s
             tab.open(f"/nodes/{node}", "node")
 
             def shown() -> dict[str, str]:
-                return {key.rsplit("/", 1)[0]: text for key, text in tab.column("node-seats", "Units").items()}
+                return {key.rsplit("/", 1)[0]: text for key, text in seat_rows(tab.column("node-gpus", "Units")).items()}
 
             soon(f"who sits where on {node}", shown, lambda node=node: seats_on(sight, node))  # type: ignore[misc]
 
@@ -90,21 +99,21 @@ def test_the_page_of_the_node_says_who_has_how_much_of_the_card(
         expect(tab.at("sentence")).to_contain_text(f"14 {word}")
         told = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
         assert set(told.values()) == {"4,308 MiB"}
-        page = {key.split()[1].rsplit("/", 1)[0]: text for key, text in tab.column("node-seats", memory).items()}
+        page = {key.split()[1].rsplit("/", 1)[0]: text for key, text in seat_rows(tab.column("node-gpus", memory)).items()}
         assert page == told
-        assert tab.column("node-gpus", units) == {"0": "12 / 14"}
-        assert tab.column("node-gpus", free) == {"0": f"2 {word}"}
-        assert tab.column("node-gpus", memory) == {"0": "12.6 / 14.7 GiB"}
+        assert card_rows(tab.column("node-gpus", units)) == {"0": "12 / 14"}
+        assert card_rows(tab.column("node-gpus", free)) == {"0": f"2 {word}"}
+        assert card_rows(tab.column("node-gpus", memory)) == {"0": "12.6 / 14.7 GiB"}
         tab.keep(f"shared-node-{locale}")
 
 
 def test_every_row_of_the_page_is_reached_by_keys(browser: Browser, shared: Laptop) -> None:
     with window(browser, shared.console.url) as tab:
         tab.open(f"/nodes/{NODE}", "node")
-        rows = tab.at("table-node-seats").locator("tbody tr[data-row]")
-        expect(rows).to_have_count(3)
+        rows = tab.at("table-node-gpus").locator("tbody tr[data-row]")
+        expect(rows).to_have_count(4)
         rows.first.focus()
-        for at in (1, 2):
+        for at in (1, 2, 3):
             tab.page.keyboard.press("ArrowDown")
             expect(rows.nth(at)).to_be_focused()
 
@@ -150,7 +159,7 @@ def test_a_card_that_changes_its_mode_says_so_without_a_reload(browser: Browser,
         try:
             expect(tab.at("notice-draining")).to_be_visible()
             expect(tab.at("notice-closed")).to_be_visible()
-            soon("what is free on it", lambda: tab.column("node-gpus", "Free"), lambda: {"0": "0 units"})
+            soon("what is free on it", lambda: card_rows(tab.column("node-gpus", "Free")), lambda: {"0": "0 units"})
         finally:
             shared.kubectl.run("label", "node", NODE, "cgpu=true", "--overwrite")
         expect(tab.at("notice-draining")).to_have_count(0)

@@ -6,6 +6,7 @@ import { hasRun, jobSentence } from "../src/boards/jobs/sentence";
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
+import { heldColumns, heldRows } from "../src/boards/nodes/NodeHeld";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
 import { gpus } from "../src/format/format";
@@ -78,8 +79,8 @@ const spokenOf = (sentence: Sentence) => ({ ...sentence, values: Object.fromEntr
 const card = (more: Partial<GpuRow>) => ({ index: 0, uuid: "GPU-a", units: 14, unitsAllocated: 12, unitsFree: 2, coreFreePercent: null, coreAllocatedPercent: null, memoryTotalMiB: 15079, memoryAllocatedMiB: 12924, memoryFreeMiB: 2154, flags: [], pods: [], ...more }) as unknown as GpuRow;
 const seat = { namespace: "team-a", name: "nb" };
 
-const cardShown = (of: Partial<GpuRow>, wide = false, how: Sharing | null = null) => {
-  const columns = cardColumns({ gpus: [card(of)], sharing: how }, wide, en);
+const cardShown = (of: Partial<GpuRow>) => {
+  const columns = cardColumns({ gpus: [card(of)] }, en);
   return Object.fromEntries(columns.map((c) => [c.key, c.cell(card(of))]));
 };
 
@@ -97,15 +98,40 @@ describe("the cards of a node", () => {
     expect(cardShown({})["cores"]).toBeUndefined();
     expect(cardShown({ coreAllocatedPercent: 30, coreFreePercent: 70 })["cores"]).toBe("30 / 100");
   });
-  it("the full page also has UUID and model", () => {
-    expect(cardShown({ model: "Tesla T4" }, true)).toMatchObject({ uuid: { props: { text: "GPU-a" } }, model: "Tesla T4" });
-    expect(cardShown({})["uuid"]).toBeUndefined();
-  });
-  it("who holds them stands in a table of its own on the page of a shared node", () => {
-    expect([cardShown({}, true, sharing({}))["pods"], cardShown({}, false, sharing({}))["pods"], cardShown({}, true)["pods"]]).toEqual([undefined, "—", "—"]);
-  });
   it("two containers of one pod are one holder", () => {
     expect(cardShown({ pods: [seat, seat] as GpuRow["pods"] })["pods"]).toBe("team-a/nb");
+  });
+});
+
+const podOn = (name: string, more: Partial<NodePod> = {}) => ({ namespace: "team-a", name, job: "", status: "Running", units: 0, gpus: 1, gpuIndexes: [], pending: false, ...more }) as unknown as NodePod;
+const seatOf = (name: string, container = "c") => ({ namespace: "team-a", name, container, job: "", units: 2, corePercent: 0 }) as unknown as GpuRow["pods"][number];
+const whole = (index: number, more: Partial<GpuRow> = {}) => card({ index, units: 0, health: "Healthy", ...more });
+
+const heldKeys = (gpu: GpuRow) => heldColumns({ gpus: [gpu], pods: [] }, en).map((c) => c.key);
+const faultWidth = (reason: string) => heldColumns({ gpus: [whole(0, { health: "Unhealthy", reason })], pods: [] }, en).find((c) => c.key === "health")?.width ?? 0;
+
+describe("the cards of a node and who holds them, in one table", () => {
+  it("a whole card and its one holder are one row, however many containers it has", () => {
+    const rows = heldRows({ gpus: [whole(0, { pods: [seatOf("a", "x"), seatOf("a", "y")] }), whole(1)], pods: [podOn("a")] });
+    expect(rows.map((row) => [row.key, row.pod?.name])).toEqual([["0", "a"], ["1", undefined]]);
+  });
+  it("holders of a shared card follow it, each with its part; nobody is shown twice", () => {
+    const rows = heldRows({ gpus: [card({ pods: [seatOf("a"), seatOf("b")] })], pods: [podOn("a"), podOn("b")] });
+    expect(rows.map((row) => row.key)).toEqual(["0", "0 team-a/a/c", "0 team-a/b/c"]);
+  });
+  it("who holds a card that nobody can name is at the end, on no card", () => {
+    const detail = { gpus: [whole(0, { pods: [seatOf("a")] })], pods: [podOn("a"), podOn("lost")] };
+    const rows = heldRows(detail);
+    expect(rows.map((row) => row.key)).toEqual(["0", "?team-a/lost"]);
+    expect(heldColumns(detail, en).find((c) => c.key === "index")?.cell(rows[1] as (typeof rows)[number])).toBe("");
+  });
+  it("the longest fault has room", () => {
+    expect(faultWidth("XID 79, the GPU has fallen off the bus")).toBeGreaterThan(faultWidth("XID 79") + 200);
+    expect(faultWidth("XID 79") * 0.93).toBeGreaterThan(7 * "Unhealthy · XID 79".length + 30);
+  });
+  it("units and containers are columns only where cards are shared", () => {
+    expect(heldKeys(whole(0))).not.toContain("units");
+    expect(heldKeys(card({ health: "Healthy" }))).toContain("units");
   });
 });
 

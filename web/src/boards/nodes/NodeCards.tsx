@@ -1,7 +1,7 @@
-// The cards of one node, one row each, who sits on them with how much, and the pods that hold them.
+// The cards of one node in the side panel, one row each, and the pods that hold them; its page has both in one table.
 // A pod may hold part of a card that nobody can name: it stands among the pods, and on no card.
 import { useMemo } from "react";
-import type { GpuPod, GpuRow, NodeDetail, NodePod } from "../../api/types";
+import type { GpuRow, NodeDetail, NodePod } from "../../api/types";
 import { count, exactMemory, gpus, memory, memoryFraction, percent, share, units, UNKNOWN } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
@@ -14,10 +14,10 @@ import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { modeWord } from "./columns";
 
-export function Cards({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
+export function Cards({ detail }: { detail: NodeDetail }) {
   const { t } = useWords();
-  const columns = useMemo(() => cardColumns(detail, wide, t), [detail, wide, t]);
-  if (detail.gpus.length === 0) return wide ? <NoCards /> : null;
+  const columns = useMemo(() => cardColumns(detail, t), [detail, t]);
+  if (detail.gpus.length === 0) return null;
   return (
     <section className="section">
       <h2>{t("node.cards")}</h2>
@@ -28,7 +28,7 @@ export function Cards({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
   );
 }
 
-function NoCards() {
+export function NoCards() {
   const { t } = useWords();
   return (
     <Empty why={t("node.noGpus")}>
@@ -37,15 +37,13 @@ function NoCards() {
   );
 }
 
-/** Columns that no card has a value for are left out: units of whole cards, cores where the node offers none. The page of a shared node has holders in a table of their own. */
-export function cardColumns(detail: Pick<NodeDetail, "gpus" | "sharing">, wide: boolean, t: Words["t"]): Column<GpuRow>[] {
+/** Columns that no card has a value for are left out: units of whole cards, cores where the node offers none. */
+export function cardColumns(detail: Pick<NodeDetail, "gpus">, t: Words["t"]): Column<GpuRow>[] {
   const shares = detail.gpus.some((g) => g.units > 0);
   const broken = detail.gpus.some((g) => g.health === "Unhealthy");
   const cores = detail.gpus.some((g) => g.coreFreePercent !== null);
   const columns: (Column<GpuRow> | false)[] = [
     { key: "index", head: "GPU", width: 52, number: true, cell: (g) => g.index },
-    wide && { key: "uuid", head: t("node.uuid"), width: 100, mono: true, title: (g) => g.uuid, cell: (g) => (g.uuid ? <Copied text={g.uuid} /> : UNKNOWN) },
-    wide && { key: "model", head: t("col.gpuModel"), width: 100, title: (g) => g.model, cell: (g) => g.model || UNKNOWN },
     { key: "mode", head: t("col.gpuMode"), width: 78, cell: (g) => modeWord(g.mode, t) },
     { key: "health", head: t("node.health"), width: broken ? 190 : 124, cell: (g) => <Health gpu={g} /> },
     shares && { key: "units", head: t("node.units"), width: 72, number: true, barTone: "blue", bar: (g) => ratioOf(g.unitsAllocated, g.units), cell: (g) => units(g.unitsAllocated, g.units) },
@@ -56,22 +54,24 @@ export function cardColumns(detail: Pick<NodeDetail, "gpus" | "sharing">, wide: 
     { key: "memory", head: t("col.memoryUsed"), width: 118, number: true, bar: (g) => ratioOf(g.memoryUsedMiB, g.memoryTotalMiB), cell: (g) => memoryFraction(g.memoryUsedMiB, g.memoryTotalMiB) },
     { key: "temperature", head: "°C", width: 42, number: true, cell: (g) => (g.temperatureC === null ? UNKNOWN : Math.round(g.temperatureC)) },
     { key: "power", head: "W", width: 44, number: true, cell: (g) => (g.powerW === null ? UNKNOWN : Math.round(g.powerW)) },
-    !(wide && detail.sharing) && { key: "pods", head: t("node.heldBy"), width: 160, mono: true, title: heldBy, cell: (g) => heldBy(g) || UNKNOWN },
+    { key: "pods", head: t("node.heldBy"), width: 160, mono: true, title: heldBy, cell: (g) => heldBy(g) || UNKNOWN },
   ];
   return columns.filter((column) => column !== false);
 }
 
-const ratioOf = (part: number | null, total: number | null): number | null => {
+export const ratioOf = (part: number | null, total: number | null): number | null => {
   const of100 = share(part, total);
   return of100 === null ? null : of100 / 100;
 };
 
+export const whyUnhealthy = (gpu: GpuRow): string => (toneOf(gpu.health) === "good" ? "" : gpu.reason || (gpu.lastXid ? `XID ${gpu.lastXid.code}` : ""));
+
 /** Each pod once, however many of its containers sit on the card. */
 const heldBy = (gpu: GpuRow): string => [...new Set(gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`))].join(", ");
 
-function Health({ gpu }: { gpu: GpuRow }) {
+export function Health({ gpu }: { gpu: GpuRow }) {
   const { t } = useWords();
-  const why = gpu.reason || (gpu.lastXid ? `XID ${gpu.lastXid.code}` : "");
+  const why = whyUnhealthy(gpu);
   if (toneOf(gpu.health) !== "good") return <span title={why}><Status word={gpu.health} suffix={why ? ` · ${why}` : ""} /></span>;
   const flags = gpu.flags.map((flag) => flagWord(flag, t)).join(", ");
   if (flags) return <span className={`flag ${gpu.flags.includes("overcommitted") ? "broken" : ""}`} title={flags}>{flags}</span>;
@@ -83,43 +83,7 @@ function flagWord(flag: string, t: Words["t"]): string {
   return isMessageKey(key) ? t(key) : flag;
 }
 
-type Seat = GpuPod & { readonly index: number };
-
-/** One row per container on a card: on shared cards that is what the tables of `kubectl inspect cgpu -d` say. */
-export function Seats({ detail }: { detail: NodeDetail }) {
-  const { t } = useWords();
-  const seats = detail.gpus.flatMap((gpu) => gpu.pods.map((pod): Seat => ({ ...pod, index: gpu.index })));
-  if (!detail.sharing) return null;
-  return (
-    <section className="section" data-testid="node-seats">
-      <h2>{t("node.seats")}</h2>
-      <div className="nested">
-        {seats.length === 0 ? (
-          <Empty why={t("node.noSeats")} />
-        ) : (
-          <DataTable name="node-seats" caption={t("node.seats")} columns={seatColumns(seats, t)} rows={seats} rowKey={(s) => `${s.index} ${s.namespace}/${s.name}/${s.container}`} maxRows={12} walkable />
-        )}
-      </div>
-    </section>
-  );
-}
-
-function seatColumns(seats: readonly Seat[], t: Words["t"]): Column<Seat>[] {
-  const columns: (Column<Seat> | false)[] = [
-    { key: "index", head: "GPU", width: 52, number: true, cell: (s) => s.index },
-    { key: "name", head: t("node.pod"), width: 220, mono: true, title: (s) => `${s.namespace}/${s.name}`, cell: (s) => `${s.namespace}/${s.name}` },
-    { key: "container", head: t("node.container"), width: 110, mono: true, title: (s) => s.container, cell: (s) => s.container || UNKNOWN },
-    { key: "job", head: t("col.jobName"), width: 120, mono: true, cell: (s) => <JobLink of={s} /> },
-    { key: "units", head: t("node.units"), width: 72, number: true, cell: (s) => (s.units > 0 ? count(s.units) : UNKNOWN) },
-    { key: "granted", head: t("col.memoryAllocated"), width: 110, number: true, cell: (s) => exactMemory(s.allocatedMiB) },
-    seats.some((s) => s.corePercent > 0) && { key: "cores", head: t("node.cores"), unit: "%", width: 60, number: true, cell: (s) => s.corePercent || UNKNOWN },
-    { key: "used", head: t("col.memoryUsed"), width: 110, number: true, bar: (s) => ratioOf(s.usedMiB, s.allocatedMiB), cell: (s) => exactMemory(s.usedMiB) },
-    { key: "util", head: t("col.utilization"), width: 86, number: true, bar: (s) => ratioOf(s.utilPercent, 100), cell: (s) => percent(s.utilPercent) },
-  ];
-  return columns.filter((column) => column !== false);
-}
-
-function JobLink({ of }: { of: { readonly namespace: string; readonly job: string } }) {
+export function JobLink({ of }: { of: { readonly namespace: string; readonly job: string } }) {
   return of.job ? <Link to={`/jobs/${of.namespace}/${of.job}`}>{of.job.split("/").at(-1)}</Link> : UNKNOWN;
 }
 

@@ -8,7 +8,8 @@ import { Gone } from "../../parts/Gone";
 import { Answered, Bones } from "../../parts/States";
 import { Status } from "../../parts/Status";
 import { isolationWord, modesOf } from "./columns";
-import { Cards, Pods, Seats } from "./NodeCards";
+import { Cards, NoCards, Pods } from "./NodeCards";
+import { Held } from "./NodeHeld";
 import { Conditions, Labels, NodeEvents } from "./NodeMore";
 
 export function NodeFacts({ name, wide = false }: { name: string; wide?: boolean }) {
@@ -20,9 +21,14 @@ export function NodeFacts({ name, wide = false }: { name: string; wide?: boolean
           {!wide && <Gone asked={asked} kind="node" />}
           <Notices detail={detail} />
           <Summary detail={detail} wide={wide} />
-          <Cards detail={detail} wide={wide} />
-          {wide && <Seats detail={detail} />}
-          <Pods detail={detail} />
+          {wide ? (
+            <HeldOrNone detail={detail} />
+          ) : (
+            <>
+              <Cards detail={detail} />
+              <Pods detail={detail} />
+            </>
+          )}
           <NodeEvents detail={detail} wide={wide} />
           <Conditions detail={detail} />
           <Labels detail={detail} />
@@ -31,6 +37,8 @@ export function NodeFacts({ name, wide = false }: { name: string; wide?: boolean
     </Answered>
   );
 }
+
+const HeldOrNone = ({ detail }: { detail: NodeDetail }) => (detail.gpus.length === 0 && detail.pods.length === 0 ? <NoCards /> : <Held detail={detail} />);
 
 /** What somebody should know before reading numbers. The gravest first. */
 export function noticesOf({ node, sharing }: Pick<NodeDetail, "node" | "sharing">, t: Words["t"]): readonly [code: string, text: string][] {
