@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { heatWord } from "../src/charts/heat";
-import { LABEL_MAX_PX, labelPx, shortLabel } from "../src/charts/labels";
+import { endLabels, LABEL_MAX_PX, labelPx, shortLabel } from "../src/charts/labels";
+import { ColumnRooms } from "../src/charts/columns";
 import { isKept, rangeOf, WINDOWS } from "../src/charts/range";
 import { chartCsv, EntityStyles, lineStyles, seriesNames, valueAt } from "../src/charts/series";
 import { unitStyle } from "../src/charts/units";
@@ -29,12 +30,11 @@ describe("series", () => {
     const [a, b] = styles(page, "a", "b");
     expect(styles(page, "b", "a", "c").slice(0, 2)).toEqual([b, a]);
   });
-  it("sixteen entities of a page have a style each: eight hues, solid and dashed", () => {
+  it("dashes mean a hue that the chart has already: no chart of eight has any, whatever else is on the page", () => {
     const page = new EntityStyles();
     const all = [...styles(page, ...some(0, 8)), ...styles(page, ...some(8, 8))];
-    expect(new Set(all.map((s) => `${s.colour} ${s.dashed}`)).size).toBe(16);
-    expect(all.filter((s) => s.dashed).length).toBe(8);
-    expect(styles(page, ...some(0, 16).toReversed())).toEqual(all.toReversed());
+    expect(all.filter((s) => s.dashed)).toEqual([]);
+    expect(new Set(styles(page, ...some(0, 16)).map((s) => `${s.colour} ${s.dashed}`)).size).toBe(16);
   });
   it("on a clash an entity keeps its hue and changes its stroke", () => {
     const page = new EntityStyles();
@@ -65,7 +65,29 @@ describe("series", () => {
 
 const narrow = (text: string) => 3 * text.length;
 
+describe("the plots of a column", () => {
+  it("end where the one with the longest labels ends, as long as it is there", () => {
+    const rooms = new ColumnRooms();
+    const [above, below, beside] = [{}, {}, {}];
+    let told = 0;
+    const stop = rooms.onChange(() => (told += 1));
+    rooms.need(above, 224, 10);
+    rooms.need(below, 224, 90);
+    rooms.need(below, 224, 90);
+    rooms.need(beside, 640, 40);
+    expect([above, below, beside].map((chart) => rooms.of(chart))).toEqual([90, 90, 40]);
+    rooms.leave(below);
+    expect([rooms.of(above), told]).toEqual([10, 4]);
+    stop();
+  });
+});
+
 describe("labels", () => {
+  it("lines of the same values share one, and say how many lie behind it", () => {
+    const four: [number, number | null][] = [[0, 4], [15, null]];
+    expect(endLabels(["gpu-1", "gpu-2", "gpu-3", "gpu-4"], [four, [[0, 3], [15, null]], four, four])).toEqual(["gpu-1 +2", "gpu-2", null, null]);
+  });
+
   it("a Chinese letter has the room of two", () => {
     expect(labelPx("已分配")).toBeGreaterThanOrEqual(33);
     expect(labelPx("total")).toBeLessThan(33);

@@ -1,10 +1,10 @@
 // A line chart with our own pointer: shared crosshair, a tooltip sorted by value, drag to choose a time range, double click to go back.
 import type { EChartsType } from "echarts/core";
-import { type PointerEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type PointerEvent, useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { ChartSeries } from "../api/types";
 import { exactTime } from "../format/format";
 import { useLook } from "../look/theme";
-import { drawLines, type Line, openChart } from "./lines";
+import { drawLines, type Line, openChart, roomOf } from "./lines";
 import { useChartPage } from "./page";
 import { RANGE_MIN_MS } from "./range";
 import { type LineStyle, valueAt } from "./series";
@@ -30,6 +30,7 @@ export default function LineChart({ names, styles, series, unit, stepSeconds, la
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const [chart, setChart] = useState<EChartsType | null>(null);
+  const [left, setLeft] = useState(0);
   const [pointed, setPointed] = useState<{ ms: number; own: boolean } | null>(null);
   const [dragged, setDragged] = useState<readonly [number, number] | null>(null);
   const self = useMemo(() => ({ id }), [id]);
@@ -45,16 +46,24 @@ export default function LineChart({ names, styles, series, unit, stepSeconds, la
     if (!box.current) return;
     const opened = openChart(box.current);
     setChart(opened);
-    const watcher = new ResizeObserver(() => opened.resize());
+    const watcher = new ResizeObserver(() => {
+      opened.resize();
+      setLeft(Math.round((box.current?.getBoundingClientRect().left ?? 0) + scrollX));
+    });
     watcher.observe(box.current);
     return () => {
       watcher.disconnect();
       opened.dispose();
     };
   }, []);
+  const own = useMemo(() => roomOf(lines, labelled), [lines, labelled]);
+  const { rooms } = page;
+  useLayoutEffect(() => rooms.need(self, left, own), [rooms, self, left, own]);
+  useLayoutEffect(() => () => rooms.leave(self), [rooms, self]);
+  const room = Math.max(own, useSyncExternalStore(useCallback((heard) => rooms.onChange(heard), [rooms]), () => rooms.of(self)));
   useLayoutEffect(() => {
-    if (chart) drawLines(chart, { lines, from, to, axis: unit.axis, reach: unit.reach, whole: unit.whole, labelled, tokens });
-  }, [chart, lines, labelled, from, to, unit, tokens]);
+    if (chart) drawLines(chart, { lines, from, to, axis: unit.axis, reach: unit.reach, whole: unit.whole, labelled, room, tokens });
+  }, [chart, lines, labelled, from, to, unit, room, tokens]);
   useEffect(() => page.onPoint((ms, from) => setPointed(ms === null ? null : { ms, own: from === self })), [page, self]);
 
   const timeAt = (event: PointerEvent): number => {

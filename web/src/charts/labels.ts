@@ -23,3 +23,15 @@ export function shortLabel(name: string, measure: Measure = labelPx): string {
   while (letters.length > 1 && measure(`…${letters.join("")}`) > LABEL_MAX_PX) letters.shift();
   return `…${letters.join("")}`;
 }
+
+type Values = readonly (readonly [number, number | null])[];
+
+/** What stands at the ends of lines: lines of the same values lie upon each other, so the first speaks for all (`gpu-1 +4`); `null` for those behind it. */
+export function endLabels(names: readonly string[], points: readonly Values[], measure: Measure = labelPx): (string | null)[] {
+  const values = points.map((one) => JSON.stringify(one));
+  return names.map((name, i) => {
+    if (values.indexOf(values[i] as string) !== i) return null;
+    const behind = values.filter((each) => each === values[i]).length - 1;
+    return behind > 0 ? `${shortLabel(name, measure)} +${behind}` : shortLabel(name, measure);
+  });
+}

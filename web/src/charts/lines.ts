@@ -5,7 +5,7 @@ import { init, use, type EChartsType } from "echarts/core";
 import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 import type { Tokens } from "../look/tokens";
-import { labelPx, type Measure, shortLabel } from "./labels";
+import { endLabels, labelPx, type Measure } from "./labels";
 import type { LineStyle } from "./series";
 
 use([LineChart, GridComponent, LabelLayout, CanvasRenderer]);
@@ -25,6 +25,8 @@ export interface Drawing {
   /** Counts: no ticks between whole numbers. */
   readonly whole: boolean;
   readonly labelled: boolean;
+  /** Right of the plot, in px: what `roomOf` says, or more. */
+  readonly room: number;
   readonly tokens: Tokens;
 }
 
@@ -45,11 +47,21 @@ const drawnPx: Measure = (text) => {
   return pen.measureText(text).width;
 };
 
+/** A dashed line says so at its label, too. */
+function labelsOf(lines: readonly Line[]): (string | null)[] {
+  return endLabels(lines.map((line) => line.name), lines.map((line) => line.points), drawnPx).map((label, i) => (label !== null && lines[i]?.style.dashed ? `╌ ${label}` : label));
+}
+
+/** What labels need at the right of the plot, in px. */
+export function roomOf(lines: readonly Line[], labelled: boolean): number {
+  const longest = Math.max(0, ...labelsOf(lines).map((label) => drawnPx(label ?? "")));
+  return labelled ? Math.ceil(longest) + LABEL_MARGIN : 10;
+}
+
 export function drawLines(chart: EChartsType, drawing: Drawing): void {
   const { tokens: t, labelled } = drawing;
-  const labels = drawing.lines.map((line) => shortLabel(line.name, drawnPx));
-  const longest = Math.max(0, ...labels.map(drawnPx));
-  const room = labelled ? Math.ceil(longest) + LABEL_MARGIN : 10;
+  const labels = labelsOf(drawing.lines);
+  const { room } = drawing;
   chart.setOption(
     {
       animation: false,
@@ -81,14 +93,14 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
       series: drawing.lines.map((line, i) => ({
         type: "line",
         name: line.name,
-        data: line.points,
+        data: labelled && labels[i] === null ? [] : line.points,
         showSymbol: lonely(line.points),
         symbolSize: 3,
         connectNulls: false,
         silent: true,
         lineStyle: { width: 1.5, color: line.style.colour, type: line.style.dashed ? "dashed" : "solid" },
         itemStyle: { color: line.style.colour },
-        endLabel: { show: labelled, formatter: () => labels[i] ?? "", color: line.style.colour, fontSize: 11, fontFamily: LABEL_FONT, lineHeight: 13, distance: 6, width: room - 8, overflow: "truncate" },
+        endLabel: { show: labelled && labels[i] !== null, formatter: () => labels[i] ?? "", color: line.style.colour, fontSize: 11, fontFamily: LABEL_FONT, lineHeight: 13, distance: 6, width: room - 8, overflow: "truncate" },
         labelLayout: { moveOverlap: "shiftY" },
       })),
     },

@@ -2,6 +2,7 @@
 import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
 import { useNow } from "../app/clock";
 import { useQueryState } from "../router/usequery";
+import { ColumnRooms } from "./columns";
 import { EntityStyles } from "./series";
 import { rangeOf, type TimeRange, type WindowName } from "./range";
 
@@ -10,6 +11,7 @@ type CrosshairListener = (ms: number | null, from: object) => void;
 export interface ChartPage {
   readonly range: TimeRange;
   readonly styles: EntityStyles;
+  readonly rooms: ColumnRooms;
   readonly point: (ms: number | null, from: object) => void;
   readonly onPoint: (listener: CrosshairListener) => () => void;
   readonly select: (from: number, to: number) => void;
@@ -22,13 +24,14 @@ const NOW_MS = 15_000;
 export function ChartPageProvider({ fallback, children }: { fallback: WindowName; children: ReactNode }) {
   const [params, set] = useQueryState();
   const now = useNow(NOW_MS);
-  const [{ styles, listeners }] = useState(() => ({ styles: new EntityStyles(), listeners: new Set<CrosshairListener>() }));
+  const [{ styles, rooms, listeners }] = useState(() => ({ styles: new EntityStyles(), rooms: new ColumnRooms(), listeners: new Set<CrosshairListener>() }));
   const range = rangeOf(params, fallback, now);
   const { from, to, window } = range;
   const page = useMemo<ChartPage>(
     () => ({
       range: { from, to, window },
       styles,
+      rooms,
       point: (ms, origin) => {
         for (const listener of listeners) listener(ms, origin);
       },
@@ -39,7 +42,7 @@ export function ChartPageProvider({ fallback, children }: { fallback: WindowName
       select: (a, b) => set({ from: Math.round(a), to: Math.round(b), window: null }),
       reset: () => set({ from: null, to: null }),
     }),
-    [from, to, window, styles, listeners, set],
+    [from, to, window, styles, rooms, listeners, set],
   );
   return <ChartPageContext value={page}>{children}</ChartPageContext>;
 }

@@ -32,7 +32,7 @@ const MEANT: Readonly<Record<string, keyof Tokens>> = {
   failed: "red",
 };
 
-/** How a line is drawn. Eight hues, each solid or dashed: sixteen entities of a page are told apart. */
+/** How a line is drawn. Eight hues, each solid or dashed: sixteen lines of a chart are told apart. */
 export interface LineStyle {
   readonly colour: string;
   readonly dashed: boolean;
@@ -47,24 +47,24 @@ export function lineStyles(series: readonly ChartSeries[], names: readonly strin
   });
 }
 
-/** Remembers which entity has which style. Ranks below the number of hues are solid, those above dashed. */
+/** Remembers which entity has which hue. A line is dashed only where another of its chart has its hue already; legend and label show the dashes. */
 export class EntityStyles {
-  private readonly rank = new Map<string, number>();
+  private readonly hue = new Map<string, number>();
 
-  /** The entity's style; where a line of the chart (`used`) has it already, its hue in the other stroke. `used` grows by the choice. */
+  /** The entity's hue, solid; where a line of the chart (`used`) has that already, dashed; else whatever is free. `used` grows by the choice. */
   of(entity: string, colours: readonly string[], used: Set<number> = new Set()): LineStyle {
     const hues = colours.length;
-    const known = this.rank.get(entity);
-    const kept = known === undefined ? [] : [known, (known + hues) % (2 * hues)].filter((rank) => !used.has(rank));
-    const rank = kept[0] ?? this.leastUsed(2 * hues, used);
-    if (known === undefined) this.rank.set(entity, rank);
-    used.add(rank);
-    return { colour: colours[rank % hues] as string, dashed: rank >= hues };
+    const own = this.hue.get(entity) ?? this.leastUsed(hues, used);
+    this.hue.set(entity, own);
+    const styles = [own, own + hues, ...Array.from({ length: 2 * hues }, (_, style) => style)];
+    const style = styles.find((each) => !used.has(each)) ?? own;
+    used.add(style);
+    return { colour: colours[style % hues] as string, dashed: style >= hues };
   }
 
-  private leastUsed(styles: number, used: ReadonlySet<number>): number {
-    const taken = Array.from({ length: styles }, (_, rank) => (used.has(rank) ? Number.MAX_SAFE_INTEGER : 0));
-    for (const rank of this.rank.values()) taken[rank] = (taken[rank] ?? 0) + 1;
+  private leastUsed(hues: number, used: ReadonlySet<number>): number {
+    const taken = Array.from({ length: hues }, (_, hue) => (used.has(hue) ? this.hue.size : 0));
+    for (const hue of this.hue.values()) taken[hue] = (taken[hue] ?? 0) + 1;
     return taken.indexOf(Math.min(...taken));
   }
 }
