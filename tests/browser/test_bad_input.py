@@ -127,3 +127,36 @@ def test_marks_of_direction_are_seen_and_reorder_nothing(browser: Browser, simul
             tab.keep("marks-of-direction")
     finally:
         simulated.kubectl.delete("event", "direction.1", "-n", "default")
+
+
+def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browser: Browser, simulated: Sight) -> None:
+    node = next(name for name in sorted(simulated.counts().nodes) if "a100" in name)
+    late = {
+        "ok": False,
+        "status": 504,
+        "code": "outside-timeout",
+        "error": "Prometheus did not answer within 10 s",
+        "hint": "",
+        "fields": [],
+    }
+    with window(browser, simulated.url, height=1800) as tab:
+        asked: list[str] = []
+        tab.page.on("request", lambda request: asked.append(request.url) if "/charts/gpu-duty-cycle" in request.url else None)
+        tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
+        tab.open(f"/nodes/{node}", "node")
+        chart = tab.at("panel-gpu-duty-cycle")
+        expect(chart.get_by_role("alert")).to_contain_text("did not answer in time")
+        assert len(asked) == 1
+        tab.page.unroute_all()
+        chart.get_by_role("button", name="Retry").click()
+        expect(chart.locator("canvas").first).to_be_visible()
+
+        tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
+        tab.page.evaluate(ASK_ALL)
+        expect(tab.at("chart-old")).to_contain_text("these are older")
+        expect(chart.locator("canvas").first).to_be_visible()
+        expect(tab.at("chart-old").get_by_role("button", name="Retry")).to_be_visible()
+        tab.page.unroute_all()
+        tab.page.evaluate(ASK_ALL)
+        expect(tab.at("chart-old")).to_have_count(0)
+        tab.complaints = [line for line in tab.complaints if not line.startswith("status 504")]

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../src/api/fetch";
+import { mayRetry } from "../src/api/queries";
 import type { Answer } from "../src/api/types";
 import { firstLoadFor, newerBuild, writtenBuild } from "../src/app/upgrade";
 import { LogLines } from "../src/boards/jobs/logs/lines";
-import { seriesNames } from "../src/charts/series";
+import { ownStep, seriesNames, valueAt } from "../src/charts/series";
 import { isolated, shown } from "../src/format/shown";
 import { fill } from "../src/i18n/translate";
 import { isGone } from "../src/parts/Gone";
@@ -49,6 +50,21 @@ describe("a page older than its server", () => {
   it("does not load again by itself where nothing keeps that it did", () => {
     expect(firstLoadFor("b", storageOff)).toBe(false);
     expect(firstLoadFor("b", () => ({ getItem: () => null, setItem: () => {} }))).toBe(false);
+  });
+});
+
+const at = (...seconds: number[]) => ({ labels: {}, points: seconds.map((s): [number, number | null] => [s * 1000, 1]) });
+
+describe("a Prometheus with its own mind", () => {
+  it("is drawn with the step it answered with", () => {
+    expect(ownStep([at(0, 60, 120)], 15)).toBe(60);
+    expect(ownStep([at(0, 60), at(0, 15, 75)], 15)).toBe(15);
+    expect([ownStep([], 15), ownStep([at(0)], 15), ownStep([at(0, 1, 16)], 15)]).toEqual([15, 15, 15]);
+    expect(valueAt(at(0, 60).points, 25_000, ownStep([at(0, 60)], 15) * 1000)).toBe(1);
+  });
+  it("is not asked three times more when it did not answer in time", () => {
+    expect([0, 502, 503, 504, 400, 404, 500].filter((status) => mayRetry(0, failure(status, "")))).toEqual([0, 502, 503]);
+    expect(mayRetry(3, failure(503, ""))).toBe(false);
   });
 });
 

@@ -17,9 +17,9 @@ export function newQueryClient(): QueryClient {
   });
 }
 
-/** A server that is starting (503) or out of reach is asked again; a refusal is final. */
-function mayRetry(failures: number, error: Error): boolean {
-  return failures < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 502);
+/** A server that is starting (503) or out of reach is asked again; a refusal is final. So is a source that did not answer in time (504): three more waits would say nothing new. */
+export function mayRetry(failures: number, error: Error): boolean {
+  return failures < 3 && error instanceof ApiError && [0, 502, 503].includes(error.status);
 }
 
 function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, enabled = true) {

@@ -9,13 +9,13 @@ import { isMessageKey } from "../i18n/translate";
 import { useLook } from "../look/theme";
 import { Icon } from "../parts/Icon";
 import { Panel } from "../parts/Panel";
-import { Answered, Empty } from "../parts/States";
+import { Answered, Empty, isOfServer } from "../parts/States";
 import { useSeen } from "../parts/useSeen";
 import { DataTable } from "../table/DataTable";
 import { heatWord, TOP_ALL } from "./heat";
 import { HeatMap } from "./HeatMap";
 import { useChartPage } from "./page";
-import { chartCsv, type LineStyle, lineStyles, seriesNames } from "./series";
+import { chartCsv, type LineStyle, lineStyles, ownStep, seriesNames } from "./series";
 import { Swatch } from "./Swatch";
 import { unitStyle } from "./units";
 
@@ -54,7 +54,7 @@ export function ChartPanel({ slug, title, query, filters, className, height = 18
     <Panel
       slug={slug}
       title={title}
-      note={short && code("warning", short.code, { ...short.values }, short.message)}
+      note={answer && asked.error && !isOfServer(asked.error) ? <Old onRetry={() => void asked.refetch()} /> : short && code("warning", short.code, { ...short.values }, short.message)}
       className={`chart-panel ${className ?? ""}`}
       tools={<ChartTools query={query} answer={answer} names={names} view={view} setView={setView} title={title} />}
     >
@@ -64,6 +64,19 @@ export function ChartPanel({ slug, title, query, filters, className, height = 18
         </Answered>
       </div>
     </Panel>
+  );
+}
+
+/** The last reading failed; what is drawn is from before it. */
+function Old({ onRetry }: { onRetry: () => void }) {
+  const { t } = useWords();
+  return (
+    <span data-testid="chart-old">
+      {t("state.notRefreshed")}{" "}
+      <button type="button" className="link" onClick={onRetry}>
+        {t("action.retry")}
+      </button>
+    </span>
   );
 }
 
@@ -83,20 +96,21 @@ function ChartBody({ data, names, view, title, height }: { data: ChartAnswer; na
   const page = useChartPage();
   const unit = useMemo(() => unitStyle(data.unit, t), [data.unit, t]);
   const styles = useMemo(() => lineStyles(data.series, names, page.styles, tokens), [data.series, names, page.styles, tokens]);
+  const step = useMemo(() => ownStep(data.series, data.step), [data]);
   const label = t("chart.label", { title, n: data.series.length, unit: unit.axis });
   if (data.series.length === 0) return <Empty why={t("chart.empty")}>{t("chart.emptyNext")}</Empty>;
   if (view === "table") return <ChartTable data={data} names={names} title={title} />;
   if (view === "heat") {
     return (
       <>
-        <HeatMap names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} />
+        <HeatMap names={names} series={data.series} unit={unit} stepSeconds={step} label={label} />
         <Left data={data} />
       </>
     );
   }
   return (
     <Suspense fallback={<ChartBones height={height} />}>
-      <LineChart names={names} styles={styles} series={data.series} unit={unit} stepSeconds={data.step} label={label} height={height} />
+      <LineChart names={names} styles={styles} series={data.series} unit={unit} stepSeconds={step} label={label} height={height} />
       {data.series.length > LABELLED_MAX && <ChartLegend names={names} styles={styles} data={data} />}
     </Suspense>
   );
