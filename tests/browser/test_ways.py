@@ -311,7 +311,7 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(browser: Br
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         tab.open(f"/nodes/{node}", "node")
-        uuid = tab.at("table-node-gpus").locator("tr[data-row='0'] .copied").first
+        uuid = tab.at("table-node-gpus").locator("tr[data-row='0'] .copied", has_text="GPU-")
         for box, text in ((tab.page.locator("h1 + .copy"), node), (uuid, str(uuid.text_content()))):
             box.get_by_role("button").press("Enter")
             expect(box.get_by_role("status")).to_have_text("Copied")

@@ -129,6 +129,9 @@ describe("the cards of a node and who holds them, in one table", () => {
     expect(faultWidth("XID 79, the GPU has fallen off the bus")).toBeGreaterThan(faultWidth("XID 79") + 200);
     expect(faultWidth("XID 79") * 0.93).toBeGreaterThan(7 * "Unhealthy · XID 79".length + 30);
   });
+  it("what is wrong with a card stands beside its number, in sight at any width", () => {
+    expect(heldKeys(whole(0)).slice(0, 2)).toEqual(["index", "health"]);
+  });
   it("units and containers are columns only where cards are shared", () => {
     expect(heldKeys(whole(0))).not.toContain("units");
     expect(heldKeys(card({ health: "Healthy" }))).toContain("units");

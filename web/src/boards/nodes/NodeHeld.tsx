@@ -39,7 +39,7 @@ export function heldRows({ gpus, pods }: Pick<NodeDetail, "gpus" | "pods">): Hel
   return [...rows, ...elsewhere.map((pod): HeldRow => ({ key: `?${nameOf(pod)}`, gpu: null, seat: null, pod }))];
 }
 
-/** Letters of the longest fault: it is read whole at any width, so the column takes the room it needs. */
+/** Letters of the longest fault: it is read whole at any width, so the column stands first and takes the room it needs. */
 const FAULT_LETTER = 7.4;
 const FAULT_ROOM = 130;
 
@@ -52,9 +52,6 @@ export function heldColumns({ gpus, pods }: Pick<NodeDetail, "gpus" | "pods">, t
   const held = (row: HeldRow) => row.pod ?? row.seat;
   const columns: (Column<HeldRow> | false)[] = [
     { key: "index", head: "GPU", width: 52, number: true, cell: ({ gpu }) => gpu?.index ?? "" },
-    { key: "uuid", head: t("node.uuid"), width: 92, mono: true, title: ({ gpu }) => gpu?.uuid ?? "", cell: ({ gpu }) => gpu && (gpu.uuid ? <Copied text={gpu.uuid} /> : UNKNOWN) },
-    models && { key: "model", head: t("col.gpuModel"), width: 100, title: ({ gpu }) => gpu?.model ?? "", cell: ({ gpu }) => gpu && (gpu.model || UNKNOWN) },
-    { key: "mode", head: t("col.gpuMode"), width: 80, cell: ({ gpu }) => gpu && modeWord(gpu.mode, t) },
     { key: "health", head: t("node.health"), width: Math.max(116, fault > 0 ? Math.ceil(FAULT_ROOM + fault * FAULT_LETTER) : 0), cell: ({ gpu, seat }) => (gpu ? <Health gpu={gpu} /> : !seat && <span className="flag">{t("node.pendingCard")}</span>) },
     { key: "pod", head: t("node.heldBy"), width: 210, mono: true, title: (row) => nameOrNothing(held(row)), cell: (row) => whom(row) },
     shares && { key: "container", head: t("node.container"), width: 100, mono: true, title: ({ seat }) => seat?.container ?? "", cell: ({ seat }) => seat?.container ?? "" },
@@ -69,6 +66,9 @@ export function heldColumns({ gpus, pods }: Pick<NodeDetail, "gpus" | "pods">, t
     { key: "memory", head: t("col.memoryUsed"), width: 116, number: true, bar: ({ gpu, seat }) => (gpu ? ratioOf(gpu.memoryUsedMiB, gpu.memoryTotalMiB) : seat && ratioOf(seat.usedMiB, seat.allocatedMiB)), cell: ({ gpu, seat }) => (gpu ? memoryFraction(gpu.memoryUsedMiB, gpu.memoryTotalMiB) : seat && exactMemory(seat.usedMiB)) },
     { key: "temperature", head: "°C", width: 42, number: true, cell: ({ gpu }) => gpu && (gpu.temperatureC === null ? UNKNOWN : Math.round(gpu.temperatureC)) },
     { key: "power", head: "W", width: 48, number: true, cell: ({ gpu }) => gpu && (gpu.powerW === null ? UNKNOWN : Math.round(gpu.powerW)) },
+    { key: "uuid", head: t("node.uuid"), width: 92, mono: true, title: ({ gpu }) => gpu?.uuid ?? "", cell: ({ gpu }) => gpu && (gpu.uuid ? <Copied text={gpu.uuid} /> : UNKNOWN) },
+    models && { key: "model", head: t("col.gpuModel"), width: 100, title: ({ gpu }) => gpu?.model ?? "", cell: ({ gpu }) => gpu && (gpu.model || UNKNOWN) },
+    { key: "mode", head: t("col.gpuMode"), width: 80, cell: ({ gpu }) => gpu && modeWord(gpu.mode, t) },
   ];
   return columns.filter((column) => column !== false);
 }
