@@ -37,15 +37,41 @@ def steps(each: JobInstances, events: tuple[Event, ...] = ()) -> list[tuple[str,
 
 def test_a_life_is_told_in_order_each_step_up_to_the_next_the_last_up_to_now() -> None:
     pods = (bound("bert-worker-0", EPOCH - 200, EPOCH - 150), bound("bert-worker-1", EPOCH - 180, EPOCH - 140))
-    pulled = Event("team-a", "e", reason="Pulled", object_uid="uid-bert-worker-1", at=EPOCH - 160)
+    pulled = tuple(
+        Event(
+            "team-a", f"e{i}", reason="Pulled", object_uid=f"uid-bert-worker-{i}", object_name=f"bert-worker-{i}", at=EPOCH - 170 + 10 * i
+        )
+        for i in (0, 1)
+    )
     other = Event("team-a", "f", reason="Pulled", object_uid="somebody", at=EPOCH - 290)
-    assert steps(JobInstances(training_job(), pods), (pulled, other)) == [
+    assert steps(JobInstances(training_job(), pods), (*pulled, other)) == [
         ("created", -300, 115),
         ("admitted", -185, 5),
         ("scheduled", -180, 20),
-        ("images", -160, 10),
-        ("running", -150, 150),
+        ("images", -160, 20),
+        ("running", -140, 140),
     ]
+
+
+def test_pods_that_start_at_different_times_are_told_in_the_order_of_meaning() -> None:
+    """One pod ran for 100 s before the last one was bound; the words, not the seconds, say what came after what."""
+    early = bound("bert-worker-0", EPOCH - 200, EPOCH - 150)
+    pulled = Event("team-a", "e", reason="Pulled", object_uid="uid-bert-worker-0", object_name="bert-worker-0", at=EPOCH - 160)
+    waits, late = bound("bert-worker-1", EPOCH - 50, None), bound("bert-worker-1", EPOCH - 50, EPOCH - 20)
+    assert steps(JobInstances(training_job(), (early, waits)), (pulled,))[2:] == [("scheduled", -50, 0), ("running", -50, 50)]
+    assert steps(JobInstances(training_job(), (early, late)), (pulled,))[2:] == [("scheduled", -50, 30), ("running", -20, 20)]
+    counts = [
+        [(step.count, step.of) for step in job_life(JobInstances(training_job(), (early, last)), (), EPOCH) if step.step == "running"]
+        for last in (waits, late)
+    ]
+    assert counts == [[(1, 2)], [(2, 2)]]
+
+
+def test_a_restart_before_the_last_pod_ran_does_not_go_back_in_time() -> None:
+    again = bound("bert-worker-0", EPOCH - 200, EPOCH - 100, restarts=1, last_finished_at=EPOCH - 110)
+    for started, last in ((EPOCH - 20, ("running", -20, 20)), (EPOCH - 150, ("restarted", -110, 110))):
+        other = bound("bert-worker-1", EPOCH - 180, started)
+        assert steps(JobInstances(training_job(), (again, other)))[-1] == last
 
 
 def test_what_nobody_tells_is_left_out() -> None:

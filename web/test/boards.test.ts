@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GpuRow, Instance, JobRow, NodePod, NodeRow, Sentence, Sharing } from "../src/api/types";
 import { jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
 import { instanceColumns } from "../src/boards/jobs/instances";
+import { wordOf } from "../src/boards/jobs/LifeBar";
 import { hasRun, jobSentence } from "../src/boards/jobs/sentence";
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
@@ -22,6 +23,12 @@ const zh = words("zh-CN");
 
 const code = (_prefix: string, _code: string, _values: object, fallback: string): string => fallback;
 const said = (t: typeof en) => ({ t, code });
+
+it("a job whose pods do not all run yet says how many do; one whose pods are gone just ran", () => {
+  const counts = [[1, 2], [2, 2], [null, null]] as const;
+  const said = counts.map(([count, of]) => wordOf({ step: "running", at: "2026-08-01T08:00:00Z", seconds: 1, count, of, status: "" }));
+  expect(said).toEqual(["runningSome", "running", "running"]);
+});
 
 describe("the instances of a job", () => {
   const columns = instanceColumns(said(en));

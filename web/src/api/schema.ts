@@ -380,7 +380,7 @@ export interface JobCounts {
   failed: number
 }
 
-/** `life`: what is known of it in order of time; steps whose time nobody tells are left out. */
+/** `life`: what is known of it, in order; steps whose time nobody tells are left out. */
 export interface JobDetail {
   generatedAt: string
   stale: boolean
@@ -482,7 +482,7 @@ export interface LeafResource {
   borrowable: number | null
 }
 
-/** One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
+/** One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, pods that have run (null where none is left), or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
 export interface LifeStep {
   step: string
   at: string

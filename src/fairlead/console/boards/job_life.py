@@ -2,6 +2,9 @@
 
 Only what somebody tells: conditions, container statuses, events. A step whose time nobody tells is left out
 and never guessed; events are kept for an hour or so, so that of an old job the images are often missing.
+The steps stand in the order of their meaning, and each is of all pods: the last pod is bound, has its image,
+runs. Where pods are at different steps, one may already run before the last is bound; "1 of 2 run" is then
+told from when the step before it was done, so that no step stands before the one that it follows.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.console.boards.job_detail import about_job
 from fairlead.console.boards.jobs_rows import STATUSES
@@ -40,8 +44,11 @@ class _Known(Struct, frozen=True):
 
 
 def job_life(each: JobInstances, events: Iterable[Event], now: float) -> list[LifeStep]:
-    """In order of time; steps of the same second in the order in which they must have been."""
-    known = sorted((step for step in _steps(each, events) if step is not None), key=lambda step: step.at)
+    """In the order of their meaning; no step begins before the one that it follows."""
+    known: list[_Known] = []
+    for step in _steps(each, events):
+        if step is not None:
+            known.append(replace(step, at=max(step.at, known[-1].at)) if known else step)
     ends = [*(step.at for step in known[1:]), now][: len(known)]
     return [_row(step, end) for step, end in zip(known, ends, strict=True)]
 
@@ -56,13 +63,11 @@ def _steps(each: JobInstances, events: Iterable[Event]) -> Iterable[_Known | Non
     yield _Known(CREATED, job.created_at) if job.created_at is not None else None
     yield _admitted(pods)
     yield _scheduled(pods)
-    is_about = about_job(each)
-    pulled = [event.at for event in events if event.reason == _PULLED and event.at is not None and is_about(event)]
-    yield _Known(IMAGES, min(pulled)) if pulled else None
-    yield _running(each)
-    restarts = sum(status.restarts for pod in pods for status in pod.statuses)
-    last = [status.last_finished_at for pod in pods for status in pod.statuses if status.last_finished_at is not None]
-    yield _Known(RESTARTED, max(last), count=restarts) if restarts and last else None
+    running = _running(each)
+    images = _images(each, events)
+    yield images if images and not (running and images.at > running.at and running.count == running.of) else None
+    yield running
+    yield _restarted(pods, running)
     yield _Known(ENDED, job.finished_at, status=STATUSES[board_state(job_status(job, pods))]) if job.finished_at is not None else None
 
 
@@ -82,10 +87,43 @@ def _scheduled(pods: tuple[Pod, ...]) -> _Known | None:
     return _Known(SCHEDULED, max(told), len(bound), len(pods)) if told else None
 
 
+def _images(each: JobInstances, events: Iterable[Event]) -> _Known | None:
+    """When the last pod that has a node had its first image; None where of one of them nobody tells.
+
+    A pull after all ran is that of a restart and tells nothing: the caller leaves it out.
+    """
+    is_about = about_job(each)
+    first: dict[str, float] = {}
+    for event in events:
+        if event.reason == _PULLED and event.at is not None and is_about(event):
+            pod = event.object_name
+            first[pod] = min(event.at, first.get(pod, event.at))
+    bound = [pod.name for pod in each.pods if pod.node]
+    return _Known(IMAGES, max(first[pod] for pod in bound)) if bound and first.keys() >= set(bound) else None
+
+
 def _running(each: JobInstances) -> _Known | None:
-    """When a container of it first ran. Of one that started again only its present run is told."""
-    first = [s.started_at for pod in each.pods for s in pod.statuses if s.has_begun and not s.restarts and s.started_at is not None]
-    if first:
-        return _Known(RUNNING, min(first))
-    told = [c.at for c in each.job.conditions if c.type == "Running" and c.status == "True" and c.at is not None]
-    return _Known(RUNNING, min(told)) if told else None
+    """When the last of its pods ran first; as long as not all have run, how many of how many.
+
+    Of a container that started again only its present run is told: such a pod has run, nobody
+    says since when. Where that is true of all of them, or no pod is left, the job's own condition tells.
+    """
+    begun = [pod for pod in each.pods if any(status.has_begun for status in pod.statuses)]
+    told = [at for at in map(_first_start, begun) if at is not None]
+    told = told or [c.at for c in each.job.conditions if c.type == "Running" and c.status == "True" and c.at is not None][:1]
+    if not told:
+        return None
+    return _Known(RUNNING, max(told), len(begun), len(each.pods)) if begun else _Known(RUNNING, max(told))
+
+
+def _first_start(pod: Pod) -> float | None:
+    return min((s.started_at for s in pod.statuses if s.has_begun and not s.restarts and s.started_at is not None), default=None)
+
+
+def _restarted(pods: tuple[Pod, ...], running: _Known | None) -> _Known | None:
+    """The last restart, unless the last pod ran only after it: the time of one that is told is true."""
+    restarts = sum(status.restarts for pod in pods for status in pod.statuses)
+    last = max((status.last_finished_at for pod in pods for status in pod.statuses if status.last_finished_at is not None), default=None)
+    if not restarts or last is None or (running is not None and last < running.at):
+        return None
+    return _Known(RESTARTED, last, count=restarts)

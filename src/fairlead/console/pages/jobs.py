@@ -106,8 +106,9 @@ class Instance(Json, frozen=True):
 class LifeStep(Json, frozen=True):
     """One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended.
 
-    `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, or
-    restarts; `of`: pods that there are. `status`: the board's word at the end, else "".
+    `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, pods
+    that have run (null where none is left), or restarts; `of`: pods that there are. `status`: the board's
+    word at the end, else "".
     """
 
     step: str
@@ -119,7 +120,7 @@ class LifeStep(Json, frozen=True):
 
 
 class JobDetail(Envelope, frozen=True):
-    """`life`: what is known of it in order of time; steps whose time nobody tells are left out."""
+    """`life`: what is known of it, in order; steps whose time nobody tells are left out."""
 
     job: JobRow
     life: list[LifeStep]

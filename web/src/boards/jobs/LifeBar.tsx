@@ -9,7 +9,7 @@ export function LifeBar({ life }: { life: readonly LifeStep[] }) {
   const { t } = useWords();
   if (life.length === 0) return null;
   const word = (step: LifeStep) => {
-    const key = `life.${step.step}`;
+    const key = `life.${wordOf(step)}`;
     if (step.step === "ended") return statusWord(step.status, t);
     return isMessageKey(key) ? t(key, { count: step.count ?? 0, of: step.of ?? 0 }) : step.step;
   };
@@ -33,6 +33,9 @@ export function LifeBar({ life }: { life: readonly LifeStep[] }) {
     </section>
   );
 }
+
+/** Not all pods run yet: how many of how many. */
+export const wordOf = (step: LifeStep): string => (step.step === "running" && step.count !== null && step.count !== step.of ? "runningSome" : step.step);
 
 function statusWord(status: string, t: ReturnType<typeof useWords>["t"]): string {
   const key = `status.${status.toLowerCase()}`;
