@@ -134,9 +134,13 @@ class History:
         ticks = range(last - self.slots + 1, last + 1)
         return {labels: [(float(tick * self.tick_seconds), line.read(tick)) for tick in ticks] for labels, line in self._lines_of(query)}
 
-    def _lines_of(self, query: str) -> list[tuple[Labels, _Line]]:
-        """Those of this moment: a thread may read while the loop writes lines that were not there."""
-        return list(self._lines.get(query, {}).items())
+    def _lines_of(self, query: str) -> Iterable[tuple[Labels, _Line]]:
+        """Those of this moment: a thread may read while the loop writes lines that were not there.
+
+        A dictionary is copied in one go. A list of its items is not: for each a tuple is made, and whatever
+        the collector then calls may let the other thread go on.
+        """
+        return self._lines.get(query, {}).copy().items()
 
     def _value(self, line: _Line, at: float, step: float, is_measured: bool) -> float | None:
         last = self._tick(at)
