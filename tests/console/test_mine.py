@@ -218,3 +218,8 @@ def test_a_gated_pod_that_the_plan_would_admit_stands_in_no_line() -> None:
     seen = BoardState(cluster([gpu_node()], [of("bob", pod("p", "", {GPU: 1}, gates=GATED))], quota=gpu_tree(2, 4)), EPOCH)
     [wait] = waits(seen, user="bob")
     assert (wait.line, wait.ahead) == (None, [])
+
+
+def test_who_waits_for_cores_alone_is_in_no_queue_for_gpus() -> None:
+    [wait] = waits(BoardState(cluster([gpu_node()], [of("bob", pod("p", "", {"cpu": 1}, conditions=UNSCHEDULABLE))]), EPOCH), user="bob")
+    assert (wait.line, wait.position) == (None, None)

@@ -371,7 +371,7 @@ class BoardState:
         return {(row.namespace, f"{row.type}/{row.name}"): row.user for row in self.job_list}
 
     @cached_property
-    def _places(self) -> Places:
+    def places(self) -> Places:
         return places_of_work(self.snapshot, self.job_list)
 
     @cached_property
@@ -384,7 +384,7 @@ class BoardState:
 
     def my_work(self, user: str, namespace: str) -> MyWork:
         """What one user or namespace has, may have, could start, waits for; both "": only whom one may be."""
-        me = self._places.me(user, namespace)
+        me = self.places.me(user, namespace)
         pods = {(each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods for each in self.instances}
         quota = self._quota_state if self.snapshot.quota else None
         leaf_of = paths_by_namespace(self.snapshot.quota)
@@ -398,10 +398,10 @@ class BoardState:
             warnings=self.warnings("jobs"),
             user=me.user,
             namespace=me.namespace,
-            users=self._places.users,
-            all_namespaces=self._places.namespaces,
+            users=self.places.users,
+            all_namespaces=self.places.namespaces,
             namespaces=list(me.namespaces),
-            sentence=mine_sentence(me, held, waits, self._places.users),
+            sentence=mine_sentence(me, held, waits, self.places.users),
             held=held,
             leaves=my_leaves(me, self.quota_list, used),
             starts=my_starts(me, self.offers, quota, self.occupancy, leaf_of),

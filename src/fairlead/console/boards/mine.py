@@ -92,9 +92,8 @@ class WaitingLines:
                 before = [each for each in self._by_leaf[row.leaf] if 0 < each.position < row.position]
                 ahead = [self._pods[of.uid] for each in reversed(before) for of in each.pods[:1] if of.uid in self._pods]
                 return QUOTA_LINE, ahead
-            if not pod.node and not pod.gates and not pod.is_finished:
-                wanted = _gpu_resource(pod)
-                queue = self._queues.get(wanted, []) if wanted else []
+            if not pod.node and not pod.gates and not pod.is_finished and (wanted := _gpu_resource(pod)):
+                queue = self._queues.get(wanted, [])
                 place = next((place for place, each in enumerate(queue) if each.uid == pod.uid), 0)
                 return SCHEDULER_LINE, queue[:place][::-1]
         return None

@@ -171,7 +171,7 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
     user, namespace = (request.query_params.get(name, "") for name in ("user", "namespace"))
     if user and namespace:
         raise UserError(f"`user` is `{user[:60]}` and `namespace` is `{namespace[:60]}`", "ask for one of them")
-    board_state = await console.board_states.latest("holders", "waiting", "offers")
+    board_state = await console.board_states.latest("holders", "waiting", "offers", "places")
     # In a thread: what could start now is asked of a plan of the whole cluster.
     return await asyncio.to_thread(lambda: json_answer(request, board_state.my_work(user, namespace)))
 
