@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { makeWorld } from "../dev/world";
 import type { GpuMapAnswer, MapGpu, MapNode } from "../src/api/types";
-import { type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
-import { BEARS, countMarks, isMark, type Mark } from "../src/gpumap/counts";
+import { type Cell, type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
+import { BEARS, countMarks, isLit, isMark, litCells, litTeam, type Mark } from "../src/gpumap/counts";
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
 import { touching } from "../src/gpumap/draw";
 import { holderPage } from "../src/gpumap/holder";
@@ -25,7 +25,15 @@ describe("the legend", () => {
     const { held, free, closed, unreachable, broken, draining, holderUnknown } = counts;
     expect(held + free + closed + unreachable + broken + draining + holderUnknown).toBe(map.cells.length);
   });
+  it("lights up the cells of a team", () => {
+    const teams = { teams: ["a", "b"] };
+    const one = readMap(answer([node("n", 0, [gpu()])])).cells[0] as Cell;
+    const cells = [0, 1].map((team) => ({ ...one, slices: [[team, 1]] as const }));
+    expect(cells.map(litCells(litTeam("b"), teams))).toEqual([false, true]);
+    expect([cells.map(litCells(null, teams)), cells.map(litCells(litTeam("gone"), teams))]).toEqual([[true, true], [false, false]]);
+  });
   it("takes no word that is no mark", () => {
+    expect([isLit("team:a"), isLit("team:"), isLit("free"), isLit("teams")]).toEqual([true, false, true, false]);
     expect([isMark("broken"), isMark("toString"), isMark(""), isMark(null)]).toEqual([true, false, false, false]);
   });
 });

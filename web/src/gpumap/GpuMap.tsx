@@ -16,7 +16,7 @@ import { ObjectCommand } from "../commands/EqualCommand";
 import { count, percent } from "../format/format";
 import { type Cell, type GpuMapData, readMap, sizeOf } from "./cells";
 import { COLOUR_BY, type ColourBy, paletteOf } from "./colour";
-import { BEARS, isMark, type Mark } from "./counts";
+import { isLit, type Lit, litCells } from "./counts";
 import { draw, type Picture } from "./draw";
 import type { Focus } from "./focus";
 import { holderPage } from "./holder";
@@ -37,7 +37,6 @@ const isColourBy = (text: string | null): text is ColourBy => (COLOUR_BY as read
 /** Tens of thousands of cells deserve more room than dozens. */
 const MANY_CELLS = 8000;
 
-const EVERY = (): boolean => true;
 const EVERYTHING: Focus = { nodes: null, cards: null };
 
 export function GpuMap({ heightMax = 360, heightMany = 660, focus = EVERYTHING, className }: Props) {
@@ -70,7 +69,7 @@ function MapBody({ answer, by, asTable, heightMax, focus }: { answer: GpuMapAnsw
   const { tokens } = useLook();
   const [params, set] = useQueryState();
   const asked = params.get("light");
-  const lit = isMark(asked) ? asked : null;
+  const lit = isLit(asked) ? asked : null;
   const map = useMemo(() => readMap(answer), [answer]);
   const palette = useMemo(() => paletteOf(tokens, map), [tokens, map]);
   if (map.cells.length === 0) {
@@ -88,7 +87,7 @@ function MapBody({ answer, by, asTable, heightMax, focus }: { answer: GpuMapAnsw
   );
 }
 
-function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapData; palette: Picture["palette"]; by: ColourBy; heightMax: number; focus: Focus; lit: Mark | null }) {
+function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapData; palette: Picture["palette"]; by: ColourBy; heightMax: number; focus: Focus; lit: Lit | null }) {
   const { t } = useWords();
   const box = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -107,7 +106,7 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
   // After the paint, so that a map of 40,000 cells does not hold up the rows beside it.
   useEffect(() => {
     const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
-    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, focus, isLit: lit ? BEARS[lit] : EVERY, groupTitle, statusWord: (status) => statusWord(status, t) });
+    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, focus, isLit: litCells(lit, map), groupTitle, statusWord: (status) => statusWord(status, t) });
   }, [map, layout, palette, by, focus, lit, t, width]);
 
   const cell = map.cells[at];

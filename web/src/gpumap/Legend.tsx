@@ -1,10 +1,11 @@
 // What do the fills mean? Exactly the marks that are on the map, and the counts that answer "what is broken, what is wasted".
 import { useMemo } from "react";
 import { count, gpus } from "../format/format";
+import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { type GpuMapData, heldByTeam } from "./cells";
 import { type ColourBy, HEAT_RANGE, type Palette } from "./colour";
-import { countMarks, type Mark } from "./counts";
+import { countMarks, type Lit, litTeam, type Mark } from "./counts";
 
 const TEAMS_NAMED = 8;
 
@@ -12,8 +13,8 @@ interface Props {
   map: GpuMapData;
   by: ColourBy;
   palette: Palette;
-  lit: Mark | null;
-  onLight: (mark: Mark | null) => void;
+  lit: Lit | null;
+  onLight: (lit: Lit | null) => void;
 }
 
 export function Legend({ map, by, palette, lit, onLight }: Props) {
@@ -30,7 +31,7 @@ export function Legend({ map, by, palette, lit, onLight }: Props) {
       {by === "memory" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.memory")} />}
       {by === "temperature" && <Scale colours={palette.heat} from={`${HEAT_RANGE[0]} °C`} to={`${HEAT_RANGE[1]} °C`} title={t("map.by.temperature")} />}
       {by === "idle" && <Scale colours={palette.amber} from="0m" to="≥ 1h" title={t("map.by.idle")} />}
-      {by === "team" && <Teams map={map} palette={palette} />}
+      {by === "team" && <Teams map={map} palette={palette} {...light} />}
       {(broken > 0 || lit === "broken") && <Item {...light} of="broken" mark="broken" word={t("map.broken")} n={broken} />}
       {(draining > 0 || lit === "draining") && <Item {...light} of="draining" mark="draining" word={t("map.draining")} n={draining} />}
       {(closed > 0 || lit === "closed") && <Item {...light} of="closed" mark="closed" word={t("map.closed")} n={closed} />}
@@ -41,7 +42,7 @@ export function Legend({ map, by, palette, lit, onLight }: Props) {
   );
 }
 
-function Item({ of, mark, word, n, lit, onLight }: { of: Mark; mark: string; word: string; n: number; lit: Mark | null; onLight: (mark: Mark | null) => void }) {
+function Item({ of, mark, word, n, lit, onLight }: { of: Mark; mark: string; word: string; n: number; lit: Lit | null; onLight: (lit: Lit | null) => void }) {
   return (
     <button type="button" className="legend-item" aria-pressed={lit === of} onClick={() => onLight(lit === of ? null : of)} data-testid={`legend-${of}`}>
       <i className={`mark ${mark}`} aria-hidden="true" />
@@ -61,18 +62,21 @@ function Scale({ colours, from, to, title }: { colours: readonly string[]; from:
   );
 }
 
-function Teams({ map, palette }: { map: GpuMapData; palette: Palette }) {
+function Teams({ map, palette, lit, onLight }: Omit<Props, "by">) {
   const { t } = useWords();
   const held = heldByTeam(map);
   const rest = held.slice(TEAMS_NAMED).reduce((sum, h) => sum + h.gpus, 0);
   return (
     <>
-      {held.slice(0, TEAMS_NAMED).map(({ team, gpus: n }) => (
-        <span className="legend-item" key={team}>
-          <i className="mark" aria-hidden="true" style={{ background: palette.teams[team] }} />
-          {map.teams[team]} <span className="num dim">{gpus(n)}</span>
-        </span>
-      ))}
+      {held.slice(0, TEAMS_NAMED).map(({ team, gpus: n }) => {
+        const of = litTeam(map.teams[team] ?? "");
+        return (
+          <button type="button" className="legend-item" key={team} aria-pressed={lit === of} onClick={() => onLight(lit === of ? null : of)} data-testid={`legend-${of}`}>
+            <i className="mark" aria-hidden="true" style={{ background: palette.teams[team] }} />
+            {shown(map.teams[team] ?? "")} <span className="num dim">{gpus(n)}</span>
+          </button>
+        );
+      })}
       {rest > 0 && (
         <span className="legend-item">
           <i className="mark" aria-hidden="true" style={{ background: palette.tokens.rest }} />

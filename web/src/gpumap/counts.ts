@@ -38,6 +38,21 @@ export const BEARS: Readonly<Record<Mark, (cell: Cell) => boolean>> = {
 
 export const isMark = (text: string | null): text is Mark => text !== null && Object.hasOwn(BEARS, text);
 
+const TEAM = "team:";
+/** What of the legend is lit: a mark, or a team as `team:NAME`. */
+export type Lit = Mark | `team:${string}`;
+
+export const isLit = (text: string | null): text is Lit => isMark(text) || (text !== null && text.startsWith(TEAM) && text.length > TEAM.length);
+export const litTeam = (team: string): Lit => `${TEAM}${team}`;
+
+/** The cells that it lights up; all where nothing is lit. */
+export function litCells(lit: Lit | null, map: Pick<GpuMapData, "teams">): (cell: Cell) => boolean {
+  if (lit === null) return () => true;
+  if (isMark(lit)) return BEARS[lit];
+  const team = map.teams.indexOf(lit.slice(TEAM.length));
+  return (cell) => cell.slices.some(([each]) => each === team);
+}
+
 export function countMarks(map: GpuMapData): MarkCounts {
   const number = (mark: Mark) => map.cells.reduce((n, cell) => n + (BEARS[mark](cell) ? 1 : 0), 0);
   return Object.fromEntries((Object.keys(BEARS) as Mark[]).map((mark) => [mark, number(mark)])) as unknown as MarkCounts;
