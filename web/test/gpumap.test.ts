@@ -6,7 +6,7 @@ import { BEARS, countMarks, isLit, isMark, litCells, litTeam, type Mark } from "
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
 import { touching } from "../src/gpumap/draw";
 import { holderPage } from "../src/gpumap/holder";
-import { cellAt, layOut, leap, neighbour, place, rowsOf, zoomSizes } from "../src/gpumap/layout";
+import { cellAt, layOut, leap, neighbour, place, rowsOf, wheelStep, zoomSizes } from "../src/gpumap/layout";
 import { besideCell, CARD_WIDTH } from "../src/gpumap/MapCard";
 import { contrast, ramp } from "../src/look/scale";
 import { tokens } from "../src/look/tokens";
@@ -219,5 +219,24 @@ describe("the second click", () => {
     expect(holderPage("n 1", { pods: [holding("nb")] }, true)).toBe("/gpus?node=n%201&open=team-a%2Fnb");
     expect(holderPage("n 1", { pods: [holding("a"), holding("b", "mpijob/bert")] }, true)).toBe("/gpus?node=n%201");
     expect([holderPage("n 1", undefined, true), holderPage("n 1", undefined, false)]).toEqual(["/gpus?node=n%201", "/nodes/n%201"]);
+  });
+});
+
+const turns = (...by: number[]) => {
+  let rest = 0;
+  return by.map((each) => {
+    const now = wheelStep(rest, each);
+    rest = now.rest;
+    return now.step;
+  });
+};
+
+describe("the wheel", () => {
+  it("one notch is one size: up is larger, down is smaller", () => {
+    expect(turns(-100, -100, 100)).toEqual([1, 1, -1]);
+  });
+  it("a pinch adds up to a size, and one that turns back starts anew", () => {
+    expect(turns(-20, -20, -20, -20)).toEqual([0, 0, 1, 0]);
+    expect(turns(-40, 20, -40, -20)).toEqual([0, 0, 0, 1]);
   });
 });

@@ -20,7 +20,7 @@ import { isLit, type Lit, litCells } from "./counts";
 import { draw, type Picture } from "./draw";
 import type { Focus } from "./focus";
 import { holderPage } from "./holder";
-import { type Arrow, cellAt, layOut, type Layout, leap, neighbour, place, rowsOf, zoomSizes } from "./layout";
+import { type Arrow, cellAt, layOut, type Layout, leap, neighbour, place, rowsOf, wheelStep, zoomSizes } from "./layout";
 import { Legend } from "./Legend";
 import { MapCard } from "./MapCard";
 import { MapTable } from "./MapTable";
@@ -102,6 +102,7 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
   const [chosen, setChosen] = useState(-1);
   const [corner, setCorner] = useState({ left: 0, top: 0 });
   const id = useId();
+  const anchor = useRef(-1);
 
   // After the paint, so that a map of 40,000 cells does not hold up the rows beside it.
   useEffect(() => {
@@ -115,8 +116,39 @@ function MapCanvas({ map, palette, by, heightMax, focus, lit }: { map: GpuMapDat
   const enlarge = (step: 1 | -1 | 0) => {
     const place = zoom === null ? -1 : sizes.indexOf(zoom);
     const next = step === 0 ? -1 : Math.min(sizes.length - 1, place + step);
+    if ((sizes[next] ?? null) === zoom) return;
+    anchor.current = at;
     set({ zoom: next < 0 ? null : String(sizes[next]) }, "replace");
   };
+  const turn = useRef(enlarge);
+  useEffect(() => {
+    turn.current = enlarge;
+  });
+  const canZoom = sizes.length > 0;
+  // By hand: React's own wheel listener cannot keep the browser from zooming the page.
+  useEffect(() => {
+    const element = box.current;
+    if (!element || !canZoom) return;
+    let turned = 0;
+    const onWheel = (event: WheelEvent) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const { rest, step } = wheelStep(turned, event.deltaY);
+      turned = rest;
+      if (step !== 0) turn.current(step);
+    };
+    element.addEventListener("wheel", onWheel, { passive: false });
+    return () => element.removeEventListener("wheel", onWheel);
+  }, [canZoom]);
+  // The cell that one was at stays in sight when the cells change their size.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || anchor.current < 0) return;
+    element.scrollTop = (layout.y[anchor.current] ?? 0) + layout.cell / 2 - element.clientHeight / 2;
+    anchor.current = -1;
+    const rect = picture.current?.getBoundingClientRect();
+    if (rect) setCorner({ left: rect.left, top: rect.top });
+  }, [layout]);
   /** What the chosen card's holder is known by; its node's answer may still be on the way. */
   const openChosen = () => {
     const of = map.cells[chosen];

@@ -52,6 +52,16 @@ export function zoomSizes(map: GpuMapData, width: number, fitting: number): read
   return ZOOM_SIZES.filter((size) => size > fitting && planFor(runs, width, size).height <= HEIGHT_MOST);
 }
 
+/** A notch of a wheel turns by about 100, a pinch by a few at a time. */
+const NOTCH = 50;
+
+/** How far a wheel has to turn for the next size: what is left of the turn, and one size larger (1), smaller (-1) or none (0). */
+export function wheelStep(turned: number, by: number): { rest: number; step: 1 | -1 | 0 } {
+  const sum = Math.sign(turned) === -Math.sign(by) ? by : turned + by;
+  if (Math.abs(sum) < NOTCH) return { rest: sum, step: 0 };
+  return { rest: 0, step: sum < 0 ? 1 : -1 };
+}
+
 /** The largest cells that fit. Among comfortable sizes fewer lines win, so that no node stands alone in the last one. */
 export function layOut(map: GpuMapData, width: number, heightMax: number): Layout {
   const runs = runsOf(map);
