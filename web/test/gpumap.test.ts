@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { makeWorld } from "../dev/world";
 import type { GpuMapAnswer, MapGpu, MapNode } from "../src/api/types";
-import { type Cell, type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
+import { type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
 import { BEARS, countMarks, isLit, isMark, litCells, litTeam, type Mark } from "../src/gpumap/counts";
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
 import { touching } from "../src/gpumap/draw";
