@@ -5,10 +5,20 @@ import { followHints } from "../api/hints";
 import { newQueryClient } from "../api/queries";
 import { LocaleProvider } from "../i18n/locale";
 import { LookProvider } from "../look/theme";
+import { usePlace } from "../router/router";
 import { Board } from "./Board";
 import { ClockProvider } from "./clock";
 import { Fence } from "./Fence";
 import { Frame } from "./Frame";
+
+function FencedBoard() {
+  const { path } = usePlace();
+  return (
+    <Fence path={path}>
+      <Board />
+    </Fence>
+  );
+}
 
 export function App() {
   const [client] = useState(newQueryClient);
@@ -19,9 +29,7 @@ export function App() {
         <QueryClientProvider client={client}>
           <ClockProvider>
             <Frame>
-              <Fence>
-                <Board />
-              </Fence>
+              <FencedBoard />
             </Frame>
           </ClockProvider>
         </QueryClientProvider>

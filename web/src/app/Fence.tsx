@@ -10,11 +10,16 @@ interface State {
   readonly path: string;
 }
 
-export class Fence extends Component<{ children: ReactNode }, State> {
+/** `path`: the page inside. What happened on one page is not told on the next. */
+export class Fence extends Component<{ path: string; children: ReactNode }, State> {
   override state: State = { error: null, path: "" };
 
   static getDerivedStateFromError(error: Error): State {
     return { error, path: currentPlace().path };
+  }
+
+  static getDerivedStateFromProps(props: { path: string }, state: State): State | null {
+    return state.error !== null && state.path !== props.path ? { error: null, path: "" } : null;
   }
 
   override render() {
