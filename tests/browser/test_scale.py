@@ -85,6 +85,36 @@ def test_no_board_fills_the_document(browser: Browser, url: str, path: str, boar
         tab.keep(f"large-{board}")
 
 
+def test_a_group_of_five_hundred_pods_unfolds_in_place_by_keyboard(browser: Browser, url: str) -> None:
+    with window(browser, url, width=1440, height=1400) as tab:
+        tab.open("/gpus?by=namespace", "holders")
+        rows = tab.at("table-holders-namespace").locator("tr[data-row]")
+        first, second, key = rows.first, rows.nth(1), tab.page.keyboard
+        expect(first).to_have_attribute("aria-expanded", "false")
+        other = second.get_attribute("data-key") or ""
+        first.focus()
+        for opens, folds in (("Enter", "Enter"), (" ", " "), ("ArrowRight", "ArrowLeft")):
+            key.press(opens)
+            expect(first).to_have_attribute("aria-expanded", "true")
+            expect(second).to_contain_text("-worker-")
+            expect(second).to_have_attribute("aria-level", "2")
+            expect(first).to_be_focused()
+            key.press(folds)
+            expect(first).to_have_attribute("aria-expanded", "false")
+            expect(second).to_have_attribute("data-key", other)
+        key.press("Enter")
+        expect(second).to_contain_text("-worker-")
+        assert dom_nodes(tab) < DOM_NODES
+        tab.keep("large-holders-unfolded")
+        for _ in range(51):
+            key.press("j")
+        last = tab.page.get_by_role("link", name="Only 50 of its 500 pods are shown: all")
+        expect(last).to_be_visible()
+        key.press("Enter")
+        expect(tab.at("table-holders")).to_be_visible()
+        assert "namespace=team-" in tab.page.url
+
+
 def test_a_quota_tree_of_a_thousand_leaves_does_not_fill_it_either(browser: Browser) -> None:
     bounds = {"cpu": 1000, "memory": 1 << 30, "nvidia.com/gpu": 1, "aliyun.com/gpu-mem": 1, "aliyun.com/gpu": 1}
     leaves = tuple(QuotaNode(f"leaf-{n:04}", f"root.leaf-{n:04}", "root", bounds, bounds, (f"team-{n:04}",)) for n in range(1000))

@@ -9,13 +9,17 @@ from tests.console.test_true_numbers import some_cluster
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holder_rows
+from fairlead.console.boards.rows import matching
+from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.envelope import timestamp
 from fairlead.console.pages.holders import Holder
+from fairlead.console.pages.list_query import parse_list_query
 from fairlead.model.node import Condition
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.quota.rows import Workload
 
 GPU = {"nvidia.com/gpu": 1}
+HOLDERS = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "holders")
 USER = "arena.kubeflow.org/console-user"
 
 
@@ -141,6 +145,23 @@ def test_holders_add_up_to_what_is_allocated_by_any_grouping(first: int) -> None
             groups = [entry.row for entry in holder_groups(rows, by).entries]
             assert sum(group.gpus for group in groups) == pytest.approx(allocated, abs=1e-3), (seed, by)
             assert sum(group.pods for group in groups) == len(rows), (seed, by)
+
+
+@pytest.mark.parametrize("by", GROUPINGS)
+def test_the_filters_of_a_group_find_its_pods_and_no_others(by: str) -> None:
+    """`web` is in the name of `web-2`, and of some nobody knows the user or the leaf."""
+    named = structs.replace(pod("named", "gpu-1", GPU), labels={USER: "ann"})
+    elsewhere = pod("web", "gpu-1", GPU, namespace="team-b")
+    pods = [pod("web", "gpu-1", GPU), pod("web-2", "gpu-1", GPU), named, elsewhere, owned(pod("db-0", "gpu-1", GPU), "StatefulSet", "db")]
+    seen = BoardState(cluster([gpu_node(gpus=8)], pods, quota=quota_tree()), EPOCH)
+    groups = [entry.row for entry in holder_groups(holders(seen), by).entries]
+    assert sum(group.pods for group in groups) == len(pods)
+    for group in groups:
+        asked = {by: group.name or "-"}
+        if by == "owner":
+            asked = {"namespace": group.namespace, "owner": f"{group.kind}/{group.name}"}
+        query = parse_list_query(list(asked.items()), HOLDERS)
+        assert len(matching(seen.holders, query)) == group.pods, (by, group.name)
 
 
 def test_who_may_see_some_namespaces_is_told_of_those_alone() -> None:

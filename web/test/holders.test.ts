@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { groupKey, within } from "../src/boards/holders/columns";
+import { filtersOf, lineKey, linesOf, PODS_MAX, toggled, UNFOLDED_MAX } from "../src/boards/holders/lines";
 import { releaseCommand } from "../src/boards/holders/release";
 import { allOf, nameOf, pageOf } from "../src/boards/overview/attention";
-import type { AttentionLine, HolderGroup } from "../src/api/types";
+import type { AttentionLine, Holder, HolderGroup } from "../src/api/types";
 
 const pod = { namespace: "a", name: "web-1-x", ownerKind: "", owner: "", job: "" };
 const group = (more: Partial<HolderGroup>) => ({ name: "", kind: "", namespace: "", job: "", pods: 1, gpus: 1, gpusIdle: 0, gpuHoursIdle: 0, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, heldSince: null, ...more });
@@ -24,9 +25,39 @@ describe("cards are given back by whoever made the pod", () => {
 describe("a group leads to its pods", () => {
   it("by the filters that made it", () => {
     expect(within("owner", group({ namespace: "a", kind: "Deployment", name: "web" }))).toBe("?namespace=a&kind=Deployment&owner=web");
-    expect(within("owner", group({ namespace: "a", kind: "Pod", name: "alone" }))).toBe("?namespace=a&q=alone");
+    expect(within("owner", group({ namespace: "a", kind: "Pod", name: "alone" }))).toBe("?namespace=a&owner=Pod%2Falone");
     expect(within("user", group({ name: "li & co" }))).toBe("?user=li+%26+co");
+    expect([within("user", group({})), within("leaf", group({}))]).toEqual(["?user=-", "?leaf=-"]);
     expect(groupKey(group({ namespace: "a", kind: "Pod", name: "x" }))).not.toBe(groupKey(group({ namespace: "b", kind: "Pod", name: "x" })));
+  });
+});
+
+describe("a group unfolds in place", () => {
+  const [a, b] = [group({ name: "ann", pods: 60 }), group({ name: "bob" })];
+  const pods = Array.from({ length: 60 }, (_, i) => ({ namespace: "a", name: `w-${i}` }) as Holder);
+  const kinds = (below: Parameters<typeof linesOf>[1]) => linesOf([a, b], below).map((line) => line.is);
+  it("and shows its pods, no more than fifty, and where all of them are", () => {
+    const lines = linesOf([a, b], new Map([[groupKey(a), { pods, total: 60 }]]));
+    expect(lines.filter((line) => line.is === "pod")).toHaveLength(PODS_MAX);
+    expect(lines.at(-2)).toEqual({ is: "all", group: a, shown: 50, total: 60 });
+    expect(new Set(lines.map(lineKey)).size).toBe(lines.length);
+    expect(kinds(new Map())).toEqual(["group", "group"]);
+  });
+  it("and says that its pods are awaited, or why they cannot be read, but keeps what it had", () => {
+    const error = new Error("gone");
+    expect(kinds(new Map([[groupKey(a), {}]]))).toEqual(["group", "wait", "group"]);
+    expect(kinds(new Map([[groupKey(a), { error }]]))).toEqual(["group", "failed", "group"]);
+    expect(kinds(new Map([[groupKey(a), { pods: pods.slice(0, 1), total: 1, error }]]))).toEqual(["group", "pod", "all", "group"]);
+  });
+  it("with the page's filters and its own, and not its order or page", () => {
+    const asking = new URLSearchParams("status=Running&user=ann&user=bob&sort=-gpus&page=2&by=user");
+    expect(String(filtersOf("user", a, asking, ["status", "user", "q"]))).toBe("status=Running&user=ann");
+  });
+  it("and the first of too many folds again", () => {
+    const many = Array.from({ length: UNFOLDED_MAX }, (_, i) => `k${i}`);
+    expect(toggled(many, "new", true)).toEqual([...many.slice(1), "new"]);
+    expect(toggled(["x", "y"], "x", false)).toEqual(["y"]);
+    expect(toggled(["x"], "x", true)).toEqual(["x"]);
   });
 });
 

@@ -1,5 +1,5 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
-import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, QueryClient, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
 import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
@@ -66,6 +66,11 @@ export const useGpuMap = () =>
   useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false, refetchInterval: BOARD_REFRESH_MS });
 export const useMine = (params: URLSearchParams) => useAnswer<MyWork>("jobs", "/mine", params);
 export const useHolders = (params: URLSearchParams, enabled = true) => useAnswer<HolderList>("gpus", "/holders", params, enabled);
+/** The pods of several groups at once, each in its place. */
+export const useHoldersOf = (asked: readonly URLSearchParams[]) =>
+  useQueries({
+    queries: asked.map((params) => ({ queryKey: ["gpus", "/holders", params.toString()], queryFn: ({ signal }: { signal: AbortSignal }) => getJson<HolderList>("/holders", params, signal), refetchInterval: BOARD_REFRESH_MS })),
+  });
 export const useHolderGroups = (params: URLSearchParams, enabled = true) => useAnswer<HolderGroupList>("gpus", "/holders/groups", params, enabled);
 export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<NodeList>("nodes", "/nodes", params, enabled);
 const NAMES_PER_PAGE = 500;

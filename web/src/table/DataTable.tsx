@@ -31,7 +31,7 @@ interface Props<Row> {
   tree?: TreeRows<Row>;
 }
 
-interface TreeRows<Row> {
+export interface TreeRows<Row> {
   /** From 1. */
   readonly levelOf: (row: Row) => number;
   /** `undefined`: nothing is below it. */
@@ -96,6 +96,11 @@ export function DataTable<Row>(props: Props<Row>) {
     if (event.key === "Enter" && event.target === event.currentTarget.querySelector(`tr[data-row="${at}"]`)) {
       const row = rows[at];
       if (row !== undefined) onOpen?.(row);
+    } else if (props.tree && event.key === " " && event.target === event.currentTarget.querySelector(`tr[data-row="${at}"]`)) {
+      event.preventDefault();
+      const row = rows[at];
+      const isOpen = row === undefined ? undefined : props.tree.isOpen(row);
+      if (row !== undefined && isOpen !== undefined) props.tree.onFold(row, !isOpen);
     } else if (props.tree && (event.key === "ArrowRight" || event.key === "ArrowLeft")) {
       event.preventDefault();
       sideways(event.target as HTMLElement, at, event.key === "ArrowRight");

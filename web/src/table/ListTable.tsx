@@ -7,7 +7,7 @@ import { Answered, Bones, Empty } from "../parts/States";
 import { parsePaging, parseSort, renderSort } from "../router/query";
 import { useQueryState } from "../router/usequery";
 import { type Column, isShown, useTableView } from "./columns";
-import { DataTable } from "./DataTable";
+import { DataTable, type TreeRows } from "./DataTable";
 import { BeyondLastPage, TableFoot, TableTools } from "./TableTools";
 
 interface Props<Row> {
@@ -25,12 +25,14 @@ interface Props<Row> {
   rowKey: (row: Row) => string;
   selected?: string | null;
   onOpen: (row: Row) => void;
+  /** Rows below rows: only those of the first level are counted as rows of the list. */
+  tree?: TreeRows<Row>;
   /** Why nothing matches the filters, and what to say where nothing is at all. */
   noneMatch: string;
   none: ReactNode;
 }
 
-export function ListTable<Row>({ name, slug, title, path, command, asked, asking, filters, columns, rowKey, selected, onOpen, noneMatch, none }: Props<Row>) {
+export function ListTable<Row>({ name, slug, title, path, command, asked, asking, filters, columns, rowKey, selected, onOpen, tree, noneMatch, none }: Props<Row>) {
   const { t } = useWords();
   const [, set] = useQueryState();
   const view = useTableView(name);
@@ -67,7 +69,8 @@ export function ListTable<Row>({ name, slug, title, path, command, asked, asking
                 {...(selected === undefined ? {} : { selected })}
                 onOpen={onOpen}
                 offset={(paging.page - 1) * paging.size}
-                total={list.total}
+                total={list.total + (tree ? list.items.filter((row) => tree.levelOf(row) > 1).length : 0)}
+                {...(tree && { tree })}
               />
               <TableFoot total={list.total} paging={paging} set={set} />
             </>

@@ -22,6 +22,8 @@ from fairlead.wire import names
 _DAY_SECONDS: Final = 86_400
 UNKNOWN_STATUS: Final = "Unknown"
 """Of a pod on a node that is silent."""
+NOBODY: Final = "-"
+"""What a pod without a user or a leaf answers to in those filters, where an empty value means all."""
 
 
 def holder_rows(
@@ -133,9 +135,9 @@ def _entry(row: Holder) -> Entry[Holder]:
     answers = {
         "namespace": lowered(row.namespace),
         "kind": lowered(row.owner_kind),
-        "owner": lowered(row.owner, f"{row.owner_kind}/{row.owner}"),
-        "user": lowered(row.user),
-        "leaf": lowered(row.quota_path),
+        "owner": lowered(row.owner, f"{row.owner_kind}/{row.owner}") if row.owner else lowered(f"Pod/{row.name}"),
+        "user": lowered(row.user or NOBODY),
+        "leaf": lowered(row.quota_path or NOBODY),
         "node": lowered(row.node),
         "status": lowered(row.status),
     }

@@ -91,9 +91,9 @@ GPU_FILTERS: Final = (
 HOLDER_FILTERS: Final = (
     Parameter("namespace", "Namespace.", repeated=True),
     Parameter("kind", "Kind of what made the pod, such as `Deployment`.", repeated=True),
-    Parameter("owner", "Name of what made the pod, alone or as `kind/name`.", repeated=True),
-    Parameter("user", "User.", repeated=True),
-    Parameter("leaf", "Path of the quota leaf.", repeated=True),
+    Parameter("owner", "Name of what made the pod, alone or as `kind/name`; `Pod/name` of one that a person made.", repeated=True),
+    Parameter("user", "User; `-` where nobody is named.", repeated=True),
+    Parameter("leaf", "Path of the quota leaf; `-` where there is none.", repeated=True),
     Parameter("node", "Node name.", repeated=True),
     Parameter("status", "The pod's status, such as `Running` or `Terminating`.", repeated=True),
 )

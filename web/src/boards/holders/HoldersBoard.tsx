@@ -1,24 +1,21 @@
 // Who has the GPUs? Every pod that holds one, whatever made it: alone, or together by owner, leaf, user or namespace.
-import { type ComponentProps, useMemo } from "react";
+import { useMemo } from "react";
 import { useHolderGroups, useHolders } from "../../api/queries";
-import type { Holder, HolderGroup } from "../../api/types";
-import { FIRST_JOB } from "../../commands/commands";
+import type { Holder } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { statusWord } from "../../parts/Status";
 import { Choices } from "../../parts/Choices";
-import { Command } from "../../parts/Copy";
 import { PageHead } from "../../parts/PageHead";
 import { SidePanel } from "../../parts/SidePanel";
 import { Empty, FailedRefresh, Warnings } from "../../parts/States";
-import { navigate } from "../../router/router";
 import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
-import { ListTable } from "../../table/ListTable";
-import { groupColumns, groupKey, holderColumns, holderKey, within } from "./columns";
+import { holderColumns, holderKey } from "./columns";
+import { Groups } from "./Groups";
 import { HolderFacts } from "./HolderFacts";
+import { FILTERS, Rows } from "./Rows";
 
-const FILTERS = ["namespace", "kind", "user", "leaf", "node", "status", "owner", "q"] as const;
 const ASKED = [...FILTERS, "sort", "page", "size"] as const;
 /** Asked for the choices of the filters alone. */
 const ONE = new URLSearchParams({ size: "1" });
@@ -48,7 +45,7 @@ export function HoldersBoard() {
           label={t("holders.by")}
           value={by ?? "pod"}
           choices={["pod", ...GROUPINGS].map((each) => ({ value: each, word: t(`holders.by.${each as "pod"}`) }))}
-          onChoose={(each) => set({ by: each === "pod" ? null : each, page: null, sort: null, open: null })}
+          onChoose={(each) => set({ by: each === "pod" ? null : each, page: null, sort: null, open: null, unfold: null })}
         />
         {choice("namespace", t("col.namespace"), 140)}
         {choice("kind", t("holders.kind"), 116)}
@@ -76,22 +73,4 @@ function Pods({ asked, asking, open }: { asked: ReturnType<typeof useHolders>; a
   const [, set] = useQueryState();
   const onOpen = (row: Holder) => set({ open: holderKey(row) }, open ? "replace" : "push");
   return <Rows<Holder> name="holders" path="/holders" command="holders" asked={asked} asking={asking} columns={useMemo(() => holderColumns(t), [t])} rowKey={holderKey} selected={open} onOpen={onOpen} />;
-}
-
-function Groups({ asked, asking, by }: { asked: ReturnType<typeof useHolderGroups>; asking: URLSearchParams; by: (typeof GROUPINGS)[number] }) {
-  const { t } = useWords();
-  const onOpen = (row: HolderGroup) => navigate(`/gpus${within(by, row)}`);
-  return <Rows<HolderGroup> name={`holders-${by}`} path="/holders/groups" command="groups" asked={asked} asking={asking} columns={useMemo(() => groupColumns(by, t), [by, t])} rowKey={groupKey} onOpen={onOpen} />;
-}
-
-type RowsProps<Row> = Omit<ComponentProps<typeof ListTable<Row>>, "slug" | "title" | "filters" | "noneMatch" | "none">;
-
-function Rows<Row>(props: RowsProps<Row>) {
-  const { t } = useWords();
-  const none = (
-    <Empty why={t("holders.none")}>
-      <Command text={FIRST_JOB} />
-    </Empty>
-  );
-  return <ListTable<Row> slug="holders" title={t("title.holders")} filters={FILTERS} noneMatch={t("holders.noneMatch")} none={none} {...props} />;
 }

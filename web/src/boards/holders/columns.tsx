@@ -15,7 +15,7 @@ export const jobPage = (row: Pick<Holder, "namespace" | "job">): string | null =
 
 const ownerWord = (row: Pick<Holder, "ownerKind" | "owner">, t: Words["t"]): string => (row.owner ? `${row.ownerKind}/${row.owner}` : t("holders.nobody"));
 
-const part = (of: number | null, whole: number | null): number | null => {
+export const part = (of: number | null, whole: number | null): number | null => {
   const percentOf = share(of, whole);
   return percentOf === null ? null : percentOf / 100;
 };
@@ -47,7 +47,7 @@ function Owner({ row, word }: { row: Holder; word: string }) {
 export function groupColumns(by: string, t: Words["t"]): Column<HolderGroup>[] {
   const named = (g: HolderGroup) => (g.kind ? `${g.namespace}/${g.kind}/${g.name}` : g.name || t("holders.unknown"));
   return [
-    { key: "name", head: t(`holders.by.${by as "owner"}`), width: 280, mono: true, fixed: true, title: named, cell: named },
+    { key: "name", head: t(`holders.by.${by as "owner"}`), width: 220, mono: true, fixed: true, title: named, cell: named },
     { key: "pods", head: t("col.pods"), width: 70, number: true, cell: (g) => count(g.pods) },
     { key: "gpus", head: "GPUs", width: 80, number: true, cell: (g) => gpus(g.gpus) },
     { key: "gpusIdle", head: t("holders.idle"), width: 90, number: true, bar: (g) => part(g.gpusIdle, g.gpus), cell: (g) => gpus(g.gpusIdle) },
@@ -58,8 +58,11 @@ export function groupColumns(by: string, t: Words["t"]): Column<HolderGroup>[] {
   ];
 }
 
+/** What the filters of the server call a user or leaf that is not known. */
+const NOBODY = "-";
+
 /** The query that shows the pods of a group. */
 export function within(by: string, row: HolderGroup): string {
-  const query = new URLSearchParams(by === "owner" ? { namespace: row.namespace, ...(row.kind === "Pod" ? { q: row.name } : { kind: row.kind, owner: row.name }) } : { [by]: row.name });
+  const query = new URLSearchParams(by === "owner" ? { namespace: row.namespace, ...(row.kind === "Pod" ? { owner: `Pod/${row.name}` } : { kind: row.kind, owner: row.name }) } : { [by]: row.name || NOBODY });
   return `?${query}`;
 }
