@@ -111,7 +111,17 @@ def idle_for(idle: float, bound: float, ratio: float = 0.0) -> int | None:
 
 
 def test_a_pod_is_idle_no_longer_than_it_holds_its_cards() -> None:
-    assert (idle_for(7200, 600), idle_for(600, 7200), idle_for(0, 600, ratio=0.5)) == (600, 600, None)
+    assert (idle_for(7200, 600), idle_for(600, 7200), idle_for(0, 600, ratio=0.5)) == (600, 600, 0)
+
+
+def test_busy_is_not_unknown() -> None:
+    held = pod("holds", "gpu-1", {"nvidia.com/gpu": 2})
+    assert idle_for(0.0, 600) == 1
+    for ratios, idle in (((0.0, 0.5), 0), ((0.0, 0.0), 200), ((0.0, None), None), ((0.5, None), 0), ((None, None), None)):
+        since = [EPOCH - 200 if ratio == 0.0 else None for ratio in ratios]
+        cards = [reading(index=n, holder=held, ratio=ratio, idle_since=since[n]) for n, ratio in enumerate(ratios)]
+        (row,) = holders(BoardState(cluster([gpu_node(gpus=2)], [held], [], cards), EPOCH))
+        assert row.idle_seconds == idle, ratios
 
 
 def test_a_card_is_held_since_its_pod_was_bound_and_not_since_it_was_made() -> None:

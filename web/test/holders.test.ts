@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { groupKey, within } from "../src/boards/holders/columns";
+import { groupKey, idleWord, within } from "../src/boards/holders/columns";
 import { filtersOf, lineKey, linesOf, PODS_MAX, toggled, UNFOLDED_MAX } from "../src/boards/holders/lines";
 import { releaseCommand } from "../src/boards/holders/release";
 import { allOf, nameOf, pageOf } from "../src/boards/overview/attention";
@@ -29,6 +29,17 @@ describe("a group leads to its pods", () => {
     expect(within("user", group({ name: "li & co" }))).toBe("?user=li+%26+co");
     expect([within("user", group({})), within("leaf", group({}))]).toEqual(["?user=-", "?leaf=-"]);
     expect(groupKey(group({ namespace: "a", kind: "Pod", name: "x" }))).not.toBe(groupKey(group({ namespace: "b", kind: "Pod", name: "x" })));
+  });
+});
+
+describe("idle time", () => {
+  it.each([
+    [null, "—"],
+    [0, "holders.busy"],
+    [1, "1s"],
+    [7200, "2h"],
+  ])("%s", (seconds, word) => {
+    expect(idleWord(seconds, (key) => key)).toBe(word);
   });
 });
 

@@ -13,11 +13,12 @@ from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_nul
 from fairlead.console.pages.holders import Holder, HolderGroup
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.occupancy import ClusterOccupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy, seat_utilization
 from fairlead.rules.pods.devices import has_gpu, memory_units
 from fairlead.rules.pods.owner import named_owner
 from fairlead.rules.pods.status import pod_status
 from fairlead.wire import names
+from fairlead.wire.metrics.gpu_readings import IDLE_BELOW
 
 _DAY_SECONDS: Final = 86_400
 UNKNOWN_STATUS: Final = "Unknown"
@@ -122,13 +123,20 @@ def _row(
 
 
 def _idle_seconds(pod: Pod, occupancy: ClusterOccupancy, now: float) -> int | None:
-    """How long all its cards have been idle while it had them; what they did before is not its doing."""
-    idle = [idle_seconds(card, now) for card, _ in occupancy.seats(pod)]
+    """How long all its cards have been idle while it had them; what they did before is not its doing.
+
+    0 where it is seen to use one, and else at least 1. None where nobody knows, as of a shared card that
+    only others may use.
+    """
+    seats = occupancy.seats(pod)
+    if any((seat_utilization(*seat) or 0.0) >= IDLE_BELOW for seat in seats):
+        return 0
+    idle = [idle_seconds(card, now) for card, _ in seats]
     known = [seconds for seconds in idle if seconds is not None]
     if not known or len(known) < len(idle):
         return None
     held = now - pod.held_since if pod.held_since is not None else min(known)
-    return max(0, int(min(held, *known)))
+    return max(1, int(min(held, *known)))
 
 
 def _entry(row: Holder) -> Entry[Holder]:

@@ -11,7 +11,7 @@ class Holder(Json, frozen=True):
     `job`: of a training job's pod, `type/name`.
     `gpus` are cards' worth, fractions for shared ones. `gpu_indexes` is empty where nobody knows which.
     `held_since`: when it was bound. `idle_seconds`: how long all its cards together have done nothing for it,
-    null when one is busy or nobody knows.
+    0 when it is seen to use one, null where nobody knows.
     """
 
     namespace: str

@@ -9,7 +9,7 @@ import { Link } from "../../router/Link";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import type { Column } from "../../table/columns";
-import { groupColumns, groupKey, holderKey, part } from "./columns";
+import { groupColumns, groupKey, holderKey, idleWord, part } from "./columns";
 import { filtersOf, type Line, lineKey, linesOf, PODS_MAX, toggled } from "./lines";
 import { FILTERS, Rows } from "./Rows";
 
@@ -46,13 +46,18 @@ export function Groups({ asked, asking, by }: { asked: ReturnType<typeof useHold
   );
 }
 
+const INDENT = "\u2003";
+
 function All({ line, to }: { line: Line & { is: "all" }; to: string }) {
   const { t } = useWords();
-  const words = line.shown < line.total ? t("holders.firstOf", { n: count(line.shown), total: count(line.total) }) : t("holders.allOf", { total: count(line.total) });
-  return <Link to={to}>{words}</Link>;
+  const words = line.shown < line.total ? t("holders.firstOf", { n: count(line.shown), total: count(line.total) }) : t("holders.allOf");
+  return (
+    <>
+      {INDENT}
+      <Link to={to}>{words}</Link>
+    </>
+  );
 }
-
-const INDENT = "\u2003";
 
 function lineColumn(column: ReturnType<typeof groupColumns>[number], by: string, t: Words["t"]): Column<Line> {
   const { title, bar, cell, ...rest } = column;
@@ -62,7 +67,7 @@ function lineColumn(column: ReturnType<typeof groupColumns>[number], by: string,
     bar: (line) => (line.is === "group" ? (bar?.(line.group) ?? null) : line.is === "pod" && column.key === "gpuMemoryUsedMiB" ? part(line.pod.gpuMemoryUsedMiB, line.pod.gpuMemoryAllocatedMiB) : null),
     cell: (line) => {
       if (line.is === "group") return cell(line.group);
-      if (line.is === "pod") return podCell(line.pod, column.key, by);
+      if (line.is === "pod") return podCell(line.pod, column.key, by, t);
       if (column.key !== "name") return "";
       return INDENT + (line.is === "failed" ? `${t("holders.podsFailed")} ${line.error.message}` : t("state.loading"));
     },
@@ -70,12 +75,14 @@ function lineColumn(column: ReturnType<typeof groupColumns>[number], by: string,
 }
 
 /** Of one pod under the heads of its group; what is only a sum stays empty. */
-function podCell(pod: Holder, key: string, by: string): React.ReactNode {
+function podCell(pod: Holder, key: string, by: string, t: Words["t"]): React.ReactNode {
   switch (key) {
     case "name":
       return INDENT + (by === "owner" || by === "namespace" ? pod.name : holderKey(pod));
     case "gpus":
       return gpus(pod.gpus);
+    case "gpusIdle":
+      return idleWord(pod.idleSeconds, t);
     case "gpuMemoryAllocatedMiB":
       return memoryInGib(pod.gpuMemoryAllocatedMiB);
     case "gpuMemoryUsedMiB":

@@ -15,6 +15,9 @@ export const jobPage = (row: Pick<Holder, "namespace" | "job">): string | null =
 
 const ownerWord = (row: Pick<Holder, "ownerKind" | "owner">, t: Words["t"]): string => (row.owner ? `${row.ownerKind}/${row.owner}` : t("holders.nobody"));
 
+/** Seen at work is not the same as not known. */
+export const idleWord = (seconds: number | null, t: Words["t"]): string => (seconds === 0 ? t("holders.busy") : duration(seconds));
+
 export const part = (of: number | null, whole: number | null): number | null => {
   const percentOf = share(of, whole);
   return percentOf === null ? null : percentOf / 100;
@@ -32,7 +35,7 @@ export function holderColumns(t: Words["t"]): Column<Holder>[] {
     { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 88, number: true, bar: (h) => part(h.gpuMemoryUsedMiB, h.gpuMemoryAllocatedMiB), cell: (h) => memoryInGib(h.gpuMemoryUsedMiB) },
     { key: "gpuUtilPercent", head: t("col.utilization"), width: 84, number: true, bar: (h) => part(h.gpuUtilPercent, 100), cell: (h) => percent(h.gpuUtilPercent) },
     { key: "heldSince", head: t("node.since"), width: 76, cell: (h) => <Ago at={h.heldSince} /> },
-    { key: "idleSeconds", head: t("map.by.idle"), width: 76, number: true, cell: (h) => (h.idleSeconds ? duration(h.idleSeconds) : UNKNOWN) },
+    { key: "idleSeconds", head: t("map.by.idle"), width: 76, number: true, cell: (h) => idleWord(h.idleSeconds, t) },
     { key: "status", head: t("col.status"), width: 118, cell: (h) => <Status word={h.status} /> },
     { key: "gpuIndexes", head: t("holders.cards"), width: 90, optional: true, unsortable: true, cell: (h) => h.gpuIndexes.join(", ") || UNKNOWN },
     { key: "quotaPath", head: t("col.quotaPath"), width: 140, mono: true, optional: true, cell: (h) => h.quotaPath || UNKNOWN },
