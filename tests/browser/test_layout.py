@@ -73,7 +73,7 @@ VIOLATIONS: Final = """async () => {
 def pages_of(sight: Sight) -> list[tuple[str, str]]:
     """(address, page) of all pages; details of the first thing that there is."""
     boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
-    boards += [("/gpus", "holders"), ("/gpus?by=owner", "holders"), ("/mine", "mine")]
+    boards += [("/gpus", "holders"), ("/gpus?by=owner", "holders"), ("/gpus?by=user&unfold=//", "holders"), ("/mine", "mine")]
     nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
     details = [(f"/nodes/{name}", "node") for name in nodes[:1]]
     details += [(f"/jobs/{key}{tab}", "job") for key in jobs[:1] for tab in ("", "?tab=logs", "?tab=yaml")]

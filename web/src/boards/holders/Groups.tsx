@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { type useHolderGroups, useHoldersOf } from "../../api/queries";
 import type { Holder } from "../../api/types";
-import { count, gpus, memoryInGib } from "../../format/format";
+import { count, duration, gpus, memoryInGib } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Link } from "../../router/Link";
@@ -82,7 +82,7 @@ function podCell(pod: Holder, key: string, by: string, t: Words["t"]): React.Rea
     case "gpus":
       return gpus(pod.gpus);
     case "gpusIdle":
-      return idleWord(pod.idleSeconds, t);
+      return pod.idleSeconds ? t("holders.idleFor", { time: duration(pod.idleSeconds) }) : idleWord(pod.idleSeconds, t);
     case "gpuMemoryAllocatedMiB":
       return memoryInGib(pod.gpuMemoryAllocatedMiB);
     case "gpuMemoryUsedMiB":
