@@ -69,7 +69,8 @@ def test_only_mine_is_counted() -> None:
     job = replace(training_job(gpus=1), annotations={"arena.kubeflow.org/username": "bob"})
     pods = [pod(f"bert-worker-{n}", "gpu-1", {GPU: 1}, job=job) for n in range(2)]
     other = of("ann", pod("x", "gpu-1", {GPU: 1}))
-    gpus = [reading(index=n, holder=each, idle_since=EPOCH - 7200 if n == 0 else None) for n, each in enumerate([*pods, other])]
+    idle = reading(ratio=0.0, holder=pods[0], idle_since=EPOCH - 7200)
+    gpus = [idle, reading(index=1, holder=pods[1]), reading(index=2, holder=other)]
     found = BoardState(cluster([gpu_node()], [*[replace(each, started_at=EPOCH - 9000) for each in pods], other], [job], gpus), EPOCH)
     bob, ann = found.my_work("bob", "").held, found.my_work("ann", "").held
     assert (bob.pods, bob.gpus, bob.gpus_idle, bob.running) == (2, 2, 1, 1)
