@@ -332,7 +332,7 @@ GOOD = st.builds(
 
 @examples(
     12,
-    400,
+    150,
     st.lists(
         st.tuples(st.sampled_from(["filter", "prioritize", "bind", "preempt"]), GOOD | BODIES | st.binary(max_size=40), st.integers(0, 30)),
         min_size=15,

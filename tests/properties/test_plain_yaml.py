@@ -71,7 +71,7 @@ def test_what_a_program_wrote(document: dict[str, Any], is_indented: bool) -> No
     agrees(Indented.dump(document) if is_indented else yaml.safe_dump(document, sort_keys=False))
 
 
-@examples(200, 5000, LINES)
+@examples(200, 2000, LINES)
 @example(["a:", "   b:", "  - c: d"])
 @example(["- a:", "  b: c", "- d: e"])
 @example(["a: b", "  c: d"])

@@ -10,7 +10,7 @@ from tests.properties.serving_flag_sets import serving_flag_sets
 from tests.properties.test_submit import without_owner
 
 
-@examples(20, 600, serving_flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
+@examples(20, 300, serving_flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
 def test_a_dry_run_prints_what_is_created(words: list[str], user: str) -> None:
     told = serve([*words, "--dry-run"], KeepingCluster(user=user))
     cluster = KeepingCluster(user=user)

@@ -17,7 +17,7 @@ def without_owner(manifest: dict[str, Any]) -> dict[str, Any]:
     return {**manifest, "metadata": meta}
 
 
-@examples(20, 600, flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
+@examples(20, 300, flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
 def test_a_dry_run_prints_what_a_submit_creates(words: list[str], user: str) -> None:
     place = words.index("--")
     told = submit([*words[:place], "--dry-run", *words[place:]], KeepingCluster(user=user))

@@ -132,6 +132,6 @@ class WhoIsWho(RuleBasedStateMachine):
         assert card.memory_mib == min(pod.grants[each][0].memory_mib or 0 for each in equals)
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.long)])
 def test_every_container_starts_on_the_card_of_its_own_placement(count: int) -> None:
     run_state_machine_as_test(WhoIsWho, settings=settings(max_examples=count, stateful_step_count=25, deadline=None))

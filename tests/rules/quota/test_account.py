@@ -59,7 +59,7 @@ class Follower:
         return plan
 
 
-@examples(15, 500, st.integers(0, 10**9))
+@examples(15, 250, st.integers(0, 10**9))
 def test_told_pod_by_pod_or_filled_at_once(seed: int) -> None:
     follower = Follower(seed)
 

@@ -354,7 +354,7 @@ def _nodes(children: strategies.SearchStrategy[Any]) -> strategies.SearchStrateg
 any_tree = strategies.recursive(strategies.one_of(_nodes(_values), _values), _nodes, max_leaves=8)
 
 
-@examples(30, 3000, any_tree, any_tree)
+@examples(30, 1500, any_tree, any_tree)
 def test_whatever_is_stored_gets_sentences_and_no_exception(new: Any, old: Any) -> None:
     now, before = tree(new), tree(old)
     pods = [runs("ns1", "x"), runs("a", "y")]

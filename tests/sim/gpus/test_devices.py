@@ -200,7 +200,7 @@ def test_a_shared_node_offers_memory_and_counts() -> None:
     assert "nvidia.com/gpu" not in node["status"]["capacity"]
 
 
-@examples(2, 30, st.integers(0, 10_000), st.lists(st.integers(1, 900), min_size=3, max_size=12))
+@examples(2, 12, st.integers(0, 10_000), st.lists(st.integers(1, 900), min_size=3, max_size=12))
 def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, steps: list[int]) -> None:
     world = sharing_world(load_scenario("default"), seed, EPOCH)
     before: dict[tuple[str, str], int | float] = {}
