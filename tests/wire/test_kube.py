@@ -146,7 +146,10 @@ def test_an_event_tells_when_it_was_last_seen() -> None:
 @pytest.mark.parametrize(
     ("conditions", "kept"),
     [
-        ([{"type": "Ready", "status": "True", "lastProbeTime": None}, {"type": "PodScheduled", "status": "True", "reason": ""}], []),
+        (
+            [{"type": "Ready", "status": "True", "lastProbeTime": None}, {"type": "PodScheduled", "status": "True", "reason": ""}],
+            ["PodScheduled"],
+        ),
         ([{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}], ["PodScheduled"]),
         ([{"type": "Ready", "status": "Unknown"}], ["Ready"]),
         ([{"type": "Ready"}], ["Ready"]),
@@ -156,7 +159,7 @@ def test_an_event_tells_when_it_was_last_seen() -> None:
         (None, []),
     ],
 )
-def test_of_a_pods_conditions_only_those_with_news_are_kept(conditions: Any, kept: list[str]) -> None:
+def test_of_a_pods_conditions_those_with_news_are_kept_and_when_it_was_bound(conditions: Any, kept: list[str]) -> None:
     assert [condition.type for condition in read_pod(pod_object(status={"conditions": conditions})).conditions] == kept
 
 

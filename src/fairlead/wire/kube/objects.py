@@ -134,10 +134,15 @@ class WireCondition(Struct, gc=False, rename="camel"):
     last_transition_time: datetime | None = None
 
 
-class WireQuietCondition(Struct, gc=False):
-    """A condition that is True and says nothing more; any other one does not decode as this."""
+class WireQuietCondition(Struct, gc=False, rename="camel"):
+    """A condition that is True and says nothing more; any other one does not decode as this.
+
+    Its time is read where somebody asks for it.
+    """
 
     status: Literal["True"]
+    type: str | None = None
+    last_transition_time: Raw = Raw()
     reason: Literal[""] | None = None
     message: Literal[""] | None = None
 
@@ -233,6 +238,8 @@ _UNHEALTHY: Final = Health.UNHEALTHY
 _EXCLUSIVE: Final = CardMode.EXCLUSIVE
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
 _quiet_decoder: Final = msgspec.json.Decoder(list[WireQuietCondition] | None)
+_BOUND: Final = "PodScheduled"
+_moment_decoder: Final = msgspec.json.Decoder(datetime | None)
 _conditions_decoder: Final = msgspec.json.Decoder(list[WireCondition] | None)
 _resources_decoder: Final = msgspec.json.Decoder(WireResources)
 _slots_decoder: Final = msgspec.json.Decoder(list[Raw])
@@ -500,18 +507,23 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
     )
 
 
+def _moment(raw: Raw) -> float | None:
+    return epoch(_moment_decoder.decode(raw)) if bytes(raw) else None
+
+
 def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
-    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none.
+    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps one, of when
+    it was bound.
 
     Nearly every pod is healthy, and finding that out by decoding what a healthy one looks like takes a third
     of the time.
     """
     try:
-        _quiet_decoder.decode(raw)
-        return ()
+        quiet = _quiet_decoder.decode(raw) or ()
+        return tuple(Condition(_BOUND, "True", at=_moment(each.last_transition_time)) for each in quiet if each.type == _BOUND)
     except msgspec.DecodeError:
         wires = _conditions_decoder.decode(raw) or [] if bytes(raw) else []
-    return parse_conditions([wire for wire in wires if wire.status != "True" or wire.reason or wire.message])
+    return parse_conditions([wire for wire in wires if wire.status != "True" or wire.reason or wire.message or wire.type == _BOUND])
 
 
 def parse_gpu_slots(text: str) -> tuple[GpuSlot, ...]:
