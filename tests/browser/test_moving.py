@@ -29,7 +29,7 @@ def in_table(tab: Window, table: str = "nodes") -> list[str]:
 def test_a_filter_stands_in_the_address_and_survives_reload_and_back(browser: Browser, sight: Sight) -> None:
     with window(browser, sight.url, height=1400) as tab:
         tab.open("/nodes", "nodes")
-        soon("all nodes", lambda: set(in_table(tab)), sight.node_names)
+        expect(tab.at("table-nodes").locator("tbody tr[data-key^='gpu']").first).to_be_visible()
         everybody = in_table(tab)
         one = next(name for name in everybody if name.startswith("gpu"))
         tab.at("filter-q").fill(one)
