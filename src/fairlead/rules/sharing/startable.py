@@ -8,6 +8,7 @@ lends nothing to a bare pod. Nobody is pushed aside for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from msgspec import Struct
 
@@ -86,6 +87,7 @@ def startable(offers: Sequence[NodeOffer], quota: QuotaState | None, namespace: 
             yield _of(offer, offer.amount)
             continue
 
+        @cache
         def fate(amount: int, offer: NodeOffer = offer, state: QuotaState = quota) -> QuotaAdmission | QuotaWaiting | None:
             return fate_of(state, _asking(offer, amount, namespace, user, state.now))
 
