@@ -154,6 +154,7 @@ async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
         ("/api/v1/charts/gpu-duty-cycle?from=x", 400, "malformed", "`from` is `x`"),
         ("/api/v1/charts/gpu-duty-cycle?step=0", 400, "malformed", "`step` is `0`"),
         ("/api/v1/search", 400, "malformed", "`q` is empty"),
+        ("/api/v1/mine?user=a&namespace=b", 400, "malformed", "`a`"),
         (f"/api/v1/search?q={'x' * 401}", 400, "malformed", "401 characters"),
         ("/api/v1/search?q=web&size=51", 400, "malformed", "`size` is `51`"),
         ("/api/v1/nothing", 404, "not-found", "/api/v1/nothing"),

@@ -11,7 +11,9 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.pages.mine import LeafResource, MyWait, Start
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.pod import Owner, Pod
+from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.source import Source
 
 GPU, MEMORY = "nvidia.com/gpu", "aliyun.com/gpu-mem"
 MODEL = "aliyun.accelerator/nvidia_name"
@@ -152,6 +154,16 @@ def test_quota_binds_where_it_has_less_room_than_nodes() -> None:
     assert (found.amount, found.on_nodes, found.guaranteed, found.reason) == (3, 8, False, "OverMax")
     assert "root.a" in found.waiting or "a" in found.waiting
     assert start(seen, "outside").amount == 8 and start(seen, "outside").guaranteed is None
+
+
+def test_nothing_starts_in_a_namespace_that_does_not_exist() -> None:
+    """Where namespaces were not read, a name may be one."""
+    read = {"namespaces": Source("namespaces", good_at=EPOCH)}
+    seen = BoardState(cluster([gpu_node()], namespaces=(Namespace("team-a"),), sources=read), EPOCH)
+    assert starts(seen) == [(GPU, "gpu-1", 4)]
+    found = seen.my_work("", "nosuch")
+    assert (found.sentence.code, found.namespaces, found.starts) == ("mine-unknown", [], [])
+    assert BoardState(cluster([gpu_node()]), EPOCH).my_work("", "nosuch").starts
 
 
 def test_what_is_guaranteed_needs_no_loan() -> None:

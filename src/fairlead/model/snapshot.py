@@ -148,6 +148,11 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         found = self.sources.get(source)
         return found is not None and found.is_ok
 
+    @property
+    def namespace_names(self) -> set[str] | None:
+        """None: they were not read."""
+        return {space.name for space in self.namespaces} if self.was_read("namespaces") else None
+
     def as_of(self, moment: Moment, sources: Iterable[Source]) -> ClusterSnapshot:
         """The same cluster, found unchanged later; its indexes still hold."""
         fresh = msgspec.structs.replace(self, sources=_by_source(sources), taken_at=moment)

@@ -60,8 +60,7 @@ def _violations(tree: QuotaTree, cluster: ClusterSnapshot | None) -> tuple[Viola
     if cluster is None:
         return validate(tree, tree)
     capacity = sum_of(node.allocatable for node in cluster.nodes) if cluster.was_read("nodes") else None
-    spaces = {space.name for space in cluster.namespaces} if cluster.was_read("namespaces") else None
-    return validate(tree, cluster.quota_tree, spaces, cluster.pods, capacity=capacity)
+    return validate(tree, cluster.quota_tree, cluster.namespace_names, cluster.pods, capacity=capacity)
 
 
 def _told(tree: QuotaTree, errors: int, warnings: int) -> str:

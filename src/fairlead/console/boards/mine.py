@@ -51,15 +51,19 @@ class Whose(Struct, frozen=True):
 
 
 class Places(Struct, frozen=True):
-    """Who may be asked for, and where each user has work."""
+    """Who may be asked for, and where each user has work. `existing`: all namespaces, None = not read."""
 
     users: list[str]
     namespaces: list[str]
     of_user: Mapping[str, tuple[str, ...]]
+    existing: Collection[str] | None = None
 
     def me(self, user: str, namespace: str) -> Whose:
-        """A namespace that is named goes before the user."""
-        return Whose("" if namespace else user, namespace, (namespace,) if namespace else self.of_user.get(user, ()))
+        """A namespace that is named goes before the user; one that does not exist starts nothing."""
+        if not namespace:
+            return Whose(user, "", self.of_user.get(user, ()))
+        is_there = self.existing is None or namespace in self.existing
+        return Whose("", namespace, (namespace,) if is_there else ())
 
 
 def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
@@ -75,7 +79,7 @@ def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
             spaces.add(pod.namespace)
             found.setdefault(user, set()).add(pod.namespace)
     found.pop("", None)
-    return Places(choices(found), sorted(spaces), {user: tuple(sorted(where)) for user, where in found.items()})
+    return Places(choices(found), sorted(spaces), {user: tuple(sorted(where)) for user, where in found.items()}, snapshot.namespace_names)
 
 
 class WaitingLines:

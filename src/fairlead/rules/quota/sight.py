@@ -175,7 +175,6 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
         around.put_budget(budget)
     found = [quota_pod(pod, around) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name)]
     pods = tuple(pod for pod in found if pod is not None)
-    names = {space.name for space in snapshot.namespaces} if snapshot.was_read("namespaces") else None
     return QuotaState(
         tree=root,
         pods=pods,
@@ -185,7 +184,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
         nodes=node_rooms(snapshot, {pod.uid for pod in pods}, now) if snapshot.was_read("nodes") else None,
         workloads=around.workloads,
         user_caps=user_caps(root, pods),
-        violations=validate(tree, tree, names) if tree else (),
+        violations=validate(tree, tree, snapshot.namespace_names) if tree else (),
     )
 
 
