@@ -1,7 +1,6 @@
 // The Training jobs board: filters of document 000, one list of live and finished jobs, three charts of running instances.
 import { useMemo } from "react";
 import { useJob, useJobs } from "../../api/queries";
-import type { JobRow } from "../../api/types";
 import { ChartPageProvider } from "../../charts/page";
 import { Command } from "../../parts/Copy";
 import { FIRST_JOB } from "../../commands/commands";
@@ -14,10 +13,10 @@ import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { useTyped } from "../../table/useTyped";
-import { ListTable } from "../../table/ListTable";
-import { jobColumns, jobKey } from "./columns";
+import { jobKey } from "./columns";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
+import { JobTable } from "./JobTable";
 
 const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "q"] as const;
 const ASKED = [...FILTERS, "sort", "page", "size"] as const;
@@ -63,7 +62,20 @@ export function JobsBoard() {
         </div>
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
-        <JobTable asked={asked} asking={asking} open={open?.join("/") ?? null} onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")} />
+        <JobTable
+          slug="training-jobs"
+          title={t("panel.jobs")}
+          asked={asked}
+          asking={asking}
+          filters={FILTERS}
+          selected={open?.join("/") ?? null}
+          onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")}
+          none={
+            <Empty why={t("jobs.none")}>
+              {t("jobs.noneNext")} <Command text={FIRST_JOB} />
+            </Empty>
+          }
+        />
         <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />
         {open && (
           <SidePanel name={open[2]} of={{ kind: "job", namespace: open[0], type: open[1], name: open[2], live: opened?.job.live ?? true, waits: Boolean(opened?.job.waiting), hasPods: opened?.instances.length !== 0 }} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
@@ -72,33 +84,5 @@ export function JobsBoard() {
         )}
       </main>
     </ChartPageProvider>
-  );
-}
-
-function JobTable({ asked, asking, open, onOpen }: { asked: ReturnType<typeof useJobs>; asking: URLSearchParams; open: string | null; onOpen: (job: JobRow) => void }) {
-  const words = useWords();
-  const { t } = words;
-  const none = (
-    <Empty why={t("jobs.none")}>
-      {t("jobs.noneNext")} <Command text={FIRST_JOB} />
-    </Empty>
-  );
-  return (
-    <ListTable<JobRow>
-      name="jobs"
-      slug="training-jobs"
-      title={t("panel.jobs")}
-      path="/jobs"
-      command="jobs"
-      asked={asked}
-      asking={asking}
-      filters={FILTERS}
-      columns={useMemo(() => jobColumns(words), [words])}
-      rowKey={jobKey}
-      selected={open}
-      onOpen={onOpen}
-      noneMatch={t("jobs.noneMatch")}
-      none={none}
-    />
   );
 }

@@ -1,7 +1,7 @@
 // My work: what can I start now, what of mine waits and behind whom, what may my leaf have, and my jobs. A researcher's first page.
 import { useEffect, useMemo } from "react";
 import { useJobs, useMine } from "../../api/queries";
-import type { JobRow, MyWork } from "../../api/types";
+import type { MyWork } from "../../api/types";
 import { FIRST_JOB } from "../../commands/commands";
 import { gpus } from "../../format/format";
 import { shown } from "../../format/shown";
@@ -14,8 +14,8 @@ import { pick } from "../../router/query";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import { OneChoice } from "../../table/Filters";
-import { ListTable } from "../../table/ListTable";
-import { jobColumns, jobKey } from "../jobs/columns";
+import { jobKey } from "../jobs/columns";
+import { JobTable } from "../jobs/JobTable";
 import { Leaves } from "./Leaves";
 import { jobsQueryOf, lastPerson, type Person, personIn, queryOf, remember } from "./me";
 import { Starts } from "./Starts";
@@ -26,12 +26,12 @@ const PAGING = ["sort", "page", "size"] as const;
 export function MineBoard() {
   const { t } = useWords();
   const [params, set] = useQueryState();
-  const me = personIn(params);
+  const me = useMemo(() => personIn(params), [params]);
   useEffect(() => {
     const last = me ? null : lastPerson();
     if (last) set({ ...last }, "replace");
   }, [me, set]);
-  const asked = useMine(useMemo(() => queryOf(personIn(params)), [params]));
+  const asked = useMine(useMemo(() => queryOf(me), [me]));
   const choose = (person: Person | null) => {
     remember(person);
     set({ user: null, namespace: null, page: null, ...person });
@@ -94,31 +94,22 @@ function Work({ mine, me }: { mine: MyWork; me: Person }) {
 }
 
 function Jobs({ me }: { me: Person }) {
-  const words = useWords();
-  const { t } = words;
+  const { t } = useWords();
   const [params] = useQueryState();
   const asking = useMemo(() => new URLSearchParams([...jobsQueryOf(me), ...pick(params, PAGING)]), [me, params]);
-  const asked = useJobs(asking);
-  const none = (
-    <Empty why={t("mine.noJobs")}>
-      <Command text={FIRST_JOB} />
-    </Empty>
-  );
   return (
-    <ListTable<JobRow>
-      name="jobs"
+    <JobTable
       slug="my-jobs"
       title={t("mine.jobs")}
-      path="/jobs"
-      command="jobs"
-      asked={asked}
+      asked={useJobs(asking)}
       asking={asking}
       filters={[]}
-      columns={useMemo(() => jobColumns(words), [words])}
-      rowKey={jobKey}
       onOpen={(job) => navigate(`/jobs/${jobKey(job).split("/").map(encodeURIComponent).join("/")}`)}
-      noneMatch={t("jobs.noneMatch")}
-      none={none}
+      none={
+        <Empty why={t("mine.noJobs")}>
+          <Command text={FIRST_JOB} />
+        </Empty>
+      }
     />
   );
 }
