@@ -7,8 +7,9 @@ import contextlib
 import math
 import shutil
 import subprocess
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import pairwise
 
 import aiohttp
@@ -19,7 +20,7 @@ from tests.waiting import until
 
 from fairlead.apps import cluster_exporter
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
-from fairlead.apps.metrics_page import parse_compat
+from fairlead.apps.metrics_page import MetricsPage, make_page, parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
@@ -359,6 +360,27 @@ async def test_it_is_ready_only_when_the_cluster_was_read() -> None:
         assert "pods: syncing the first list runs" in await response.text()
         cluster.is_ready = True
         cluster.show(company())
+
+        async def is_ready() -> bool:
+            return (await session.get(f"{url}/readyz")).status == 200
+
+        await until(is_ready)
+
+
+async def test_a_cluster_that_is_read_is_not_ready_before_its_first_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_be_made = threading.Event()
+
+    def late(pieces: Iterator[bytes]) -> MetricsPage:
+        may_be_made.wait(30)
+        return make_page(pieces)
+
+    monkeypatch.setattr(cluster_exporter, "make_page", late)
+    async with serving(FakeCluster(company())) as url, aiohttp.ClientSession() as session:
+        try:
+            response = await session.get(f"{url}/readyz")
+            assert (response.status, await response.text()) == (503, "the first page is being made\n")
+        finally:
+            may_be_made.set()
 
         async def is_ready() -> bool:
             return (await session.get(f"{url}/readyz")).status == 200

@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -48,6 +48,26 @@ async def samples_of(samples: Sequence[DeviceSample], chosen: GpuExporterSetting
 
 def named(samples: list[Sample], name: str, **labels: str) -> list[Sample]:
     return [each for each in samples if each.name == name and labels.items() <= each.labels.items()]
+
+
+async def test_devices_in_parts_make_the_same_page_and_others_have_the_loop_between_them() -> None:
+    turns: list[str] = []
+
+    def parts() -> Iterator[Sequence[DeviceSample]]:
+        for each in four_cards():
+            turns.append("part")
+            yield [each]
+
+    async def other() -> None:
+        while turns.count("part") < 4:
+            turns.append("other")
+            await asyncio.sleep(0)
+
+    made = GpuExporter(FakeDevices(), FixedClock(), DEFAULTS, parts=parts)
+    await asyncio.gather(other(), made.sample_once())
+    page = parse_page(b"".join(made.page.pieces).decode()).samples
+    assert named(page, "DCGM_FI_DEV_GPU_UTIL") == named(await samples_of(four_cards()), "DCGM_FI_DEV_GPU_UTIL") != []
+    assert "other" in turns[turns.index("part") + 1 : -1]
 
 
 async def test_the_page_is_valid_without_a_series_twice() -> None:

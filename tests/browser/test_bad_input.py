@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight
-from tests.browser.test_moving import pytorch_job, times
+from tests.browser.test_moving import pytorch_job, warning
 
 
 def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_its_name(browser: Browser, simulated: Sight) -> None:
@@ -105,28 +105,14 @@ def test_a_script_that_an_upgrade_took_away_is_no_bug(browser: Browser, simulate
 
 
 def test_marks_of_direction_are_seen_and_reorder_nothing(browser: Browser, simulated: Sight) -> None:
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "direction.1", "namespace": "default"},
-        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "direction"},
-        "type": "Warning",
-        "reason": "\u202edesreveR",
-        "message": "user\u200b \u05e9\u05dc\u05d5\u05dd \u2066left\u2069",
-        "count": 1,
-        **times(simulated),
-    }
-    simulated.kubectl.create([event])
-    try:
-        with window(browser, simulated.url, height=2400) as tab:
-            tab.open("/overview", "overview")
-            said = tab.at("panel-recent-warnings").locator("li", has_text="desreveR")
-            expect(said).to_contain_text("⟨U+202E⟩desreveR")
-            expect(said).to_contain_text("user⟨U+200B⟩ \u05e9\u05dc\u05d5\u05dd ⟨U+2066⟩left⟨U+2069⟩")
-            assert said.locator("b").evaluate("it => getComputedStyle(it).unicodeBidi") == "isolate"
-            tab.keep("marks-of-direction")
-    finally:
-        simulated.kubectl.delete("event", "direction.1", "-n", "default")
+    name, reason, message = "direction", "\u202edesreveR", "user\u200b \u05e9\u05dc\u05d5\u05dd \u2066left\u2069"
+    with warning(simulated, name, reason, message), window(browser, simulated.url, height=2400) as tab:
+        tab.open("/overview", "overview")
+        said = tab.at("panel-recent-warnings").locator("li", has_text="desreveR")
+        expect(said).to_contain_text("⟨U+202E⟩desreveR")
+        expect(said).to_contain_text("user⟨U+200B⟩ \u05e9\u05dc\u05d5\u05dd ⟨U+2066⟩left⟨U+2069⟩")
+        assert said.locator("b").evaluate("it => getComputedStyle(it).unicodeBidi") == "isolate"
+        tab.keep("marks-of-direction")
 
 
 def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browser: Browser, simulated: Sight) -> None:

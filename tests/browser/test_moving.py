@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -115,26 +117,32 @@ def test_a_new_job_appears_by_itself_and_moves_nothing(browser: Browser, simulat
 
 
 def test_markup_from_the_cluster_is_text(browser: Browser, sight: Sight) -> None:
+    with warning(sight, "markup", "Markup", MARKUP), window(browser, sight.url, height=2400) as tab:
+        tab.open("/overview", "overview")
+        expect(tab.page.get_by_text(MARKUP, exact=False).first).to_be_visible()
+        assert tab.page.title() != "taken"
+        assert tab.page.locator("img[src=x]").count() == 0
+
+
+@contextmanager
+def warning(sight: Sight, name: str, reason: str, message: str) -> Iterator[None]:
+    """A Warning about a pod, while the block runs."""
     event = {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": "markup.1", "namespace": "default"},
-        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "markup"},
+        "metadata": {"name": f"{name}.1", "namespace": "default"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": name},
         "type": "Warning",
-        "reason": "Markup",
-        "message": MARKUP,
+        "reason": reason,
+        "message": message,
         "count": 1,
         **times(sight),
     }
     sight.kubectl.create([event])
     try:
-        with window(browser, sight.url, height=2400) as tab:
-            tab.open("/overview", "overview")
-            expect(tab.page.get_by_text(MARKUP, exact=False).first).to_be_visible()
-            assert tab.page.title() != "taken"
-            assert tab.page.locator("img[src=x]").count() == 0
+        yield
     finally:
-        sight.kubectl.delete("event", "markup.1", "-n", "default")
+        sight.kubectl.delete("event", f"{name}.1", "-n", "default")
 
 
 def times(sight: Sight) -> dict[str, str]:

@@ -300,3 +300,21 @@ def test_the_collector_rests_during_lists_and_works_after_the_last() -> None:
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
     gc.unfreeze()
+
+
+def test_the_collector_comes_the_more_seldom_the_more_was_read_and_never_more_often() -> None:
+    before = gc.get_threshold()
+    try:
+        kept = [[number] for number in range(300_000)]
+        with quiet_collector(is_first=True):
+            pass
+        seldom = gc.get_threshold()
+        assert 30_000 <= seldom[0] <= 100_000 and seldom[1:] == before[1:]
+        del kept
+        gc.unfreeze()
+        with quiet_collector(is_first=True):
+            pass
+        assert gc.get_threshold() == seldom
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
