@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
-from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.device import DeviceSnapshot
 from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
@@ -105,8 +105,15 @@ class GpuReadings(Protocol):
 class Devices(Protocol):
     """The GPUs that a GPU exporter speaks for (all nodes' in the simulated world)."""
 
-    def sample(self) -> Sequence[DeviceSample]:
-        """One sample of every device now, ordered by (node, index)."""
+    async def run(self, told: Callable[[], None]) -> None:
+        """Ask the devices on a steady beat, until cancelled; `told` is called after each new snapshot.
+
+        A device or a driver that does not answer is part of the snapshot, and never raised.
+        """
+        ...
+
+    def latest(self) -> DeviceSnapshot:
+        """What they said last. Does not wait and asks no device."""
         ...
 
 

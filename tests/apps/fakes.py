@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample, XidEvent
+from msgspec import structs
+
+from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample, DeviceSnapshot, XidEvent
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
@@ -22,18 +24,25 @@ class FixedClock:
 
 
 class FakeDevices:
-    """Answers with `samples`, or raises `failure`."""
+    """Tells `samples` as of `at`; `tell` makes the next snapshot."""
 
-    def __init__(self, samples: Sequence[DeviceSample] = ()) -> None:
-        self.samples = samples
-        self.failure: Exception | None = None
+    def __init__(self, samples: Sequence[DeviceSample] = (), at: float = EPOCH) -> None:
+        self.snapshot = DeviceSnapshot(1, at, tuple(samples))
+        self.told: Callable[[], None] = lambda: None
         self.calls = 0
 
-    def sample(self) -> Sequence[DeviceSample]:
+    async def run(self, told: Callable[[], None]) -> None:
+        self.told = told
+        await asyncio.Event().wait()
+
+    def latest(self) -> DeviceSnapshot:
         self.calls += 1
-        if self.failure is not None:
-            raise self.failure
-        return self.samples
+        return self.snapshot
+
+    def tell(self, **changes: object) -> None:
+        """What is not given stays as it was."""
+        self.snapshot = structs.replace(self.snapshot, number=self.snapshot.number + 1, **changes)
+        self.told()
 
 
 class FakeCluster:
@@ -133,8 +142,7 @@ def device(
         serial=f"13200000000{index}",
         cuda_version="12.8",
         vbios_version="90.04.38.00.03",
-        sampled_at=EPOCH - 1.5,
-        **given,  # type: ignore[arg-type]
+        **{"sampled_at": EPOCH - 1.5, "collectors": (CollectorRun("device", str(index), succeeded_at=EPOCH - 1.5),), **given},  # type: ignore[arg-type]
     )
 
 
@@ -150,6 +158,8 @@ def lost_device(index: int, node: str = "gpu-1") -> DeviceSample:
         throttle_reasons=None,
         health_checks={"xid": 2, "lost": 2},
         xids=(XidEvent(79, 1, EPOCH - 300),),
+        sampled_at=EPOCH - 300,
+        collectors=(CollectorRun("device", str(index), is_good=False, succeeded_at=EPOCH - 300),),
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import math
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -15,19 +16,20 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 from tests.asgi import ask
+from tests.waiting import until
 
 from fairlead.apps import counters_file
 from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
-from fairlead.errors import OutsideError, UserError
-from fairlead.model.devices.device import DeviceSample
+from fairlead.errors import UserError
+from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup
 from fairlead.model.metric import Sample
 from fairlead.rules.metrics.dcgm import DcgmLabels
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.metrics.prom_text import parse_page
 
-from .fakes import FakeDevices, FixedClock, device, four_cards, lost_device, process
+from .fakes import EPOCH, FakeDevices, FixedClock, device, four_cards, lost_device, process
 
 DEFAULTS = GpuExporterSettings(node="gpu-1")
 
@@ -38,7 +40,7 @@ def exporter(samples: Sequence[DeviceSample] = (), chosen: GpuExporterSettings =
 
 async def page_text(samples: Sequence[DeviceSample], chosen: GpuExporterSettings = DEFAULTS) -> str:
     made = exporter(samples, chosen)
-    await made.sample_once()
+    await made.refresh()
     return b"".join(made.page.pieces).decode()
 
 
@@ -48,26 +50,6 @@ async def samples_of(samples: Sequence[DeviceSample], chosen: GpuExporterSetting
 
 def named(samples: list[Sample], name: str, **labels: str) -> list[Sample]:
     return [each for each in samples if each.name == name and labels.items() <= each.labels.items()]
-
-
-async def test_devices_in_parts_make_the_same_page_and_others_have_the_loop_between_them() -> None:
-    turns: list[str] = []
-
-    def parts() -> Iterator[Sequence[DeviceSample]]:
-        for each in four_cards():
-            turns.append("part")
-            yield [each]
-
-    async def other() -> None:
-        while turns.count("part") < 4:
-            turns.append("other")
-            await asyncio.sleep(0)
-
-    made = GpuExporter(FakeDevices(), FixedClock(), DEFAULTS, parts=parts)
-    await asyncio.gather(other(), made.sample_once())
-    page = parse_page(b"".join(made.page.pieces).decode()).samples
-    assert named(page, "DCGM_FI_DEV_GPU_UTIL") == named(await samples_of(four_cards()), "DCGM_FI_DEV_GPU_UTIL") != []
-    assert "other" in turns[turns.index("part") + 1 : -1]
 
 
 async def test_the_page_is_valid_without_a_series_twice() -> None:
@@ -216,51 +198,113 @@ async def test_base_units() -> None:
     assert {each.labels["reason"] for each in named(found, "fairlead_gpu_throttled") if each.value} == {"power_cap"}
 
 
-async def test_a_failing_driver_keeps_values_until_they_are_stale_then_only_self_metrics() -> None:
-    devices, chosen, wall = FakeDevices([device()]), GpuExporterSettings(node="gpu-1", interval_seconds=0.1), FixedClock()
-    made = GpuExporter(devices, FixedClock(), chosen, wall.now)
-    await made.sample_once()
-    devices.failure = RuntimeError("the driver is gone")
-    wall.at += 0.1
-    await made.sample_once()
-    kept = parse_page(b"".join(made.page.pieces).decode()).samples
-    assert named(kept, "fairlead_gpu_up") and named(kept, "fairlead_exporter_nvml_up")[0].value == 0
-    assert named(kept, "fairlead_exporter_collector_errors_total", error="RuntimeError")[0].value == 1
-    wall.at += 15.1
-    await made.sample_once()
-    bare = parse_page(b"".join(made.page.pieces).decode()).samples
-    assert not [each for each in bare if each.name.startswith(("fairlead_gpu_", "DCGM_", "nvidia_"))]
-    devices.failure = None
-    await made.sample_once()
-    assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_nvml_up")[0].value == 1
+async def test_a_card_that_answers_no_more_keeps_its_values_until_they_are_stale_and_then_its_name() -> None:
+    """`up` 0, the age and the collectors stay, so that alerts on them can fire."""
+    failed = (CollectorRun("device", "0", is_good=False, seconds=10.0, succeeded_at=EPOCH, errors={"timeout": 2}),)
+    devices = FakeDevices([device(0, sampled_at=EPOCH), device(1, sampled_at=EPOCH)])
+    made = GpuExporter(devices, FixedClock(), GpuExporterSettings(node="gpu-1", interval_seconds=0.1))
+
+    async def after(seconds: float) -> list[Sample]:
+        cards = (device(0, sampled_at=EPOCH, collectors=failed), device(1, sampled_at=EPOCH + seconds))
+        devices.tell(at=EPOCH + seconds, devices=cards)
+        await made.refresh()
+        return parse_page(b"".join(made.page.pieces).decode()).samples
+
+    kept = await after(15)
+    assert [each.value for each in named(kept, "fairlead_gpu_up")] == [1, 1]
+    assert [each.value for each in named(kept, "DCGM_FI_DEV_GPU_UTIL")] == [42, 42]
+    stale = await after(15.5)
+    assert {each.labels["gpu"]: each.value for each in named(stale, "fairlead_gpu_up")} == {"0": 0, "1": 1}
+    assert [each.labels["gpu"] for each in stale if each.name in ("DCGM_FI_DEV_GPU_UTIL", "fairlead_gpu_power_watts")] == ["1", "1"]
+    assert {each.labels["gpu"]: each.value for each in named(stale, "fairlead_exporter_sample_age_seconds")} == {"0": 15.5, "1": 0}
+    assert named(stale, "fairlead_exporter_collector_success", gpu="0")[0].value == 0
+    assert named(stale, "fairlead_exporter_collector_errors_total", gpu="0", error="timeout")[0].value == 2
+    assert named(stale, "fairlead_exporter_nvml_up")[0].value == 1, "a card is not the driver"
 
 
-async def test_how_long_the_collector_took_and_how_often_it_failed_is_told_from_the_first_page_on() -> None:
-    class SlowDevices(FakeDevices):
-        def sample(self) -> Sequence[DeviceSample]:
-            wall.at += 0.5
-            return super().sample()
-
-    class DriverGone(OutsideError):
-        pass
-
-    devices, wall = SlowDevices([device()]), FixedClock()
-    made = GpuExporter(devices, FixedClock(), DEFAULTS, wall.now)
-
-    async def told() -> tuple[float, dict[str, float]]:
-        await made.sample_once()
+async def test_a_card_that_hangs_is_down_at_once_and_keeps_its_values_until_they_are_stale() -> None:
+    devices = FakeDevices()
+    made = GpuExporter(devices, FixedClock(), DEFAULTS)
+    for age, values in ((5, [42]), (16, [])):
+        devices.tell(devices=(device(up=False, sampled_at=EPOCH - age),), stuck_calls=1)
+        await made.refresh()
         found = parse_page(b"".join(made.page.pieces).decode()).samples
-        (seconds,) = named(found, "fairlead_exporter_collector_duration_seconds", node_name="gpu-1", collector="device", gpu="")
-        errors = named(found, "fairlead_exporter_collector_errors_total", collector="device", gpu="")
-        return seconds.value, {each.labels["error"]: each.value for each in errors}
+        assert [each.value for each in named(found, "DCGM_FI_DEV_GPU_UTIL")] == values
+        assert (named(found, "fairlead_gpu_up")[0].value, named(found, "fairlead_exporter_stuck_calls")[0].value) == (0, 1)
 
-    seconds, errors = await told()
-    assert seconds == 0.5 and errors == {"OutsideError": 0}
-    devices.failure = DriverGone("nvml", "the driver is gone")
-    seconds, errors = await told()
-    assert seconds == 0.5 and errors == {"OutsideError": 1}
-    devices.failure = ZeroDivisionError()
-    assert (await told())[1] == {"OutsideError": 1, "ZeroDivisionError": 1}
+
+async def test_rows_of_type_label_print_texts_of_the_card(tmp_path: Path) -> None:
+    path = tmp_path / "counters.csv"
+    names = ("DRIVER_VERSION", "NVML_VERSION", "DEV_BRAND", "DEV_SERIAL", "DEV_VBIOS_VERSION", "DEV_OEM_INFOROM_VER", "DEV_ECC_INFOROM_VER")
+    rows = [f"DCGM_FI_{name}, label, A text." for name in names]
+    path.write_text("\n".join(["DCGM_FI_DEV_GPU_UTIL, gauge, Use.", *rows]))
+    texts = {"DCGM_FI_NVML_VERSION": "12.570", "DCGM_FI_DEV_BRAND": "NVIDIA", "DCGM_FI_DEV_OEM_INFOROM_VER": "1.1"}
+    found = await samples_of([device(texts=texts)], GpuExporterSettings(node="gpu-1", collectors=str(path), compat=("dcgm",)))
+    labels = named(found, "DCGM_FI_DEV_GPU_UTIL")[0].labels
+    assert {name: labels.get(f"DCGM_FI_{name}") for name in names} == {
+        "DRIVER_VERSION": "570.172.08",
+        "NVML_VERSION": "12.570",
+        "DEV_BRAND": "NVIDIA",
+        "DEV_SERIAL": "132000000000",
+        "DEV_VBIOS_VERSION": "90.04.38.00.03",
+        "DEV_OEM_INFOROM_VER": "1.1",
+        "DEV_ECC_INFOROM_VER": None,
+    }
+
+
+async def test_a_driver_that_is_gone_is_said_and_the_page_stays() -> None:
+    devices = FakeDevices()
+    made = GpuExporter(devices, FixedClock(), DEFAULTS)
+    await made.refresh()
+    devices.tell(is_driver_up=False, driver_error="there is no NVIDIA driver")
+    await made.refresh()
+    bare = parse_page(b"".join(made.page.pieces).decode()).samples
+    assert named(bare, "fairlead_exporter_nvml_up", node_name="gpu-1")[0].value == 0
+    assert not [each for each in bare if each.name.startswith(("fairlead_gpu_", "DCGM_", "nvidia_"))]
+
+
+async def test_what_is_read_less_often_stays_as_long_as_its_own_beat_allows() -> None:
+    slow = FieldGroup({"DCGM_FI_DEV_PCIE_REPLAY_COUNTER": 7}, EPOCH, 60.0)
+    devices = FakeDevices()
+    made = GpuExporter(devices, FixedClock(), DEFAULTS)
+    for seconds, replays in ((0, [7]), (180, [7]), (181, [])):
+        card = device(fields={"DCGM_FI_DEV_GPU_UTIL": 1}, sampled_at=EPOCH + seconds, slower=(slow,))
+        devices.tell(at=EPOCH + seconds, devices=(card,))
+        await made.refresh()
+        found = parse_page(b"".join(made.page.pieces).decode()).samples
+        assert [each.value for each in named(found, "fairlead_gpu_pcie_replays_total")] == replays
+        assert named(found, "DCGM_FI_DEV_GPU_UTIL")
+
+
+async def test_a_value_that_is_no_number_is_left_out_and_counted_for_ever() -> None:
+    devices = FakeDevices(
+        [device(fields={"DCGM_FI_DEV_GPU_UTIL": 5, "DCGM_FI_DEV_POWER_USAGE": math.nan, "DCGM_FI_DEV_GPU_TEMP": math.inf})]
+    )
+    made = GpuExporter(devices, FixedClock(), DEFAULTS)
+    for times in (1, 2):
+        await made.refresh()
+        found = parse_page(b"".join(made.page.pieces).decode()).samples
+        assert named(found, "DCGM_FI_DEV_GPU_UTIL") and not named(found, "DCGM_FI_DEV_POWER_USAGE") + named(
+            found, "fairlead_gpu_power_watts"
+        )
+        assert named(found, "fairlead_exporter_collector_errors_total", gpu="0", error="not_a_number")[0].value == 2 * times
+
+
+async def test_the_page_is_there_before_a_device_has_answered_and_new_with_each_snapshot() -> None:
+    devices = FakeDevices()
+    devices.snapshot = DeviceSnapshot()
+    async with serving(devices) as url, aiohttp.ClientSession() as session:
+
+        async def page() -> str:
+            return await (await session.get(f"{url}/metrics")).text()
+
+        assert "fairlead_exporter_build_info" in await page() and "DCGM" not in await page()
+        devices.tell(devices=(device(),))
+
+        async def has_a_card() -> bool:
+            return "DCGM_FI_DEV_GPU_UTIL" in await page()
+
+        await until(has_a_card)
 
 
 async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:
@@ -269,7 +313,7 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp
     made = exporter([device()], GpuExporterSettings(node="gpu-1", collectors=str(path)))
 
     async def dcgm() -> set[str]:
-        await made.sample_once()
+        await made.refresh()
         return {each.name for each in parse_page(b"".join(made.page.pieces).decode()).samples if each.name.startswith("DCGM_")}
 
     assert await dcgm() == {"DCGM_FI_DEV_GPU_UTIL"}
@@ -367,7 +411,7 @@ def test_promtool_finds_nothing_in_native_families_and_never_an_error() -> None:
 async def test_an_exporter_whose_loop_stands_still_is_not_alive() -> None:
     wall = FixedClock()
     made = GpuExporter(FakeDevices([device()]), FixedClock(), DEFAULTS, wall.now)
-    await made.sample_once()
+    await made.refresh()
 
     wall.at += 24
     assert await ask(made.app, "GET", "/healthz") == (200, "ok\n")

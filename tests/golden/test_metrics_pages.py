@@ -56,7 +56,7 @@ GPU_PAGES: dict[str, tuple[Sequence[DeviceSample], GpuExporterSettings]] = {
 
 async def gpu_page(samples: Sequence[DeviceSample], chosen: GpuExporterSettings) -> MetricsPage:
     made = GpuExporter(FakeDevices(samples), FixedClock(), chosen)
-    await made.sample_once()
+    await made.refresh()
     return made.page
 
 

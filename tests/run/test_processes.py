@@ -151,12 +151,18 @@ def page_of(url: str) -> str:
         return str(answer.read().decode())
 
 
+def page_with_cards(url: str) -> str:
+    """The page is there before a card has answered."""
+    wait_until("a card has answered", lambda: "\nfairlead_gpu_up{" in page_of(url), SECONDS, 0.05)
+    return page_of(url)
+
+
 @pytest.mark.long
 def test_the_gpu_exporter_reads_its_counters_again_on_sighup(tmp_path: Path) -> None:
     counters = tmp_path / "counters.csv"
     counters.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
     with running(tmp_path, "gpu-exporter", "-f", str(counters), "-c", "3600000") as (process, url):
-        assert "\nDCGM_FI_DEV_GPU_UTIL{" in page_of(url)
+        assert "\nDCGM_FI_DEV_GPU_UTIL{" in page_with_cards(url)
         counters.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
         process.send_signal(signal.SIGHUP)
         wait_until("the page has the new counter", lambda: "\nDCGM_FI_DEV_FB_USED{" in page_of(url), SECONDS, 0.05)
@@ -177,15 +183,13 @@ def test_sighup_ends_no_server(verb: str, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_pods_and_their_uids_are_named_when_asked(tmp_path: Path) -> None:
     with running(tmp_path, "gpu-exporter", "-k", "--kubernetes-enable-pod-uid") as (_, url):
-        named = [line for line in page_of(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{") and 'pod="' in line]
+        named = [line for line in page_with_cards(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{") and 'pod="' in line]
         assert named and all('pod_uid="' in line for line in named)
 
 
 def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
     with running(tmp_path, "gpu-exporter", "--no-hostname", "--seed", "3") as (process, url):
-        with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
-            page = answer.read().decode()
-        samples = [line for line in page.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
+        samples = [line for line in page_with_cards(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
         assert "Hostname" not in samples[0] and 'gpu="0"' in samples[0]
         assert not [line for line in samples if 'pod="' in line], "nobody asked for pods"
         process.send_signal(signal.SIGTERM)

@@ -1,16 +1,16 @@
-"""The GPU exporter (`:9400`): samples the devices and keeps a page of metrics ready (telemetry contract 1).
+"""The GPU exporter (`:9400`): makes a page of metrics of each snapshot of the devices (telemetry contract 1).
 
-A scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample fails,
-the last values stay until they are stale, and the page is always 200.
+Neither a scrape nor this loop touches a device: the port `Devices` asks them, on a beat of its own. The page
+is there before the first of them has answered, and always 200.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -23,9 +23,10 @@ from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
-from fairlead.errors import OutsideError, UserError
-from fairlead.model.devices.device import DeviceSample
+from fairlead.errors import UserError
+from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
 from fairlead.ports import Clock, Devices
+from fairlead.rules.devices.shown import shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families
 from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
@@ -45,7 +46,8 @@ class GpuExporterSettings(Struct, frozen=True):
     """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
     `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
-    others at all; None = all. `read_seconds`: how long a client may take to send a request.
+    others at all; None = all. `read_seconds`: how long a client may take to send a request. `backend`: where
+    the devices come from, nvml or sim.
     """
 
     collectors: str = ""
@@ -57,18 +59,17 @@ class GpuExporterSettings(Struct, frozen=True):
     devices: frozenset[int] | None = None
     only: frozenset[str] | None = None
     read_seconds: float = settings.READ_SECONDS
+    backend: str = "sim"
 
     @property
     def stale_after_seconds(self) -> float:
-        return max(3 * self.interval_seconds, 15.0)
+        return stale_after(self.interval_seconds)
 
 
 class GpuExporter:
-    """The loop and its page.
+    """The loop and its page. `run` makes a page of each snapshot until cancelled; `refresh` is one turn.
 
-    `pods`: whose the cards are, where the devices do not say. `parts`: asked in the place of `devices` where
-    there are so many that others must have the loop between some and some. `sample_once` is one turn; `run`
-    turns until cancelled. `wall` gives monotonic seconds.
+    `pods`: whose the cards are, where the devices do not say. `wall` gives monotonic seconds.
     """
 
     def __init__(
@@ -78,99 +79,88 @@ class GpuExporter:
         chosen: GpuExporterSettings,
         wall: Callable[[], float] = time.monotonic,
         pods: PodMap | None = None,
-        parts: Callable[[], Iterator[Sequence[DeviceSample]]] | None = None,
     ) -> None:
         self._pods = pods
-        self._parts = parts
         self._wall = wall
         self._devices = devices
         self._clock = clock
         self._chosen = chosen
         self._counters = CountersFile(chosen.collectors, is_strict=chosen.is_strict_csv)
-        self._state = ExporterState(node=chosen.node, version=__version__)
-        self._samples: Sequence[DeviceSample] = ()
-        self._sampled_at = float("-inf")
+        self._state = ExporterState(node=chosen.node, version=__version__, backend=chosen.backend)
+        self._number = 0
         self._ticked_at = self._wall()
-        self._failures = {OutsideError.__name__: 0}  # a counter that is born at 1 is missed by increase()
+        self._refused: Counter[tuple[str, str]] = Counter()
         self._scrapes = 0
         self._scrape_seconds: float | None = None
-        self._has_sampled = asyncio.Event()
-        self._reload_asked = asyncio.Event()
+        self._has_page = asyncio.Event()
+        self._news = asyncio.Event()
+        self._is_reload_asked = False
         self.page = MetricsPage()
         self.probes = Probes(self._trouble)
         self.app = pages_app("GPU exporter", self.probes, self._metrics, {"/health": self._dcgm_health})
 
     def service(self, sock: socket.socket) -> ServedApp:
-        """The first page exists before anybody is answered."""
+        """The first page exists before anybody is answered; it waits for no device."""
+        loops = (self.run, self._ask_devices)
         return ServedApp(
             app=self.app,
             sock=sock,
-            loops=(self.run,) if self._pods is None else (self.run, self._pods.run),
+            loops=loops if self._pods is None else (*loops, self._pods.run),
             probes=self.probes,
-            opens=self._has_sampled,
+            opens=self._has_page,
             reload=self.reload,
             read_seconds=self._chosen.read_seconds,
         )
 
+    async def _ask_devices(self) -> None:
+        await self._devices.run(self._news.set)
+
     async def run(self) -> None:
-        """Sample now and then on a steady beat; a late turn is not caught up."""
         while True:
-            began = self._wall()
-            await self.sample_once()
-            self._has_sampled.set()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (self._wall() - began)))
+            self._news.clear()
+            await self.refresh()
+            self._has_page.set()
+            await self._news.wait()
 
     def reload(self) -> None:
         """Read the counters file again now, whether it seems to have changed or not, and make a page."""
-        self._reload_asked.set()
+        self._is_reload_asked = True
+        self._news.set()
 
-    async def sample_once(self) -> None:
-        """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
+    async def refresh(self) -> None:
+        """Make the page of the latest snapshot, in a thread: one of many nodes must not hold up scrapes."""
         began = self._wall()
-        self._counters.reload_if_changed(is_asked=self._reload_asked.is_set())
-        self._reload_asked.clear()
-        sampling = self._wall()
-        try:
-            samples = self._wanted(await self._sampled())
-            self._samples = samples if self._pods is None else self._pods.attributed(samples)
-            self._sampled_at = self._wall()
-        except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
-            self._fail(error)
-        device_seconds = self._wall() - sampling
-        is_stale = self._wall() - self._sampled_at > self._chosen.stale_after_seconds
-        if is_stale:
-            self._samples = ()
+        self._counters.reload_if_changed(is_asked=self._is_reload_asked)
+        self._is_reload_asked = False
+        snapshot = self._devices.latest()
+        if snapshot.number != self._number:
+            self._number, self._ticked_at = snapshot.number, began
         self._state = structs.replace(
             self._state,
-            is_driver_up=self._sampled_at >= began,
-            cycle_seconds=self._wall() - began,
-            device_seconds=device_seconds,
             scrapes=self._scrapes,
             scrape_seconds=self._scrape_seconds,
             page_bytes=self.page.size or None,
             reload_succeeded=self._counters.reload_succeeded,
             rows_rejected=len(self._counters.counters.rejected),
             pods=None if self._pods is None else self._pods.state,
-            failures=tuple(("device", error, count) for error, count in sorted(self._failures.items())),
         )
-        self.page = await asyncio.to_thread(make_page, self._render(self._samples, self._state, self._clock.now()))
-        self._ticked_at = self._wall()
+        self.page = await asyncio.to_thread(self._make_page, self._of_chosen(snapshot))
+        self._state = structs.replace(self._state, cycle_seconds=self._wall() - began)
 
-    async def _sampled(self) -> Sequence[DeviceSample]:
-        if self._parts is None:
-            return self._devices.sample()
-        found: list[DeviceSample] = []
-        for part in self._parts():
-            found += part
-            await asyncio.sleep(0)
-        return found
+    def _make_page(self, snapshot: DeviceSnapshot) -> MetricsPage:
+        seen = shown(snapshot, self._chosen.stale_after_seconds)
+        self._refused.update(seen.refused)
+        samples = seen.samples if self._pods is None else self._pods.attributed(seen.samples)
+        state = structs.replace(self._state, refused=tuple((*place, count) for place, count in sorted(self._refused.items())))
+        return make_page(self._render(samples, snapshot, state, self._clock.now()))
 
-    def _wanted(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
+    def _of_chosen(self, snapshot: DeviceSnapshot) -> DeviceSnapshot:
         chosen = self._chosen.devices
-        return samples if chosen is None else [sample for sample in samples if sample.index in chosen]
+        if chosen is None:
+            return snapshot
+        return structs.replace(snapshot, devices=tuple(each for each in snapshot.devices if each.index in chosen))
 
-    def _render(self, samples: Sequence[DeviceSample], state: ExporterState, now: float) -> Iterator[bytes]:
+    def _render(self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, now: float) -> Iterator[bytes]:
         compat, only = self._chosen.compat, self._chosen.only
         if "dcgm" in compat:
             families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels)
@@ -180,14 +170,8 @@ class GpuExporter:
         if "custom" in compat:
             yield from render_page(custom_families(samples), render_dcgm_number)
         yield from render_page([*gpu_families(samples, only), *container_families(samples, only)])
-        yield from render_page(exporter_families(state, samples, now))
+        yield from render_page(exporter_families(state, snapshot, now))
         yield process_metrics()
-
-    def _fail(self, error: Exception) -> None:
-        kind = OutsideError.__name__ if isinstance(error, OutsideError) else type(error).__name__
-        self._failures[kind] = self._failures.get(kind, 0) + 1
-        if self._failures[kind] == 1:
-            _log.warning("devices cannot be sampled: %s: %s", kind, error)
 
     async def _metrics(self, request: Request) -> Response:
         began = self._wall()

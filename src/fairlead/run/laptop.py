@@ -100,7 +100,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
                 ServedApp(app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop),
-                GpuExporter(simulation, simulation, exported, parts=simulation.sample_in_parts).service(sockets.gpu_exporter),
+                GpuExporter(simulation.devices(exported.interval_seconds), simulation, exported).service(sockets.gpu_exporter),
                 ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(sockets.cluster_exporter),
                 ConsoleServer(world, ConsoleSettings(), past).service(sockets.console),
                 loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),

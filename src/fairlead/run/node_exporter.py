@@ -13,7 +13,7 @@ from fairlead.apps.service import run
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.files.own_files import absolute
 from fairlead.run.invocation import Invocation, url_of
-from fairlead_sim.gpus.node_cards import SimulatedNode, parse_models
+from fairlead_sim.gpus.node_cards import parse_models, simulated_node
 
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read when it is imported; else it writes to stderr as it likes
 
@@ -24,7 +24,7 @@ from fairlead.edge.node.agent_files import GrantsFile
 async def run_node_exporter(asked: Invocation, chosen: GpuExporterSettings, address: tuple[str, int]) -> None:
     """Until SIGTERM."""
     args = asked.args
-    devices = SimulatedNode(chosen.node, parse_models(args.sim_gpus), time.time)
+    devices = simulated_node(chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds)
     resources = PodResources(absolute(args.kubelet_dir) / "pod-resources" / "kubelet.sock")
     sock = bind_socket(*address)
     async with AsyncExitStack() as ending:

@@ -52,7 +52,7 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
         return
     sock = bind_socket(*address)
     simulation = Simulation(scenario_beginning(args.scenario).world(args.seed), args.speed)
-    exporter = gpu_exporter.GpuExporter(simulation, simulation, chosen, parts=simulation.sample_in_parts)
+    exporter = gpu_exporter.GpuExporter(simulation.devices(chosen.interval_seconds), simulation, chosen)
     said = f"GPU metrics of scenario {args.scenario} on {url_of(sock)}/metrics"
     await run(exporter.service(sock), loops=(simulation.driver.run(),), on_ready=lambda: asked.messages.info(said))
 

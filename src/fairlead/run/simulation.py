@@ -10,6 +10,7 @@ from fairlead.edge.connection.credentials import Credentials, Issued, bearer
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead_sim.api.credentials import ServerCredentials
+from fairlead_sim.gpus.sampled import SampledDevices
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.time.clock import FASTEST
 from fairlead_sim.world.driver import Driver
@@ -23,8 +24,8 @@ NODES_LIVED_TWICE: Final = 200
 class Simulation:
     """A simulated world that lives at a pace. Make it on a running event loop; `driver.run()` lets it go on.
 
-    Fills the ports `Clock` (with the `speed` that the console asks for) and `Devices`. `has_past`: whether
-    its history can be lived again.
+    Fills the port `Clock` (with the `speed` that the console asks for); `devices` gives `Devices`.
+    `has_past`: whether its history can be lived again.
     """
 
     def __init__(self, world: World, speed: float, *, has_past: bool = True) -> None:
@@ -66,12 +67,11 @@ class Simulation:
             yield take_snapshot(again, reader)
             moment += step
 
-    def sample(self) -> Sequence[DeviceSample]:
-        self.driver.catch_up()
-        return self.world.devices.sample(is_brief=self.is_large)
+    def devices(self, interval_seconds: float) -> SampledDevices:
+        """The cards of all nodes, some at a time: 40,000 are a second of work."""
+        return SampledDevices(self._cards, self.now, interval_seconds)
 
-    def sample_in_parts(self) -> Iterator[Sequence[DeviceSample]]:
-        """The same, some cards at a time: 40,000 are a second of work."""
+    def _cards(self) -> Iterator[Sequence[DeviceSample]]:
         self.driver.catch_up()
         return self.world.devices.in_parts(is_brief=self.is_large)
 

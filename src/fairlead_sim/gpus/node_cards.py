@@ -7,7 +7,7 @@ what the agent grants is what the exporter measures.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from fairlead.errors import UserError
@@ -16,6 +16,7 @@ from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead_sim.gpus.cards import CARD_MODELS, CardModel, known_model
 from fairlead_sim.gpus.devices import SimulatedDevices
+from fairlead_sim.gpus.sampled import SampledDevices
 from fairlead_sim.objects.chance import uuid_of
 from fairlead_sim.time.clock import SimClock
 
@@ -76,15 +77,14 @@ class SimulatedDriver:
         return IsolationMeans()
 
 
-class SimulatedNode:
+def simulated_node(node: str, models: Sequence[CardModel], now: Callable[[], float], interval_seconds: float) -> SampledDevices:
     """`ports.Devices` of such a node: what its idle cards would answer."""
+    clock = SimClock(now())
+    devices = SimulatedDevices(0, clock)
+    devices.add_cards(node, models)
 
-    def __init__(self, node: str, models: Sequence[CardModel], now: Callable[[], float]) -> None:
-        self._now = now
-        self._clock = SimClock(now())
-        self._devices = SimulatedDevices(0, self._clock)
-        self._devices.add_cards(node, models)
+    def read() -> Iterator[Sequence[DeviceSample]]:
+        clock.advance_to(max(now(), clock.now()))
+        yield devices.sample()
 
-    def sample(self) -> Sequence[DeviceSample]:
-        self._clock.advance_to(max(self._now(), self._clock.now()))
-        return self._devices.sample()
+    return SampledDevices(read, clock.now, interval_seconds)

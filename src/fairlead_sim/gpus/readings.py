@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import WARNING
 from fairlead_sim.gpus.card import Card, Run
@@ -19,6 +19,14 @@ DRIVER_VERSION = "570.172.08"
 CUDA_VERSION = "12.8"
 
 GPU_IDLE, POWER_CAP = 0x1, 0x4
+_TEXTS = {
+    "DCGM_FI_NVML_VERSION": f"12.{DRIVER_VERSION}",
+    "DCGM_FI_DEV_BRAND": "NVIDIA",
+    "DCGM_FI_DEV_OEM_INFOROM_VER": "1.1",
+    "DCGM_FI_DEV_ECC_INFOROM_VER": "6.16",
+    "DCGM_FI_DEV_POWER_INFOROM_VER": "",
+    "DCGM_FI_DEV_INFOROM_IMAGE_VER": "G500.0200.00.04",
+}
 _BUSY = 0.01
 _BAR1_MIB = 256
 
@@ -71,8 +79,14 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
         xids=tuple(card.xids[code] for code in sorted(card.xids)),
         processes=_processes(card, now) if is_up else (),
         up=is_up,
-        sampled_at=now,
+        sampled_at=now if is_up else card.lost_at or now,
+        texts=_TEXTS,
+        collectors=() if is_brief else (_run(card, now, is_up=is_up),),
     )
+
+
+def _run(card: Card, now: float, *, is_up: bool) -> CollectorRun:
+    return CollectorRun("device", str(card.index), is_up, None, now if is_up else card.lost_at)
 
 
 def _fields(moment: _Moment) -> Values:

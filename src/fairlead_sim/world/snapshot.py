@@ -78,7 +78,7 @@ def take_snapshot(world: World, reader: WorldReader | None = None) -> ClusterSna
         nodes=reader.rows(NODES, WireNode, parse_node),
         pods=reader.rows(PODS, WirePod, parse_pod),
         jobs=jobs,
-        gpus=(reading_of(sample) for sample in world.devices.sample(is_brief=True)),
+        gpus=(reading_of(sample, now) for sample in world.devices.sample(is_brief=True)),
         quota_tree=tree,
         workloads=[*_owners(reader), *map(workload_of, jobs)] if tree else (),
         budgets=reader.of_resource("policy", "poddisruptionbudgets", WireBudget, parse_budget) if tree else (),
@@ -100,9 +100,9 @@ def take_objects(world: World) -> list[dict[str, Any]]:
     return [kept for ref in refs for obj in world.cluster.scan(ref) if (kept := kept_object(obj)) is not None]
 
 
-def reading_of(sample: DeviceSample) -> GpuReading:
-    """The part of a device's sample that boards and tables show. A card that is off the bus has no values,
-    only its fault."""
+def reading_of(sample: DeviceSample, now: float) -> GpuReading:
+    """The part of a device's sample that boards and tables show, as told `now`. A card that is off the bus
+    has no values, only its fault."""
     fields = sample.fields
     total, percent = fields.get("DCGM_FI_DEV_FB_TOTAL"), fields.get("DCGM_FI_DEV_GPU_UTIL")
     newest = max(sample.xids, key=lambda event: event.last_at, default=None)
@@ -120,7 +120,7 @@ def reading_of(sample: DeviceSample) -> GpuReading:
         last_xid=newest.xid if newest else None,
         last_xid_at=newest.last_at if newest else None,
         driver_version=sample.driver_version,
-        read_at=sample.sampled_at,
+        read_at=now,
         holders=tuple(
             GpuHolder(
                 namespace=process.namespace,

@@ -1,8 +1,8 @@
-"""One full sample of one device, as a driver gives it: the input of the GPU exporter's page.
+"""What a node's devices said last, as a driver gives it: the input of the GPU exporter's page.
 
 Raw driver units on purpose (they are what DCGM names promise): MHz, mW-derived watts, mJ, ns, MiB, percent
 0..100; the native families convert at the very end. None = not supported or not yet known: the series is
-absent.
+absent. Times are of the world's steady clock, except where "epoch" is said.
 """
 
 from __future__ import annotations
@@ -37,11 +37,35 @@ class XidEvent(Struct, frozen=True, gc=False):
     last_at: float
 
 
-class DeviceSample(Struct, frozen=True, gc=False):
-    """All values of one GPU at one instant.
+class FieldGroup(Struct, frozen=True, gc=False):
+    """Values that are read together, every `every_seconds`; last at `read_at`."""
 
-    `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units. Fields that DCGM prints
-    as integers are ints, the others floats (telemetry contract 1.4, 1.5).
+    fields: Mapping[str, int | float]
+    read_at: float
+    every_seconds: float
+
+
+class CollectorRun(Struct, frozen=True, gc=False):
+    """How the last run of one collector went, of one GPU or of the node (`gpu` "").
+
+    `succeeded_at`: None = it never did. `errors`: how often it failed since the start, by kind.
+    """
+
+    collector: str
+    gpu: str = ""
+    is_good: bool = True
+    seconds: float | None = None
+    succeeded_at: float | None = None
+    errors: Mapping[str, int] = {}
+
+
+class DeviceSample(Struct, frozen=True, gc=False):
+    """The values of one GPU that were read last.
+
+    `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of `sampled_at`.
+    Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`:
+    groups of more fields, which are read less often. `texts`: fields that are no numbers. `up` False: the
+    card is lost, or stuck in a call; what it said before may still be here.
     """
 
     node: str
@@ -63,3 +87,23 @@ class DeviceSample(Struct, frozen=True, gc=False):
     processes: tuple[DeviceProcess, ...] = ()
     up: bool = True
     sampled_at: float = 0.0
+    slower: tuple[FieldGroup, ...] = ()
+    texts: Mapping[str, str] = {}
+    collectors: tuple[CollectorRun, ...] = ()
+
+
+class DeviceSnapshot(Struct, frozen=True, gc=False):
+    """All devices as of `at`. `number` grows by one from each snapshot to the next; 0 = nobody was asked yet.
+
+    `devices`: by node and index. A device that did not answer is here with the values it said last.
+    `is_driver_up` False: the driver does not answer on this node, and `driver_error` says why.
+    `collectors`: of the node; those of a device stand with it.
+    """
+
+    number: int = 0
+    at: float = 0.0
+    devices: tuple[DeviceSample, ...] = ()
+    is_driver_up: bool = True
+    driver_error: str = ""
+    collectors: tuple[CollectorRun, ...] = ()
+    stuck_calls: int = 0

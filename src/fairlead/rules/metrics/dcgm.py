@@ -92,6 +92,8 @@ def _base_labels(samples: Sequence[DeviceSample], rows: Sequence[tuple[str, str]
 
 
 def _label_value(sample: DeviceSample, field: str) -> str:
+    if field in sample.texts:
+        return sample.texts[field]
     if field in _LABEL_ROWS:
         return str(getattr(sample, _LABEL_ROWS[field]))
     value = sample.fields.get(field)

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.device import CollectorRun, DeviceSnapshot
 from fairlead.model.metric import Family, Key, MetricName
 
 
@@ -31,17 +31,15 @@ class ExporterState(Struct, frozen=True, gc=False):
 
     node: str
     version: str
-    is_driver_up: bool = True
+    backend: str = ""
     cycle_seconds: float | None = None
-    device_seconds: float | None = None
-    """The last run of the collector `device`, failed or not."""
     scrapes: int = 0
     scrape_seconds: float | None = None
     page_bytes: int | None = None
     reload_succeeded: bool = True
     rows_rejected: int = 0
-    failures: tuple[tuple[str, str, int], ...] = ()
-    """(collector, error, how often) since the start."""
+    refused: tuple[tuple[str, str, int], ...] = ()
+    """(node, gpu, how many) values that were no numbers, since the start."""
     pods: PodMapState | None = None
     """None: nobody asks whose the cards are."""
 
@@ -50,7 +48,7 @@ def _metric(name: str, type: str, help: str, *labels: str) -> MetricName:
     return MetricName(f"fairlead_exporter_{name}", type, ("node_name", *labels), help)
 
 
-BUILD_INFO: Final = _metric("build_info", "gauge", "1; the version that runs.", "version")
+BUILD_INFO: Final = _metric("build_info", "gauge", "1; the version that runs, and where its devices come from.", "version", "backend")
 NVML_UP: Final = _metric("nvml_up", "gauge", "1 when the driver answers on this node.")
 COLLECTOR_SUCCESS: Final = _metric("collector_success", "gauge", "1 when the collector's last run succeeded.", "collector", "gpu")
 COLLECTOR_SECONDS: Final = _metric("collector_duration_seconds", "gauge", "How long the collector's last run took.", "collector", "gpu")
@@ -59,7 +57,8 @@ COLLECTOR_LAST: Final = _metric(
 )
 COLLECTOR_ERRORS: Final = _metric("collector_errors_total", "counter", "Failed runs by collector and error.", "collector", "gpu", "error")
 CYCLE: Final = _metric("cycle_duration_seconds", "gauge", "How long the last sample of all devices took.")
-SAMPLE_AGE: Final = _metric("sample_age_seconds", "gauge", "Age of the device's values when the page was made.", "gpu")
+SAMPLE_AGE: Final = _metric("sample_age_seconds", "gauge", "Age of the device's last values when the page was made.", "gpu")
+STUCK: Final = _metric("stuck_calls", "gauge", "Calls of the driver that have not come back in time, one per GPU at most.")
 RELOAD: Final = _metric("config_last_reload_success", "gauge", "1 when the counters file was last read without error.")
 REJECTED: Final = _metric("config_rows_rejected", "gauge", "Rows of the counters file that were not understood.")
 SCRAPES: Final = _metric("scrapes_total", "counter", "Answered scrapes.")
@@ -70,6 +69,8 @@ POD_MAP_CONTAINERS: Final = _metric("pod_map_containers", "gauge", "Containers w
 POD_MAP_ERRORS: Final = _metric(
     "pod_map_errors_total", "counter", "How often it was not found out who has the cards: kubelet or grants.", "reason"
 )
+DEVICE: Final = "device"
+NOT_A_NUMBER: Final = "not_a_number"
 NAMES: Final = (
     POD_MAP_AGE,
     POD_MAP_CONTAINERS,
@@ -82,6 +83,7 @@ NAMES: Final = (
     COLLECTOR_ERRORS,
     CYCLE,
     SAMPLE_AGE,
+    STUCK,
     RELOAD,
     REJECTED,
     SCRAPES,
@@ -90,27 +92,27 @@ NAMES: Final = (
 )
 
 
-def exporter_families(state: ExporterState, samples: Sequence[DeviceSample], now: float) -> list[Family]:
-    """The exporter's own families.
+def exporter_families(state: ExporterState, snapshot: DeviceSnapshot, now: float) -> list[Family]:
+    """The exporter's own families. `now`: epoch seconds of the snapshot's `at`.
 
-    One that speaks for several nodes (the simulated world) says `nvml_up` for each.
+    One that speaks for several nodes (the simulated world) says `nvml_up` for each. A device that does not
+    answer keeps its collectors and its age: alerts on them must be able to fire.
     """
-    nodes = list(dict.fromkeys(sample.node for sample in samples)) or [state.node]
-    devices: list[Key] = [(sample.node, "device", str(sample.index)) for sample in samples]
+    nodes = list(dict.fromkeys(sample.node for sample in snapshot.devices)) or [state.node]
+    runs = [(state.node, run) for run in snapshot.collectors]
+    runs += [(sample.node, run) for sample in snapshot.devices for run in sample.collectors]
+    keys: list[Key] = [(node, run.collector, run.gpu) for node, run in runs]
     own: Sequence[Key] = [(state.node,)]
     return [
-        Family(BUILD_INFO, [(state.node, state.version)], [1]),
-        Family(NVML_UP, [(node,) for node in nodes], [int(state.is_driver_up)] * len(nodes)),
-        Family(COLLECTOR_SUCCESS, devices, [int(sample.up) for sample in samples]),
-        Family(COLLECTOR_SECONDS, [(state.node, "device", "")], [state.device_seconds]),
-        Family(COLLECTOR_LAST, devices, [sample.sampled_at if sample.up else None for sample in samples]),
-        Family(
-            COLLECTOR_ERRORS,
-            [(state.node, collector, "", error) for collector, error, _ in state.failures],
-            [count for _, _, count in state.failures],
-        ),
+        Family(BUILD_INFO, [(state.node, state.version, state.backend)], [1]),
+        Family(NVML_UP, [(node,) for node in nodes], [int(snapshot.is_driver_up)] * len(nodes)),
+        Family(COLLECTOR_SUCCESS, keys, [int(run.is_good) for _, run in runs]),
+        Family(COLLECTOR_SECONDS, keys, [run.seconds for _, run in runs]),
+        Family(COLLECTOR_LAST, keys, [_epoch(run, snapshot.at, now) for _, run in runs]),
+        _errors(runs, state),
         Family(CYCLE, own, [state.cycle_seconds]),
-        Family(SAMPLE_AGE, [(s.node, str(s.index)) for s in samples], [max(0.0, now - s.sampled_at) for s in samples]),
+        _ages(snapshot),
+        Family(STUCK, own, [snapshot.stuck_calls]),
         Family(RELOAD, own, [int(state.reload_succeeded)]),
         Family(REJECTED, own, [state.rows_rejected]),
         Family(SCRAPES, own, [state.scrapes]),
@@ -118,6 +120,21 @@ def exporter_families(state: ExporterState, samples: Sequence[DeviceSample], now
         Family(PAGE_BYTES, own, [state.page_bytes]),
         *_pod_map(state),
     ]
+
+
+def _ages(snapshot: DeviceSnapshot) -> Family:
+    keys: list[Key] = [(sample.node, str(sample.index)) for sample in snapshot.devices]
+    return Family(SAMPLE_AGE, keys, [max(0.0, snapshot.at - sample.sampled_at) for sample in snapshot.devices])
+
+
+def _epoch(run: CollectorRun, at: float, now: float) -> float | None:
+    return None if run.succeeded_at is None else now - (at - run.succeeded_at)
+
+
+def _errors(runs: Sequence[tuple[str, CollectorRun]], state: ExporterState) -> Family:
+    found: dict[Key, int] = {(node, run.collector, run.gpu, kind): count for node, run in runs for kind, count in run.errors.items()}
+    found |= {(node, DEVICE, gpu, NOT_A_NUMBER): count for node, gpu, count in state.refused}
+    return Family(COLLECTOR_ERRORS, list(found), list(found.values()))
 
 
 def _pod_map(state: ExporterState) -> list[Family]:
