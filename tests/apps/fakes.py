@@ -129,7 +129,14 @@ def device(
         f"{d}ECC_DBE_VOL_TOTAL": 0,
         f"{d}POWER_VIOLATION": 2_500_000_000,
     }
-    given = {"fields": fields, "power_limit_watts": 70.0, "throttle_reasons": 0x4, "health_checks": {"xid": 0, "lost": 0}, **more}
+    given = {
+        "fields": fields,
+        "healthy": True,
+        "power_limit_watts": 70.0,
+        "throttle_reasons": 0x4,
+        "health_checks": {"xid": 0, "lost": 0},
+        **more,
+    }
     return DeviceSample(
         node=node,
         index=index,
@@ -138,7 +145,7 @@ def device(
         pci_bus_id=f"00000000:{7 + index:02X}:00.0",
         model=model,
         driver_version="570.172.08",
-        healthy=bool(given.pop("healthy", True)),
+        healthy=given.pop("healthy"),
         serial=f"13200000000{index}",
         cuda_version="12.8",
         vbios_version="90.04.38.00.03",

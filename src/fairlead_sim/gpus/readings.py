@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.devices.xid import WARNING
 from fairlead_sim.gpus.card import Card, Run
 from fairlead_sim.gpus.cards import CardModel
 
@@ -75,7 +74,6 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
         cuda_version=CUDA_VERSION,
         vbios_version="92.00.9E.00.01",
         throttle_reasons=_throttle_reasons(moment) if is_up else None,
-        health_checks=_health_checks(card, is_up),
         xids=tuple(card.xids[code] for code in sorted(card.xids)),
         processes=_processes(card, now) if is_up else (),
         up=is_up,
@@ -245,14 +243,6 @@ def _throttle_reasons(moment: _Moment) -> int:
 
 def _is_capped(card: Card, run: Run, level: float, now: float) -> bool:
     return card.is_near_limit(run) and run.load.is_at_peak(now - run.started_at) and level > run.load.high
-
-
-def _health_checks(card: Card, is_up: bool) -> dict[str, int]:
-    """0 ok, 1 warn, 2 fail (telemetry contract 1.9)."""
-    memory = 2 if 48 in card.xids or 64 in card.xids else 0
-    remap = 2 if 64 in card.xids else 1 if 63 in card.xids else 0
-    worst = 2 if card.failed_by else 1 if WARNING & card.xids.keys() else 0  # a program's own fault (13, 31, …) is none of the card's
-    return {"xid": worst, "ecc": memory, "remap": remap, "thermal": 0, "power": 0, "nvlink": 0, "pcie": 0, "lost": 0 if is_up else 2}
 
 
 def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:

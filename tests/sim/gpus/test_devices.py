@@ -9,6 +9,7 @@ from tests.examples import examples
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
 from fairlead.model.devices.device import DeviceSample
+from fairlead.rules.devices.health_checks import health_checks
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.text.time_span import parse_span
 from fairlead_sim.gpus.cards import CARD_MODELS, card_model
@@ -105,8 +106,7 @@ def test_a_profiling_ratio_is_a_float_and_a_rate_an_int_at_rest_and_at_work() ->
 def test_the_xid_check_warns_of_the_cards_own_errors_and_never_of_a_programs(code: int, state: int) -> None:
     world = small_world(CPU_POOL, GPU_POOL, xids=(Xid("gpu-1", 0, code, Duration(parse_span("1m"))),))
     live(world, 90)
-    checks = device(world).health_checks
-    assert checks is not None and checks["xid"] == state
+    assert health_checks(device(world))["xid"] == state
 
 
 def test_a_crash_looping_container_holds_its_card_and_uses_nothing() -> None:

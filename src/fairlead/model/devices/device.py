@@ -65,7 +65,8 @@ class DeviceSample(Struct, frozen=True, gc=False):
     `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of `sampled_at`.
     Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`:
     groups of more fields, which are read less often. `texts`: fields that are no numbers. `up` False: the
-    card is lost, or stuck in a call; what it said before may still be here.
+    card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged
+    the card yet.
     """
 
     node: str
@@ -75,7 +76,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     pci_bus_id: str
     model: str
     driver_version: str
-    healthy: bool
+    healthy: bool | None
     fields: Mapping[str, int | float]
     power_limit_watts: float | None = None
     serial: str = ""

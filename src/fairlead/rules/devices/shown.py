@@ -1,4 +1,4 @@
-"""What may be shown of the devices' last snapshot: values that are no number or too old are left out.
+"""What may be shown of the devices' last snapshot, judged: values that are no number or too old are left out.
 
 A value is dropped when it is stale and never repeated (telemetry contract 1.14); a device stays, with `up`
 False, so that alerts on it can fire.
@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
+from fairlead.rules.devices.health_checks import health_checks, is_healthy
 
 LEAST_STALE_SECONDS: Final = 15.0
 _BEATS_MISSED: Final = 3.0
@@ -53,9 +54,9 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float) -> ShownDevices:
             numbers = {name: value for name, value in fields.items() if isfinite(value)}
             refused[sample.node, str(sample.index)] = len(fields) - len(numbers)
             fields = numbers
-        if fields is not sample.fields or not is_fresh:
-            sample = structs.replace(sample, fields=fields, slower=(), up=sample.up and is_fresh)
-        samples.append(sample)
+        now = structs.replace(sample, fields=fields, slower=(), up=sample.up and is_fresh)
+        checks = health_checks(now)
+        samples.append(structs.replace(now, health_checks=checks, healthy=is_healthy(sample, checks)))
     return ShownDevices(tuple(samples), refused)
 
 

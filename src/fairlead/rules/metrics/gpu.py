@@ -15,6 +15,7 @@ from fairlead.model.devices.device import DeviceProcess, DeviceSample
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
+from fairlead.rules.devices.health_checks import CHECKS
 
 DEVICE_LABELS: Final = ("node_name", "gpu", "uuid", "model")
 MIB: Final = 1 << 20
@@ -31,7 +32,6 @@ THROTTLE_REASONS: Final = {
     "hw_power_brake": 0x80,
     "display_clocks": 0x100,
 }
-HEALTH_CHECKS: Final = ("xid", "ecc", "remap", "thermal", "power", "nvlink", "pcie", "lost")
 
 Value = Callable[[DeviceSample], float | int | None]
 _Make = Callable[[MetricName, Sequence[DeviceSample], list[Key]], Family]
@@ -322,8 +322,8 @@ def _mib_of(processes: Sequence[DeviceProcess]) -> float:
 _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (INFO, _info),
     (UP, _each(lambda sample: int(sample.up))),
-    (HEALTHY, _each(lambda sample: int(sample.healthy))),
-    (HEALTH_CHECK, _labelled(HEALTH_CHECKS, lambda sample, check: sample.health_checks.get(check))),
+    (HEALTHY, _each(lambda sample: None if sample.healthy is None else int(sample.healthy))),
+    (HEALTH_CHECK, _labelled(CHECKS, lambda sample, check: sample.health_checks.get(check))),
     (ALLOCATED, _each(allocated_ratio)),
     (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up else None)),
     (FOREIGN, _each(lambda sample: sum(process.processes for process in foreign(sample)) if sample.up else None)),
