@@ -134,7 +134,6 @@ def device(
         "healthy": True,
         "power_limit_watts": 70.0,
         "throttle_reasons": 0x4,
-        "health_checks": {"xid": 0, "lost": 0},
         **more,
     }
     return DeviceSample(
@@ -163,7 +162,6 @@ def lost_device(index: int, node: str = "gpu-1") -> DeviceSample:
         up=False,
         power_limit_watts=None,
         throttle_reasons=None,
-        health_checks={"xid": 2, "lost": 2},
         xids=(XidEvent(79, 1, EPOCH - 300),),
         sampled_at=EPOCH - 300,
         collectors=(CollectorRun("device", str(index), is_good=False, succeeded_at=EPOCH - 300),),

@@ -109,6 +109,15 @@ int nvmlDeviceGetUUID(Card *card, char *uuid, unsigned length) {
     return OK;
 }
 
+struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; };
+
+int nvmlDeviceGetPciInfo_v3(Card *card, struct pci *pci) {
+    FAIL(card->number);
+    memset(pci, 0, sizeof *pci);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "%s", of_card(card->number, "bus", "00000000:07:00.0"));
+    return OK;
+}
+
 int nvmlDeviceGetName(Card *card, char *name, unsigned length) {
     FAIL(card->number);
     snprintf(name, length, "%s", of_card(card->number, "name", "Tesla T4"));

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final
 
 import pynvml
 from pynvml import NVMLError
 
 from fairlead.edge.nvml import mps
 from fairlead.edge.nvml.cards import ShownCard, ask, has_mig, shown_card, slot, used_mib_by_pid
-from fairlead.edge.nvml.library import LIBRARY, close_library, failure, is_down, is_gone, is_silent, open_library, words
+from fairlead.edge.nvml.library import LIBRARY, close_library, failure, is_down, is_gone, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuSlot
@@ -31,7 +31,6 @@ REOPEN_SECONDS: Final = 300.0
 """So often NVML is begun anew while a card is ill. XIDs of that moment are not heard."""
 CGROUPS: Final = Path("/sys/fs/cgroup")
 _log: Final = logging.getLogger(__name__)
-Answer = TypeVar("Answer")
 
 
 class NvmlDriver:
@@ -118,9 +117,9 @@ class NvmlDriver:
     def means(self) -> IsolationMeans:
         with self._asking():
             cards = self._look()
-            cuda = _said(pynvml.nvmlSystemGetCudaDriverVersion_v2, 0)
+            cuda = said(pynvml.nvmlSystemGetCudaDriverVersion_v2, 0)
             return IsolationMeans(
-                driver=_major(_said(pynvml.nvmlSystemGetDriverVersion, "")),
+                driver=_major(said(pynvml.nvmlSystemGetDriverVersion, "")),
                 cuda=(cuda // 1000, cuda % 1000 // 10),
                 has_cgroup_v2=(self._cgroups / "cgroup.controllers").exists(),
                 has_mig=bool(cards) and all(self._is_divided(card) for card in cards),
@@ -202,16 +201,6 @@ class NvmlDriver:
         if what and self._told.get(subject) != what:
             _log.warning("%s", what)
         self._told[subject] = what
-
-
-def _said(call: Callable[[], Answer], without: Answer) -> Answer:
-    """What the driver says of itself, or what stands for a driver that does not know the call."""
-    try:
-        return call()
-    except NVMLError as error:
-        if not is_silent(error):
-            raise
-        return without
 
 
 def _major(version: str) -> int:

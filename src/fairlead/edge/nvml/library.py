@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import pynvml
 from pynvml import NVMLError
@@ -18,6 +19,7 @@ from fairlead.errors import OutsideError
 
 LIBRARY: Final = "libnvidia-ml.so.1"
 SYSTEM: Final = "nvml"
+Answer = TypeVar("Answer")
 
 _MEND: Final = {
     pynvml.NVML_ERROR_UNINITIALIZED: "it is begun anew by itself; if that does not help, look at the kernel's log",
@@ -110,3 +112,13 @@ def is_down(error: NVMLError) -> bool:
 def is_silent(error: NVMLError) -> bool:
     """Whether the card, or this driver, just has nothing to say here: it is not ill."""
     return error.value in _SILENT
+
+
+def said(call: Callable[[], Answer], without: Answer) -> Answer:
+    """What the driver says, or what stands for one that does not know the call or has nothing to say."""
+    try:
+        return call()
+    except NVMLError as error:
+        if not is_silent(error):
+            raise
+        return without

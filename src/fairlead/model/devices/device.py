@@ -45,6 +45,17 @@ class FieldGroup(Struct, frozen=True, gc=False):
     every_seconds: float
 
 
+class GroupReading(Struct, frozen=True, gc=False):
+    """One reading of a group: DCGM field names -> numbers, and texts.
+
+    `failures`: collector (device, fieldvalues, gpm, processes) -> why it failed; its fields are not here.
+    """
+
+    fields: Mapping[str, int | float] = {}
+    texts: Mapping[str, str] = {}
+    failures: Mapping[str, str] = {}
+
+
 class CollectorRun(Struct, frozen=True, gc=False):
     """How the last run of one collector went, of one GPU or of the node (`gpu` "").
 

@@ -1,0 +1,204 @@
+"""What is known of one card of this node, and its turns: each in the card's own thread.
+
+A turn that does not come back keeps its thread; until it does nothing more is asked of that card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from msgspec import Struct, structs
+from pynvml import NVMLError
+
+from fairlead.edge.nvml.call_thread import CallThread
+from fairlead.edge.nvml.cards import ShownCard
+from fairlead.edge.nvml.library import is_down, words
+from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, GroupReading, XidEvent
+from fairlead.model.devices.gpu import GpuSlot
+
+DEVICE: Final = "device"
+TIMEOUT: Final = "timeout"
+_STATIC_SECONDS: Final = 86_400.0
+_XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
+_DRIVER, _SERIAL, _VBIOS = "DCGM_FI_DRIVER_VERSION", "DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_VBIOS_VERSION"
+_NEVER: Final = float("-inf")
+_log: Final = logging.getLogger(__name__)
+
+
+class CardAsker(Protocol):
+    """What one card says, group by group; every call may take for ever.
+
+    Raises NVMLError when the card is lost or the driver gone. Anything else that fails is in the reading.
+    """
+
+    def fast(self) -> GroupReading: ...
+
+    def slow(self) -> GroupReading: ...
+
+    def static(self) -> GroupReading: ...
+
+
+class NvmlBeat(Struct, frozen=True):
+    """Seconds: between two readings of what changes fast and slowly, and after which a call is stuck."""
+
+    interval: float = 5.0
+    slow_interval: float = 60.0
+    call_timeout: float = 10.0
+
+
+class SeenCard(Struct, frozen=True):
+    """A card that the driver shows. `shown` None: one that cannot be read, and `why`."""
+
+    index: int
+    shown: ShownCard | None = None
+    slot: GpuSlot | None = None
+    pci_bus_id: str = ""
+    why: str = ""
+
+
+class CardTurn(Struct, frozen=True):
+    """What a card said in one turn; None: that group was not due."""
+
+    asker: CardAsker
+    fast: GroupReading
+    slow: GroupReading | None
+    static: GroupReading | None
+    seconds: float
+
+
+class KnownCard:
+    """`session`: of the driver, whose handle it has; -1 = it has to be asked for everything again."""
+
+    def __init__(self, uuid: str, make_asker: Callable[[ShownCard], CardAsker], beat: NvmlBeat, monotonic: Callable[[], float]) -> None:
+        self._make_asker = make_asker
+        self._beat = beat
+        self._monotonic = monotonic
+        self._shown_at = monotonic()
+        self.thread = CallThread(f"gpu-{uuid}", monotonic)
+        self.seen = SeenCard(-1)
+        self.session = -1
+        self._asker: CardAsker | None = None
+        self._fast = FieldGroup({}, _NEVER, beat.interval)
+        self._slow = FieldGroup({}, _NEVER, beat.slow_interval)
+        self._static = FieldGroup({}, _NEVER, _STATIC_SECONDS)
+        self._texts: Mapping[str, str] = {}
+        self._is_lost = False
+        self._is_late_counted = False
+        self._runs: dict[str, CollectorRun] = {}
+        self._xids: dict[int, XidEvent] = {}
+        self._last_xid = 0
+
+    def show(self, seen: SeenCard, session: int) -> None:
+        if session != self.session:
+            self._asker = None
+        self.seen, self.session = seen, session
+
+    def hide(self) -> None:
+        """The driver has the card, and cannot show it."""
+        self._is_lost, self.session = True, -1
+        self.seen = structs.replace(self.seen, shown=None)
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.thread.busy_seconds > self._beat.call_timeout
+
+    # --- a turn ---------------------------------------------------------------------------------------------
+
+    def begin(self) -> asyncio.Future[CardTurn] | None:
+        """A turn; None while a call has not come back, or there is nothing to ask."""
+        shown, asker = self.seen.shown, self._asker
+        if shown is None or self.thread.busy_seconds:
+            return None
+        is_slow_due = asker is None or self._monotonic() - self._slow.read_at >= self._beat.slow_interval
+        return self.thread.call(lambda: self._ask(shown, asker, is_slow_due=is_slow_due))
+
+    def _ask(self, shown: ShownCard, asker: CardAsker | None, *, is_slow_due: bool) -> CardTurn:
+        began = self._monotonic()
+        asked = asker or self._make_asker(shown)
+        static = None if asker else asked.static()
+        slow = asked.slow() if is_slow_due else None
+        return CardTurn(asked, asked.fast(), slow, static, self._monotonic() - began)
+
+    def keep(self, turn: CardTurn) -> None:
+        now = self._monotonic()
+        self._asker, self._is_lost, self._is_late_counted = turn.asker, False, False
+        self._fast = structs.replace(self._fast, fields=turn.fast.fields, read_at=now)
+        if turn.slow is not None:
+            self._slow = structs.replace(self._slow, fields=turn.slow.fields, read_at=now)
+        if turn.static is not None:
+            self._static = structs.replace(self._static, fields=turn.static.fields, read_at=now)
+            self._texts = turn.static.texts
+        failures: dict[str, str] = {}
+        for reading in (turn.static, turn.slow, turn.fast):
+            failures |= reading.failures if reading else {}
+        for collector in {DEVICE, *self._runs, *failures}:
+            self._count(collector, failures.get(collector, ""), turn.seconds if collector == DEVICE else None)
+
+    def fail(self, failure: BaseException) -> None:
+        """The card answers nothing; a fault of ours comes with its trace, once."""
+        self._is_late_counted = False
+        if isinstance(failure, NVMLError):
+            self._is_lost = is_down(failure)
+            self._count(DEVICE, words(failure))
+            return
+        kind = type(failure).__name__
+        if not self._runs.get(DEVICE, CollectorRun(DEVICE)).errors.get(kind.lower()):
+            _log.error("GPU %s cannot be asked: a fault of ours", self.seen.index, exc_info=failure)
+        self._count(DEVICE, kind)
+
+    def look_at_watch(self) -> None:
+        """A call that does not come back is a failure, counted once."""
+        if self.is_stuck and not self._is_late_counted:
+            self._is_late_counted = True
+            self._count(DEVICE, TIMEOUT)
+
+    def _count(self, collector: str, error: str, seconds: float | None = None) -> None:
+        run = structs.replace(
+            self._runs.get(collector, CollectorRun(collector)), gpu=str(self.seen.index), is_good=not error, seconds=seconds
+        )
+        if error:
+            kind = error.lower().replace(" ", "_")
+            run = structs.replace(run, errors={**run.errors, kind: run.errors.get(kind, 0) + 1})
+        else:
+            run = structs.replace(run, succeeded_at=self._monotonic())
+        self._runs[collector] = run
+
+    def hear(self, xid: int, at: float) -> None:
+        """`at`: epoch seconds."""
+        before = self._xids.get(xid)
+        self._xids[xid] = XidEvent(xid, before.count + 1 if before else 1, at)
+        self._last_xid = xid
+
+    # --- what is told ---------------------------------------------------------------------------------------
+
+    def sample(self, node: str, cuda_version: str, *, is_driver_up: bool) -> DeviceSample | None:
+        """None: nothing is known of the card but that it is there."""
+        slot, is_known = self.seen.slot, self._fast.read_at != _NEVER
+        if slot is None:
+            return None
+        throttled = self._fast.fields.get("DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
+        return DeviceSample(
+            node=node,
+            index=self.seen.index,
+            minor=slot.minor,
+            uuid=slot.uuid,
+            pci_bus_id=self.seen.pci_bus_id,
+            model=slot.model,
+            driver_version=self._texts.get(_DRIVER, ""),
+            healthy=None,
+            fields={} if self._is_lost or not is_known else {_XID_FIELD: self._last_xid, **self._fast.fields},
+            power_limit_watts=self._slow.fields.get("DCGM_FI_DEV_ENFORCED_POWER_LIMIT"),
+            serial=self._texts.get(_SERIAL, ""),
+            cuda_version=cuda_version,
+            vbios_version=self._texts.get(_VBIOS, ""),
+            throttle_reasons=None if throttled is None else int(throttled),
+            xids=tuple(self._xids[code] for code in sorted(self._xids)),
+            up=is_known and is_driver_up and not (self.is_stuck or self._is_lost),
+            sampled_at=self._fast.read_at if is_known else self._shown_at,
+            slower=(self._static, self._slow),
+            texts=self._texts,
+            collectors=tuple(self._runs[name] for name in sorted(self._runs)),
+        )

@@ -1,0 +1,253 @@
+"""The exporter's devices on NVML: a thread per card, so that one that hangs, is lost or fails costs nobody else a value.
+
+The library is the stub; what a card says is a script, so that it can hang and fail at will.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pynvml
+import pytest
+from tests.nvml.stub import StubState, uuid
+from tests.waiting import until
+
+from fairlead.edge.nvml.cards import ShownCard
+from fairlead.edge.nvml.devices import NvmlDevices
+from fairlead.edge.nvml.known_card import NvmlBeat
+from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, GroupReading
+
+UTIL, REPLAYS, BRAND, XID = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_BRAND", "DCGM_FI_DEV_XID_ERRORS"
+LOST, GONE, UNKNOWN = pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_DRIVER_NOT_LOADED, 999
+BEAT = NvmlBeat(interval=0.05, slow_interval=60.0, call_timeout=0.1)
+
+
+class Script:
+    """What the cards say, by index; made anew for each session of the driver."""
+
+    def __init__(self) -> None:
+        self.hanging: dict[int, threading.Event] = {}
+        self.failing: dict[int, BaseException] = {}
+        self.readings: dict[int, GroupReading] = {}
+        self.asked: list[tuple[str, int]] = []
+
+    def make(self, card: ShownCard) -> Asker:
+        self.asked.append(("made", card.index))
+        return Asker(self, card.index)
+
+    def hang(self, index: int) -> threading.Event:
+        return self.hanging.setdefault(index, threading.Event())
+
+
+class Asker:
+    def __init__(self, script: Script, index: int) -> None:
+        self._script = script
+        self._index = index
+
+    def fast(self) -> GroupReading:
+        self._script.asked.append(("fast", self._index))
+        if (released := self._script.hanging.get(self._index)) is not None:
+            released.wait(60)
+        if (failure := self._script.failing.get(self._index)) is not None:
+            raise failure
+        return self._script.readings.get(self._index, GroupReading({UTIL: 10 + self._index}))
+
+    def slow(self) -> GroupReading:
+        self._script.asked.append(("slow", self._index))
+        return GroupReading({REPLAYS: 3})
+
+    def static(self) -> GroupReading:
+        self._script.asked.append(("static", self._index))
+        return GroupReading({}, {BRAND: "NVIDIA", "DCGM_FI_DRIVER_VERSION": "615.1"})
+
+
+class Exported:
+    """The devices with eight cards, and their run on this test's loop."""
+
+    def __init__(self, library: Path, script: Script) -> None:
+        self.script = script
+        self.devices = NvmlDevices("n1", script.make, BEAT, str(library), wall=lambda: 1000.0)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self.devices.run(lambda: None))
+
+    async def stop(self) -> float:
+        """The seconds it took."""
+        assert self._task is not None
+        began = time.monotonic()
+        self._task.cancel()
+        await asyncio.wait([self._task], timeout=20)
+        return time.monotonic() - began
+
+    @property
+    def now(self) -> DeviceSnapshot:
+        return self.devices.latest()
+
+    def card(self, index: int) -> DeviceSample:
+        (found,) = [card for card in self.now.devices if card.index == index]
+        return found
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async def does() -> bool:
+            return holds()
+
+        await until(does)
+
+    async def turns(self, count: int = 3) -> None:
+        """So many whole turns from now."""
+        wanted = self.now.number + count + 1
+        await self.until(lambda: self.now.number >= wanted)
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    made = Script()
+    yield made
+    for released in made.hanging.values():
+        released.set()
+
+
+@pytest.fixture
+async def exported(library: Path, state: StubState, script: Script) -> Iterator[Exported]:
+    state.show_cards(8)
+    made = Exported(library, script)
+    await made.start()
+    await made.until(lambda: len(made.now.devices) == 8 and all(card.up for card in made.now.devices))
+    yield made
+    for released in script.hanging.values():
+        released.set()
+    await made.until(lambda: not threads("gpu-GPU") or made.now.stuck_calls == 0)
+    await made.stop()
+
+
+def threads(prefix: str) -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith(prefix)]
+
+
+async def test_what_a_card_is_and_says(exported: Exported) -> None:
+    card = exported.card(3)
+    assert (card.node, card.index, card.minor, card.uuid, card.model) == ("n1", 3, 3, uuid(3), "Tesla T4")
+    assert (card.fields, card.texts[BRAND], card.driver_version, card.healthy) == ({XID: 0, UTIL: 13}, "NVIDIA", "615.1", None)
+    assert {name: value for group in card.slower for name, value in group.fields.items()} == {REPLAYS: 3}
+    assert (exported.now.is_driver_up, exported.now.stuck_calls) == (True, 0)
+
+
+async def test_while_one_card_hangs_the_other_seven_are_new_every_turn(exported: Exported) -> None:
+    released = exported.script.hang(2)
+    await exported.until(lambda: exported.now.stuck_calls == 1)
+    held = exported.card(2)
+    assert (held.up, held.uuid, held.fields[UTIL]) == (False, uuid(2), 12)
+    before = {card.index: card.sampled_at for card in exported.now.devices}
+    asked = exported.script.asked.count(("fast", 2))
+    await exported.turns(5)
+    after = {card.index: card.sampled_at for card in exported.now.devices}
+    assert [index for index in before if after[index] > before[index]] == [0, 1, 3, 4, 5, 6, 7]
+    assert exported.script.asked.count(("fast", 2)) == asked, "nothing more is asked of a card that hangs"
+    (run,) = exported.card(2).collectors
+    assert (run.is_good, run.errors) == (False, {"timeout": 1})
+    assert len(threads("gpu-") + threads("xid-events")) <= 8 + 2
+    del exported.script.hanging[2]
+    released.set()
+    await exported.until(lambda: exported.card(2).up and exported.now.stuck_calls == 0)
+    assert exported.card(2).collectors[0].is_good
+
+
+async def test_it_ends_within_five_seconds_although_a_call_hangs(library: Path, state: StubState, script: Script) -> None:
+    state.show_cards(2)
+    made = Exported(library, script)
+    released = script.hang(0)
+    await made.start()
+    await made.until(lambda: made.now.stuck_calls == 1)
+    try:
+        assert await made.stop() < 5
+    finally:
+        released.set()
+        await made.until(lambda: not threads("gpu-"))
+        if pynvml.nvmlLib is not None:
+            from fairlead.edge.nvml.library import close_library
+
+            close_library()
+
+
+async def test_a_lost_card_is_down_without_values_and_comes_back(exported: Exported) -> None:
+    exported.script.failing[5] = pynvml.NVMLError(LOST)
+    await exported.until(lambda: not exported.card(5).up)
+    assert exported.card(5).fields == {} and exported.card(5).uuid == uuid(5)
+    assert sum(card.up for card in exported.now.devices) == 7 and exported.now.is_driver_up
+    (run,) = exported.card(5).collectors
+    assert not run.is_good and list(run.errors) == ["gpu_is_lost"]
+    del exported.script.failing[5]
+    await exported.until(lambda: exported.card(5).up and UTIL in exported.card(5).fields)
+
+
+async def test_one_collector_that_fails_costs_its_own_fields_only(exported: Exported) -> None:
+    exported.script.readings[1] = GroupReading({UTIL: 77}, failures={"gpm": "Unknown Error"})
+    await exported.until(lambda: exported.card(1).fields.get(UTIL) == 77)
+    runs = {run.collector: run for run in exported.card(1).collectors}
+    assert (runs["device"].is_good, runs["gpm"].is_good, list(runs["gpm"].errors)) == (True, False, ["unknown_error"])
+    exported.script.readings[1] = GroupReading({UTIL: 78})
+    await exported.until(lambda: exported.card(1).fields.get(UTIL) == 78)
+    assert {run.collector: run.is_good for run in exported.card(1).collectors} == {"device": True, "gpm": True}
+
+
+async def test_a_fault_of_ours_is_logged_once_with_its_trace(exported: Exported, caplog: pytest.LogCaptureFixture) -> None:
+    exported.script.failing[4] = ZeroDivisionError("a bug")
+    await exported.until(lambda: exported.card(4).collectors[0].errors.get("zerodivisionerror", 0) >= 3)
+    traced = [record for record in caplog.records if record.exc_info]
+    assert [record.message for record in traced] == ["GPU 4 cannot be asked: a fault of ours"]
+    assert exported.now.is_driver_up and sum(card.up for card in exported.now.devices) == 8, "its values are not stale yet"
+
+
+async def test_what_changes_slowly_is_asked_seldom_and_what_never_does_once(exported: Exported) -> None:
+    await exported.turns(4)
+    counts = {group: exported.script.asked.count((group, 0)) for group in ("made", "static", "slow", "fast")}
+    assert counts["fast"] >= 4 and (counts["made"], counts["static"], counts["slow"]) == (1, 1, 1)
+
+
+async def test_a_driver_that_goes_away_is_begun_anew_with_new_handles(exported: Exported) -> None:
+    exported.script.failing[0] = pynvml.NVMLError(GONE)
+    await exported.until(lambda: not exported.now.is_driver_up)
+    assert not any(card.up for card in exported.now.devices) and len(exported.now.devices) == 8
+    assert exported.card(1).fields[UTIL] == 11, "stale values are another's to drop"
+    del exported.script.failing[0]
+    await exported.until(lambda: exported.now.is_driver_up and all(card.up for card in exported.now.devices))
+    assert exported.script.asked.count(("made", 3)) == 2
+
+
+async def test_without_a_driver_it_starts_and_finds_one_that_comes(library: Path, state: StubState, script: Script, tmp_path: Path) -> None:
+    later = tmp_path / "later.so"
+    made = Exported(later, script)
+    await made.start()
+    try:
+        await made.until(lambda: "cannot be loaded" in made.now.driver_error)
+        assert (made.now.is_driver_up, made.now.devices) == (False, ())
+        shutil.copy(library, later)
+        await made.until(lambda: made.now.is_driver_up and len(made.now.devices) == 2)
+    finally:
+        await made.stop()
+
+
+async def test_a_card_that_is_taken_out_goes_and_one_that_cannot_be_read_keeps_its_name(exported: Exported, state: StubState) -> None:
+    state.fail("nvmlDeviceGetHandleByIndex_v2", LOST, 3)
+    await exported.until(lambda: not exported.card(3).up)
+    assert (exported.card(3).uuid, exported.card(3).fields, len(exported.now.devices)) == (uuid(3), {}, 8)
+    state.fail("nvmlDeviceGetHandleByIndex_v2", None, 3)
+    await exported.until(lambda: exported.card(3).up)
+    state.say({"count": 6})
+    await exported.until(lambda: [card.index for card in exported.now.devices] == [0, 1, 2, 3, 4, 5])
+    await exported.until(lambda: len(threads("gpu-GPU")) == 6)
+
+
+async def test_xids_are_counted_with_the_time_they_were_heard(exported: Exported, state: StubState) -> None:
+    for _ in range(2):
+        state.report_xid(63, 1)
+    state.report_xid(79, 1)
+    await exported.until(lambda: [event.count for event in exported.card(1).xids] == [2, 1])
+    assert [(event.xid, event.last_at) for event in exported.card(1).xids] == [(63, 1000.0), (79, 1000.0)]
+    assert exported.card(1).fields[XID] == 79 and exported.card(0).xids == ()
