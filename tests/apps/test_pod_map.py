@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
+from msgspec import structs
 from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
 
 from fairlead.apps.pod_map import PodMap
 from fairlead.errors import OutsideError
+from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.refusal import Refusal
-from fairlead_sim.gpus.node_cards import SimulatedNode, parse_models, simulated_uuid
+from fairlead_sim.gpus.node_cards import simulated_uuid
+
+from .fakes import device
 
 CARD = simulated_uuid("n1", 0)
 
@@ -43,7 +50,7 @@ def pods(node: Node) -> PodMap:
 
 
 def names(pods: PodMap) -> list[str]:
-    samples = pods.attributed(SimulatedNode("n1", parse_models("1xTesla-T4"), lambda: 1_767_600_000.0).sample())
+    samples = pods.attributed([structs.replace(device(), uuid=CARD)])
     assert len(samples) == 1, "a device's series never go"
     return [process.pod for process in samples[0].processes]
 
@@ -80,3 +87,31 @@ async def test_who_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
     await pods.ask()
     assert names(pods) == []
     assert pods.state.containers == 0
+
+
+class Homes:
+    """Pid 7 is the pod's, 8 nobody's."""
+
+    def homes(self, pids: Collection[int]) -> dict[int, ProcessHome]:
+        return {pid: ProcessHome("u" if pid == 7 else "") for pid in pids if pid in (7, 8)}
+
+
+async def test_processes_are_put_to_their_containers(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    await pods.ask()
+    seen = (SeenProcess(7, "C", 300 << 20, 40.0), SeenProcess(8, "C", 100 << 20, 5.0), SeenProcess(9, "C", 1 << 40, 100.0))
+    (sample,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])
+    rows = [(each.pod, each.memory_used_mib, each.sm_percent, each.processes) for each in sample.processes]
+    assert rows == [("p", 300.0, 40.0, 1), ("", 100.0, 5.0, 1)], "one that has ended meanwhile is nobody's"
+
+
+async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_sole_holder_uses_what_the_card_does(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment)
+    card = structs.replace(device(used=500, util=42), uuid=CARD, seen=(SeenProcess(1, "C", 300 << 20, 40.0),))
+    await pods.ask()
+    (shared,) = pods.attributed([card])
+    assert [(each.memory_used_mib, each.processes) for each in shared.processes] == [(0.0, 0)]
+    node.held = (held("nvidia.com/gpu", CARD),)
+    await pods.ask()
+    (alone,) = pods.attributed([card])
+    assert [(each.pod, each.memory_used_mib, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]

@@ -20,7 +20,8 @@ from tests.waiting import until
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.devices import NvmlDevices
 from fairlead.edge.nvml.known_card import NvmlBeat
-from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, GroupReading
+from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
+from fairlead.model.devices.readings import GroupReading
 
 UTIL, REPLAYS, BRAND, XID = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_BRAND", "DCGM_FI_DEV_XID_ERRORS"
 LOST, GONE, UNKNOWN = pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_DRIVER_NOT_LOADED, 999

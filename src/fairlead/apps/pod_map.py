@@ -15,29 +15,36 @@ from typing import Final
 from msgspec import structs
 
 from fairlead.errors import OutsideError
-from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
-from fairlead.ports import GivenFile, KubeletHolders
+from fairlead.ports import GivenFile, KubeletHolders, ProcessHomes
+from fairlead.rules.devices.container_use import container_use, sole_holder_use
 from fairlead.rules.devices.pod_devices import device_processes
 from fairlead.rules.metrics.exporter import PodMapState
 
 ASK_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 1.0
-_TOTAL: Final = "DCGM_FI_DEV_FB_TOTAL"
+_TOTAL, _USED, _PERCENT = "DCGM_FI_DEV_FB_TOTAL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_UTIL"
 _log: Final = logging.getLogger(__name__)
 
 
 class PodMap:
-    """`monotonic` gives seconds."""
+    """`monotonic` gives seconds. `homes` None: the processes of the node cannot be seen from here."""
 
     def __init__(
-        self, kubelet: KubeletHolders, given: GivenFile, ttl_seconds: float, monotonic: Callable[[], float] = time.monotonic
+        self,
+        kubelet: KubeletHolders,
+        given: GivenFile,
+        ttl_seconds: float,
+        monotonic: Callable[[], float] = time.monotonic,
+        homes: ProcessHomes | None = None,
     ) -> None:
         self._kubelet = kubelet
         self._given = given
         self._ttl_seconds = ttl_seconds
         self._monotonic = monotonic
+        self._homes = homes
         self._held: tuple[HeldDevices, ...] = ()
         self._shares: tuple[GivenShare, ...] = ()
         self._at: float | None = None
@@ -64,12 +71,19 @@ class PodMap:
         return not isinstance(given, Refusal)
 
     def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
-        """The samples with the containers that have each card."""
+        """The samples with the containers that have each card, and what they use of it. Reads /proc."""
         if self._age is None or self._age > self._ttl_seconds:
             return samples
         totals = {sample.uuid: (sample.index, float(sample.fields.get(_TOTAL, 0))) for sample in samples}
         holders = device_processes(self._held, self._shares, totals)
-        return [structs.replace(sample, processes=holders.get(sample.uuid, ())) for sample in samples]
+        return [structs.replace(sample, processes=self._use(sample, holders.get(sample.uuid, ()))) for sample in samples]
+
+    def _use(self, sample: DeviceSample, containers: tuple[DeviceProcess, ...]) -> tuple[DeviceProcess, ...]:
+        if sample.seen is None:
+            return containers
+        if self._homes is None:
+            return sole_holder_use(containers, sample.fields.get(_USED), sample.fields.get(_PERCENT))
+        return container_use(containers, sample.seen, self._homes.homes([each.pid for each in sample.seen]))
 
     @property
     def state(self) -> PodMapState:

@@ -163,9 +163,13 @@ class GrantsFile:
 
 
 class KubeletLists:
-    """`ports.KubeletHolders`: the list of pod resources, and the checkpoint for what that leaves out."""
+    """`ports.KubeletHolders`: the list of pod resources, and the checkpoint for what that leaves out.
 
-    def __init__(self, resources: PodResources, plugins: Path) -> None:
+    `needs_names`: the checkpoint alone, which has none, is as good as nothing.
+    """
+
+    def __init__(self, resources: PodResources, plugins: Path, *, needs_names: bool = False) -> None:
+        self._needs_names = needs_names
         self._resources = resources
         self._checkpoint = plugins / CHECKPOINT
         self._trouble = ""
@@ -175,6 +179,8 @@ class KubeletLists:
         try:
             listed = await self._resources.list_held()
         except OutsideError as failed:
+            if self._needs_names:
+                raise
             told = failed
         nobody: tuple[HeldDevices, ...] = ()
         noted = _parsed(self._checkpoint, parse_checkpoint, nobody)

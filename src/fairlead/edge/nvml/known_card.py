@@ -16,8 +16,9 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.library import is_down, words
-from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, GroupReading, XidEvent
+from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, XidEvent
 from fairlead.model.devices.gpu import GpuSlot
+from fairlead.model.devices.readings import GroupReading, SeenProcess
 
 DEVICE: Final = "device"
 TIMEOUT: Final = "timeout"
@@ -85,6 +86,7 @@ class KnownCard:
         self._slow = FieldGroup({}, _NEVER, beat.slow_interval)
         self._static = FieldGroup({}, _NEVER, _STATIC_SECONDS)
         self._texts: Mapping[str, str] = {}
+        self._processes: tuple[SeenProcess, ...] | None = None
         self._is_lost = False
         self._is_late_counted = False
         self._runs: dict[str, CollectorRun] = {}
@@ -126,6 +128,7 @@ class KnownCard:
         now = self._monotonic()
         self._asker, self._is_lost, self._is_late_counted = turn.asker, False, False
         self._fast = structs.replace(self._fast, fields=turn.fast.fields, read_at=now)
+        self._processes = turn.fast.processes
         if turn.slow is not None:
             self._slow = structs.replace(self._slow, fields=turn.slow.fields, read_at=now)
         if turn.static is not None:
@@ -200,5 +203,6 @@ class KnownCard:
             sampled_at=self._fast.read_at if is_known else self._shown_at,
             slower=(self._static, self._slow),
             texts=self._texts,
+            seen=self._processes,
             collectors=tuple(self._runs[name] for name in sorted(self._runs)),
         )

@@ -12,10 +12,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.readings import SeenProcess
 
 
 class DeviceProcess(Struct, frozen=True, gc=False):
-    """What one container uses on one device. `memory_limit_mib` is its grant (whole card when exclusive)."""
+    """What one container uses on one device. `memory_limit_mib` is its grant (whole card when exclusive).
+
+    `pod` "": processes that no container was granted. `token`: of the device ids of shared memory, "" = none.
+    """
 
     namespace: str
     pod: str
@@ -27,6 +31,7 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     sm_percent: float
     processes: int = 1
     core_limit_ratio: float | None = None
+    token: str = ""
 
 
 class XidEvent(Struct, frozen=True, gc=False):
@@ -43,17 +48,6 @@ class FieldGroup(Struct, frozen=True, gc=False):
     fields: Mapping[str, int | float]
     read_at: float
     every_seconds: float
-
-
-class GroupReading(Struct, frozen=True, gc=False):
-    """One reading of a group: DCGM field names -> numbers, and texts.
-
-    `failures`: collector (device, fieldvalues, gpm, processes) -> why it failed; its fields are not here.
-    """
-
-    fields: Mapping[str, int | float] = {}
-    texts: Mapping[str, str] = {}
-    failures: Mapping[str, str] = {}
 
 
 class CollectorRun(Struct, frozen=True, gc=False):
@@ -77,7 +71,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`:
     groups of more fields, which are read less often. `texts`: fields that are no numbers. `up` False: the
     card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged
-    the card yet.
+    the card yet. `seen`: the processes that the driver shows, None = not known, or already in `processes`.
     """
 
     node: str
@@ -101,6 +95,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     sampled_at: float = 0.0
     slower: tuple[FieldGroup, ...] = ()
     texts: Mapping[str, str] = {}
+    seen: tuple[SeenProcess, ...] | None = None
     collectors: tuple[CollectorRun, ...] = ()
 
 

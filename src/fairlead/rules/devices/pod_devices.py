@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.model.devices.device import DeviceProcess
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
@@ -30,15 +32,19 @@ Totals = Mapping[str, tuple[int, float]]
 def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], totals: Totals) -> dict[str, tuple[DeviceProcess, ...]]:
     """By UUID of a card, the containers that have it or a part of it, by name.
 
-    What they use is not known here. `held`: the kubelet's list of pod resources. Ids of MIG instances name no
-    card, and are left out.
+    What they use is not known here. `held`: the kubelet's list of pod resources, which has names, and its
+    checkpoint, which has uids. Ids of MIG instances name no card, and are left out.
     """
     uuids = {index: uuid for uuid, (index, _) in totals.items()}
     rows: dict[tuple[str, str, str, str], list[GivenShare]] = {}
     for share in given:
         rows.setdefault((share.namespace, share.pod, share.container, share.token), []).append(share)
     found: dict[str, dict[tuple[str, str, str], DeviceProcess]] = {}
+    held = tuple(held)
+    uids = {(each.resource, each.ids): each.pod_uid for each in held if each.pod_uid}
     for each in held:
+        if not each.pod:
+            continue
         who = (each.namespace, each.pod, each.container)
         if each.resource == GPU_MEMORY:
             for share in rows.get((*who, token(GPU_MEMORY, each.ids)), ()):
@@ -47,7 +53,7 @@ def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], t
             for device_id in each.ids:
                 uuid, mode = _card_of(device_id, uuids)
                 if uuid in totals:
-                    found.setdefault(uuid, {})[who] = _process(*who, "", mode, totals[uuid][1])
+                    found.setdefault(uuid, {})[who] = _process(*who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1])
     return {uuid: tuple(process for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
 
 
@@ -66,7 +72,8 @@ def _card_of(device_id: str, uuids: Mapping[int, str]) -> tuple[str, GpuMode]:
 def _shared(share: GivenShare) -> DeviceProcess:
     grant = share.grant
     core = grant.core_percent / 100 if grant.core_percent else None
-    return _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, float(grant.memory_mib or 0), core)
+    process = _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, float(grant.memory_mib or 0), core)
+    return structs.replace(process, token=share.token)
 
 
 def _process(

@@ -1,0 +1,73 @@
+"""What containers use of a card: its processes, each put to the container that it runs in (telemetry contract
+1.10, 1.11).
+
+A process of no container with a grant is foreign, whether it runs in a pod or not. What cannot be told apart
+(two containers of one pod on one card without a token) goes to the first of them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.model.devices.device import DeviceProcess
+from fairlead.model.devices.driver import ProcessHome
+from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.readings import SeenProcess
+
+_MIB: Final = 1 << 20
+_NOBODY: Final = DeviceProcess("", "", "", "", GpuMode.NONE, 0.0, 0.0, 0.0, processes=0)
+
+Homes = Mapping[int, ProcessHome]
+"""By pid; a process that has ended is not in it."""
+
+
+def container_use(containers: Sequence[DeviceProcess], seen: Sequence[SeenProcess], homes: Homes) -> tuple[DeviceProcess, ...]:
+    """The containers of one card with what they use of it, and one row without a pod for all foreign ones.
+
+    A process whose memory or time the driver does not say counts as a process and adds nothing.
+
+    >>> holder = DeviceProcess("ns", "p", "c", "u1", GpuMode.EXCLUSIVE, 0.0, 15360.0, 0.0, processes=0)
+    >>> processes = [SeenProcess(7, "C", 300 << 20, 40.0), SeenProcess(8, "C", 100 << 20, None)]
+    >>> used = container_use([holder], processes, {7: ProcessHome("u1"), 8: ProcessHome()})
+    >>> [(each.pod, each.memory_used_mib) for each in used]
+    [('p', 300.0), ('', 100.0)]
+    """
+    rows = [*containers, _NOBODY]
+    for process in seen:
+        home = homes.get(process.pid)
+        if home is None:
+            continue
+        index = _container_of(home, containers)
+        rows[index] = _with(rows[index], process)
+    return tuple(rows if rows[-1].processes else rows[:-1])
+
+
+def sole_holder_use(containers: Sequence[DeviceProcess], used_mib: float | None, percent: float | None) -> tuple[DeviceProcess, ...]:
+    """Where processes cannot be seen, a card's only holder uses what the card does."""
+    if len(containers) != 1 or containers[0].allocate_mode != GpuMode.EXCLUSIVE:
+        return tuple(containers)
+    return (structs.replace(containers[0], memory_used_mib=used_mib or 0.0, sm_percent=percent or 0.0),)
+
+
+def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int:
+    """Its place, len(containers) = none of them."""
+    if not home.pod_uid:
+        return len(containers)
+    same = [index for index, each in enumerate(containers) if each.pod_uid == home.pod_uid]
+    by_token = [index for index in same if home.token and containers[index].token == home.token]
+    if by_token or same:
+        return (by_token or same)[0]
+    unnamed = [index for index, each in enumerate(containers) if not each.pod_uid]
+    return unnamed[0] if len(containers) == len(unnamed) == 1 else len(containers)
+
+
+def _with(row: DeviceProcess, process: SeenProcess) -> DeviceProcess:
+    return structs.replace(
+        row,
+        memory_used_mib=row.memory_used_mib + (process.memory_bytes or 0) / _MIB,
+        sm_percent=row.sm_percent + (process.sm_percent or 0.0),
+        processes=row.processes + 1,
+    )
