@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 CRITICAL: Final = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140})
 WARNING: Final = frozenset({63, 92, 94, 154})
 APPLICATION: Final = frozenset({13, 31, 43, 45, 68, 109})
@@ -91,3 +93,19 @@ def xid_severity(xid: int) -> str:
         if xid in codes:
             return word
     return "info"
+
+
+class XidReport(Struct, frozen=True, gc=False):
+    """An XID that was told. `bus`: the card's place as `0000:3b:00`, "" = of no card; `at`: epoch seconds."""
+
+    bus: str
+    xid: int
+    at: float
+
+
+class KernelXid(Struct, frozen=True, gc=False):
+    """One of the kernel's log, in seconds since the boot."""
+
+    bus: str
+    xid: int
+    since_boot: float

@@ -1,0 +1,41 @@
+"""XIDs as NVIDIA's kernel module writes them into the kernel's log, read from `/dev/kmsg`.
+
+A record: `4,1234,5678901,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=77, …`; the third number is microseconds since
+the boot. Anybody who may write to the log could write such a line, so only the kernel's own are taken.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from fairlead.model.devices.xid import KernelXid
+
+_RECORD: Final = re.compile(r"(\d{1,9}),\d+,(\d{1,18}),[^;\n]*;NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d{1,9})(?:,|$|\n)")
+_BUS: Final = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0-9a-f])?")
+_KERNEL: Final = 0
+"""The facility stands above the three bits of the severity; 0 = the kernel."""
+
+
+def parse_kernel_xid(record: str) -> KernelXid | None:
+    """None = it tells of no XID.
+
+    >>> parse_kernel_xid("4,12,5000000,-;NVRM: Xid (PCI:0000:3B:00): 79, pid=77, GPU has fallen off the bus.")
+    KernelXid(bus='0000:3b:00', xid=79, since_boot=5.0)
+    >>> parse_kernel_xid("12,12,5000000,-;NVRM: Xid (PCI:0000:3b:00): 79, said a program")
+    """
+    found = _RECORD.match(record)
+    if found is None or int(found[1]) >> 3 != _KERNEL:
+        return None
+    bus = pci_bus(found[3])
+    return KernelXid(bus, int(found[4]), int(found[2]) / 1e6) if bus else None
+
+
+def pci_bus(text: str) -> str:
+    """A card's place on the bus, as kernel or NVML spells it, in one spelling without function; "" = none.
+
+    >>> pci_bus("00000000:3B:00.0"), pci_bus("0000:3b:00"), pci_bus("3b:00.0"), pci_bus("beside the bus")
+    ('0000:3b:00', '0000:3b:00', '0000:3b:00', '')
+    """
+    found = _BUS.fullmatch(text.strip().lower())
+    return f"{int(found[1] or '0', 16):04x}:{int(found[2], 16):02x}:{int(found[3], 16):02x}" if found else ""

@@ -1,0 +1,242 @@
+"""Results of NVML as DCGM's fields tell them: units, integers, what counts as no value.
+
+The table of telemetry contract 1.5. Field values come as NVIDIA's structure of 40 bytes, each with a code and
+a type of its own. A value that cannot be is no value: NaN, infinity, a memory of 255 degrees.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+SUCCESS: Final = 0
+NOT_SUPPORTED: Final = 3
+ALL_LINKS: Final = 0xFFFFFFFF
+LINKS: Final = 18
+MIB: Final = 1 << 20
+
+_LAYOUT: Final = struct.Struct("<IIqqIi8s")
+_TYPES: Final = tuple(struct.Struct(f"<{code}") for code in "dIQQqiH")
+"""By NVML's number: double, uint, ulong, ulonglong, longlong, int, ushort. Memory layout of 64-bit Linux."""
+_UINT: Final = 1
+_UNSET_IDS: Final = range(1, 32)
+_MEMORY_TEMPERATURE: Final = 82
+_HOTTEST_MEMORY: Final = 200
+_UNKNOWN_STATE: Final = 32
+_NO_VALUE_OF_64_BITS: Final = 2**64 - 1
+
+
+class NvmlField(Struct, frozen=True, gc=False):
+    """An id of NVML's field values and its DCGM field. `scope`: of an NVLink, `ALL_LINKS` = together.
+
+    The number times `times`, then by `per`; a field with `per` has fractions.
+    """
+
+    id: int
+    field: str
+    scope: int = 0
+    times: int = 1
+    per: int = 0
+
+
+class FieldValue(Struct, frozen=True, gc=False):
+    """One answered field. `number` None: `code` says why, or it is no number."""
+
+    id: int
+    scope: int
+    code: int
+    number: int | float | None
+
+
+def _rows(*rows: tuple[int, str]) -> tuple[NvmlField, ...]:
+    return tuple(NvmlField(number, f"DCGM_FI_DEV_{name}") for number, name in rows)
+
+
+_LINK_BYTES: Final = (
+    NvmlField(138, "DCGM_FI_DEV_NVLINK_TX_BYTES", ALL_LINKS, times=1024),
+    NvmlField(139, "DCGM_FI_DEV_NVLINK_RX_BYTES", ALL_LINKS, times=1024),
+)
+FAST_FIELDS: Final = (
+    *_rows((82, "MEMORY_TEMP"), (83, "TOTAL_ENERGY_CONSUMPTION"), (197, "PCIE_TX_BYTES"), (198, "PCIE_RX_BYTES")),
+    NvmlField(186, "DCGM_FI_DEV_POWER_USAGE_INSTANT", per=1000),
+    *_LINK_BYTES,
+)
+SLOW_FIELDS: Final = _rows(
+    (1, "ECC_CURRENT"),
+    (2, "ECC_PENDING"),
+    (3, "ECC_SBE_VOL_TOTAL"),
+    (4, "ECC_DBE_VOL_TOTAL"),
+    (5, "ECC_SBE_AGG_TOTAL"),
+    (6, "ECC_DBE_AGG_TOTAL"),
+    (29, "RETIRED_SBE"),
+    (30, "RETIRED_DBE"),
+    (31, "RETIRED_PENDING"),
+    (38, "NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL"),
+    (45, "NVLINK_CRC_DATA_ERROR_COUNT_TOTAL"),
+    (52, "NVLINK_REPLAY_ERROR_COUNT_TOTAL"),
+    (59, "NVLINK_RECOVERY_ERROR_COUNT_TOTAL"),
+    (74, "POWER_VIOLATION"),
+    (75, "THERMAL_VIOLATION"),
+    (76, "SYNC_BOOST_VIOLATION"),
+    (77, "BOARD_LIMIT_VIOLATION"),
+    (78, "LOW_UTIL_VIOLATION"),
+    (79, "RELIABILITY_VIOLATION"),
+    (80, "TOTAL_APP_CLOCKS_VIOLATION"),
+    (81, "TOTAL_BASE_CLOCKS_VIOLATION"),
+    (94, "PCIE_REPLAY_COUNTER"),
+    (142, "CORRECTABLE_REMAPPED_ROWS"),
+    (143, "UNCORRECTABLE_REMAPPED_ROWS"),
+    (144, "ROW_REMAP_PENDING"),
+    (145, "ROW_REMAP_FAILURE"),
+    (230, "GPU_RECOVERY_ACTION"),
+)
+BANDWIDTHS: Final[Mapping[str, tuple[NvmlField, ...]]] = {
+    "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL": _LINK_BYTES,
+    **{
+        f"DCGM_FI_DEV_NVLINK_BANDWIDTH_L{link}": (
+            NvmlField(138, f"NVLINK_L{link}_TX_BYTES", link, times=1024),
+            NvmlField(139, f"NVLINK_L{link}_RX_BYTES", link, times=1024),
+        )
+        for link in range(LINKS)
+    },
+}
+"""Bandwidths and the two counters of each; those of one link are asked only when it is wanted."""
+
+
+def parse_field_values(raw: bytes) -> tuple[FieldValue, ...]:
+    """NVML's answer, an array of structures. Raises ValueError when `raw` is none.
+
+    A success without a type is an id that this driver does not fill: not supported. The temperature of memory
+    is an unsigned integer, whatever type is told.
+
+    >>> parse_field_values(struct.pack("<IIqqIiQ", 83, 0, 0, 0, 3, 0, 5000))
+    (FieldValue(id=83, scope=0, code=0, number=5000),)
+    """
+    if len(raw) % _LAYOUT.size:
+        raise ValueError(f"field values are of {_LAYOUT.size} bytes each, here are {len(raw)} bytes")
+    return tuple(_field_value(*row) for row in _LAYOUT.iter_unpack(raw))
+
+
+def _field_value(number: int, scope: int, _at: int, _latency: int, kind: int, code: int, value: bytes) -> FieldValue:
+    if code != SUCCESS:
+        return FieldValue(number, scope, code, None)
+    if number == _MEMORY_TEMPERATURE:
+        kind = _UINT
+    if kind == 0 and number in _UNSET_IDS:
+        return FieldValue(number, scope, NOT_SUPPORTED, None)
+    if kind >= len(_TYPES):
+        return FieldValue(number, scope, SUCCESS, None)
+    read: int | float = _TYPES[kind].unpack_from(value)[0]
+    return FieldValue(number, scope, SUCCESS, read if math.isfinite(read) else None)
+
+
+def field_number(row: NvmlField, told: FieldValue) -> int | float | None:
+    """What the DCGM field says; None = no value.
+
+    >>> field_number(NvmlField(186, "X", per=1000), FieldValue(186, 0, 0, 71250))
+    71.25
+    """
+    number = told.number
+    if number is None or number < 0 or number == _NO_VALUE_OF_64_BITS:
+        return None
+    if row.id == _MEMORY_TEMPERATURE and number > _HOTTEST_MEMORY:
+        return None
+    return number * row.times / row.per if row.per else int(number) * row.times
+
+
+def bandwidths(
+    before: Mapping[str, int | float], after: Mapping[str, int | float], seconds: float, wanted: Collection[str]
+) -> dict[str, int]:
+    """Both directions together, in DCGM's thousand KiB a second, of the counters in bytes of two turns.
+
+    Nothing of a counter that went back, or of no time.
+
+    >>> names = "DCGM_FI_DEV_NVLINK_TX_BYTES", "DCGM_FI_DEV_NVLINK_RX_BYTES"
+    >>> before, after = (dict.fromkeys(names, told) for told in (0, 10_240_000))
+    >>> bandwidths(before, after, 4.0, ["DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"])
+    {'DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL': 5}
+    """
+    found: dict[str, int] = {}
+    for name in wanted if seconds > 0 else ():
+        rows = BANDWIDTHS[name]
+        if all(row.field in before and row.field in after and after[row.field] >= before[row.field] for row in rows):
+            moved = sum(after[row.field] - before[row.field] for row in rows)
+            found[name] = int(moved / 1024 / seconds / 1000)
+    return found
+
+
+def watts(milliwatts: int) -> float:
+    """
+    >>> watts(71250)
+    71.25
+    """
+    return milliwatts / 1000
+
+
+def whole_watts(milliwatts: int) -> float:
+    """A limit: DCGM cuts it to watts and prints it with fractions.
+
+    >>> whole_watts(350999)
+    350.0
+    """
+    return float(milliwatts // 1000)
+
+
+def memory_fields(total: int, free: int, used: int, reserved: int | None) -> dict[str, int | float]:
+    """Of bytes. `reserved` None: a driver before 510, whose `used` holds what it keeps for itself.
+
+    >>> memory_fields(16 * MIB, 7 * MIB, 8 * MIB, MIB)["DCGM_FI_DEV_FB_USED_PERCENT"]
+    0.5333333333333333
+    """
+    fields: dict[str, int | float] = {
+        "DCGM_FI_DEV_FB_TOTAL": total // MIB,
+        "DCGM_FI_DEV_FB_FREE": free // MIB,
+        "DCGM_FI_DEV_FB_USED": used // MIB,
+    }
+    if reserved is not None:
+        fields["DCGM_FI_DEV_FB_RESERVED"] = reserved // MIB
+        if total > reserved:
+            fields["DCGM_FI_DEV_FB_USED_PERCENT"] = used / (total - reserved)
+    return fields
+
+
+def performance_state(state: int) -> int | None:
+    """
+    >>> performance_state(0), performance_state(32)
+    (0, None)
+    """
+    return None if state == _UNKNOWN_STATE else state
+
+
+_BRANDS: Final = (
+    "Unknown",
+    "Quadro",
+    "Tesla",
+    "NVS",
+    "GRID",
+    "GeForce",
+    "Titan",
+    "NVIDIA vApps",
+    "NVIDIA vPC",
+    "NVIDIA vCS",
+    "NVIDIA vWS",
+    "NVIDIA vGaming",
+    "Quadro RTX",
+    "NVIDIA RTX",
+    "NVIDIA",
+    "GeForce RTX",
+    "Titan RTX",
+)
+
+
+def brand(number: int) -> str:
+    """The product line's name (words unverified against DCGM's).
+
+    >>> brand(2), brand(14), brand(99)
+    ('Tesla', 'NVIDIA', 'Unknown')
+    """
+    return _BRANDS[number] if 0 <= number < len(_BRANDS) else _BRANDS[0]

@@ -1,0 +1,80 @@
+"""XIDs of the kernel's log, and when two reports are one (telemetry contract 1.7)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.model.devices.xid import KernelXid, XidReport
+from fairlead.rules.devices.xid_reports import fresh_reports
+from fairlead.wire.devices.kernel_xid import parse_kernel_xid, pci_bus
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ("4,1039,61234567,-;NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", (79, 61.234567)),
+        ("3,7,1,-;NVRM: Xid (PCI:0000:3B:00): 13, Graphics Exception\n SUBSYSTEM=pci\n DEVICE=+pci:0000:3b:00.0\n", (13, 1e-06)),
+        ("4,7,2000000,c;NVRM: Xid (PCI:0000:3b:00): 48", (48, 2.0)),
+        ("4,7,2000000,-,caller=T1;NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed", (154, 2.0)),
+        ("4,7,2000000,-;NVRM: Xid (0000:3b:00): 31, Ch 00000010", (31, 2.0)),
+        ("4,7,2000000,-;NVRM: Xid (PCI:00000000:3b:00.0): 31, Ch 00000010", (31, 2.0)),
+    ],
+)
+def test_a_record_with_an_xid(record: str, told: tuple[int, float]) -> None:
+    assert parse_kernel_xid(record) == KernelXid("0000:3b:00", *told)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "",
+        "NVRM: Xid (PCI:0000:3b:00): 79, without a head",
+        "4,7,2000000,-;NVRM: GPU at PCI:0000:3b:00: GPU-0b1e",
+        "4,7,2000000,-;a program says NVRM: Xid (PCI:0000:3b:00): 79, x",
+        "12,7,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, written by a program",
+        "4,7,2000000,-;NVRM: Xid (PCI:nowhere): 79, x",
+        "4,7,2000000,-;NVRM: Xid (PCI:::::): 79, x",
+        "4,7,2000000,-;NVRM: Xid (PCI:0000:3b:00): many, x",
+        "4,7,2000000,-;NVRM: Xid (PCI:0000:3b:00): 99999999999999999999, x",
+        "4,7,2000000,-;usb 1-1: new device\n NVRM: Xid (PCI:0000:3b:00): 79, x",
+    ],
+)
+def test_a_record_without_one(record: str) -> None:
+    assert parse_kernel_xid(record) is None
+
+
+@given(st.text())
+def test_any_record_is_read(text: str) -> None:
+    for record in (text, f"4,1,2,-;NVRM: Xid (PCI:{text}): 79,", f"4,1,2,-;NVRM: Xid (PCI:0000:3b:00): {text},"):
+        parse_kernel_xid(record)
+
+
+def test_kernel_and_nvml_spell_one_card_alike() -> None:
+    assert pci_bus("00000000:3B:00.0") == pci_bus("PCI:0000:3b:00".removeprefix("PCI:")) == "0000:3b:00"
+    assert pci_bus("00010000:3B:00.0") == "10000:3b:00"
+    assert pci_bus("0000:3b") == pci_bus("") == ""
+
+
+@pytest.mark.parametrize(("apart", "count"), [(0.0, 1), (2.0, 1), (2.001, 2), (-2.0, 1), (-2.001, 2)])
+def test_two_reports_within_two_seconds_are_one(apart: float, count: int) -> None:
+    first = XidReport("0000:3b:00", 79, 1000.0)
+    second = XidReport("0000:3b:00", 79, 1000.0 + apart)
+    assert len(fresh_reports([first, second])) == count
+    assert len(fresh_reports([second], known=[first])) == count - 1
+
+
+def test_other_cards_and_other_xids_are_others() -> None:
+    reports = [XidReport("a", 79, 1.0), XidReport("b", 79, 1.0), XidReport("a", 48, 1.0), XidReport("", 79, 1.0)]
+    assert len(fresh_reports(reports)) == 4
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([48, 79]), st.integers(0, 20)), max_size=20))
+def test_nothing_that_is_left_out_stands_alone(rows: list[tuple[str, int, int]]) -> None:
+    told = [XidReport(bus, xid, float(at)) for bus, xid, at in rows]
+    fresh = fresh_reports(told)
+    assert [each.at for each in fresh] == sorted(each.at for each in fresh)
+    for report in told:
+        assert any((each.bus, each.xid) == (report.bus, report.xid) and abs(each.at - report.at) <= 2 for each in fresh)
+    assert fresh_reports(told, known=fresh) == ()
