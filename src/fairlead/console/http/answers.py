@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from isal import igzip
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -92,14 +93,38 @@ def json_answer(request: Request, body: Any) -> Response:
 
 def bytes_answer(request: Request, data: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> Response:
     """Bytes with a weak ETag over their content (gzip or not, the content is the same)."""
-    tag = f'W/"{hashlib.blake2b(data, digest_size=10).hexdigest()}"'
-    kept = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding", **(headers or {})}
-    if is_known(request.headers.get("if-none-match", ""), tag):
+    return _answer(request, Packed(data, _tag(data)), media_type, headers)
+
+
+class Packed(Struct, frozen=True):
+    """An answer that many will ask for: its ETag is counted and its bytes are compressed once."""
+
+    data: bytes
+    tag: str
+    zipped: bytes | None = None
+
+
+def pack(body: Any) -> Packed:
+    data = msgspec.json.encode(body)
+    return Packed(data, _tag(data), igzip.compress(data, compresslevel=_GZIP_LEVEL))
+
+
+def packed_answer(request: Request, packed: Packed) -> Response:
+    return _answer(request, packed, JSON)
+
+
+def _tag(data: bytes) -> str:
+    return f'W/"{hashlib.blake2b(data, digest_size=10).hexdigest()}"'
+
+
+def _answer(request: Request, packed: Packed, media_type: str, headers: Mapping[str, str] | None = None) -> Response:
+    kept = {"ETag": packed.tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding", **(headers or {})}
+    if is_known(request.headers.get("if-none-match", ""), packed.tag):
         return Response(b"", 304, kept)
-    if len(data) > GZIP_FROM_BYTES and accepts_gzip(request.headers.get("accept-encoding", "")):
-        data = igzip.compress(data, compresslevel=_GZIP_LEVEL)
-        kept["Content-Encoding"] = "gzip"
-    return Response(data, 200, kept, media_type)
+    if len(packed.data) <= GZIP_FROM_BYTES or not accepts_gzip(request.headers.get("accept-encoding", "")):
+        return Response(packed.data, 200, kept, media_type)
+    kept["Content-Encoding"] = "gzip"
+    return Response(packed.zipped or igzip.compress(packed.data, compresslevel=_GZIP_LEVEL), 200, kept, media_type)
 
 
 def is_known(if_none_match: str, tag: str) -> bool:

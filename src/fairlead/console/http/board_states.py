@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.charts.idle import IdleTimes, with_longer_idle
-from fairlead.console.http.answers import Refused
+from fairlead.console.http.answers import Packed, Refused, pack
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
@@ -56,6 +56,7 @@ class BoardStates:
         self._asked_at = 0.0
         self._parts_asked_at: dict[str, float] = {}
         self._building = asyncio.Lock()
+        self._packed: dict[str, tuple[BoardState, Packed]] = {}
 
     async def latest(self, *parts: str) -> BoardState:
         """The board state to answer from.
@@ -71,6 +72,15 @@ class BoardStates:
             await self.renew()
         assert self._board_state is not None
         return self._board_state
+
+    async def packed(self, part: str) -> Packed:
+        """The answer of one large part. Of a board state that was made for who asks it is ready."""
+        board_state = await self.latest(part)
+        of, packed = self._packed.get(part, (None, None))
+        if of is not board_state or packed is None:
+            packed = await asyncio.to_thread(lambda: pack(getattr(board_state, part)))
+            self._packed[part] = board_state, packed
+        return packed
 
     async def renew(self) -> BoardState:
         """The newest board state, waited for."""
@@ -142,9 +152,14 @@ class BoardStates:
         versions = self._versions.as_text()
         parts = (*_BOARDS, *(part for part, at in self._parts_asked_at.items() if time.monotonic() - at < WATCHED_SECONDS))
         idle = self.idle_times
-        board_state = await asyncio.to_thread(
-            lambda: _prepared(BoardState(snapshot.with_gpus(with_longer_idle(gpus, idle), source), now, speed, versions), parts)
-        )
+        packing = [part for part in parts if part in self._packed]
+
+        def make() -> tuple[BoardState, dict[str, Packed]]:
+            made = _prepared(BoardState(snapshot.with_gpus(with_longer_idle(gpus, idle), source), now, speed, versions), parts)
+            return made, {part: pack(getattr(made, part)) for part in packing}
+
+        board_state, packed = await asyncio.to_thread(make)
+        self._packed = {part: (board_state, answer) for part, answer in packed.items()}
         self._version, self._gpus, self._moved, self._built_at = version, gpus, moved, time.monotonic()
         self._build_seconds = time.perf_counter() - started
         self._on_built(self._build_seconds)

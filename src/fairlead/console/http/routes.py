@@ -29,7 +29,7 @@ from fairlead.console.charts.charts import history_lines, prometheus_lines
 from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.charts.request import parse_chart_request
-from fairlead.console.http.answers import Refused, bytes_answer, json_answer
+from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.web_files import page_build, web_answer
@@ -185,8 +185,7 @@ async def search(console: Console, request: Request, endpoint: Endpoint) -> Resp
 
 
 async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest("gpu_map")
-    return await asyncio.to_thread(lambda: json_answer(request, board_state.gpu_map))
+    return packed_answer(request, await console.board_states.packed("gpu_map"))
 
 
 async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:

@@ -34,7 +34,7 @@ class NodeProcesses:
 
 
 def sees_node(proc: Path = PROC) -> bool:
-    """Whether the pids here are those of the node: pid 2 is the kernel's; in a container it is any or none."""
+    """Whether pids here are those of the node: pid 2 is the kernel's; in a container it is any or none."""
     try:
         return (proc / "2" / "comm").read_text(encoding="utf-8", errors="replace").strip() == "kthreadd"
     except OSError:

@@ -6,7 +6,7 @@ of the program on the card (XID 13, 31, 43, …) is none of the card's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final
 
 from fairlead.model.devices.device import DeviceSample
@@ -16,6 +16,8 @@ CHECKS: Final = ("xid", "ecc", "remap", "thermal", "power", "nvlink", "pcie", "l
 OK, WARN, FAIL = 0, 1, 2
 _ECC_XIDS: Final = frozenset({48, 64, 95, 140})
 _SOFT_ECC_XIDS: Final = frozenset({92, 94})
+_PENDING: Final = ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_RETIRED_PENDING")
+_NONE_SEEN: Final = frozenset[int]()
 _REMAP_FAILED, _REMAPPED, _NVLINK, _OFF_BUS = 64, 63, 74, 79
 _THERMAL_BITS: Final = 0x20 | 0x40
 _BRAKE_BIT: Final = 0x80
@@ -29,8 +31,8 @@ def health_checks(sample: DeviceSample) -> dict[str, int]:
     >>> health_checks(DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {"DCGM_FI_DEV_RETIRED_PENDING": 1}))
     {'xid': 0, 'remap': 1, 'lost': 0}
     """
-    seen = {event.xid for event in sample.xids if event.count}
-    fields = {name.removeprefix("DCGM_FI_DEV_"): value for name, value in sample.fields.items()}
+    seen = {event.xid for event in sample.xids if event.count} if sample.xids else _NONE_SEEN
+    fields = sample.fields
     found = {
         "xid": FAIL if seen & CRITICAL else WARN if seen & WARNING else OK,
         "ecc": _ecc(fields, seen),
@@ -52,39 +54,39 @@ def is_healthy(sample: DeviceSample, checks: Mapping[str, int]) -> bool:
     return sample.healthy if sample.healthy is not None else not FAIL & (checks["lost"] | checks["xid"])
 
 
-def _ecc(fields: Fields, seen: set[int]) -> int | None:
-    if seen & _ECC_XIDS or fields.get("ECC_DBE_VOL_TOTAL"):
+def _ecc(fields: Fields, seen: Set[int]) -> int | None:
+    if seen & _ECC_XIDS or fields.get("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"):
         return FAIL
-    return WARN if seen & _SOFT_ECC_XIDS else OK if "ECC_DBE_VOL_TOTAL" in fields else None
+    return WARN if seen & _SOFT_ECC_XIDS else OK if "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" in fields else None
 
 
-def _remap(fields: Fields, seen: set[int]) -> int | None:
-    if _REMAP_FAILED in seen or fields.get("ROW_REMAP_FAILURE"):
+def _remap(fields: Fields, seen: Set[int]) -> int | None:
+    if _REMAP_FAILED in seen or fields.get("DCGM_FI_DEV_ROW_REMAP_FAILURE"):
         return FAIL
-    pending = [fields[name] for name in ("ROW_REMAP_PENDING", "RETIRED_PENDING") if name in fields]
+    pending = [fields[name] for name in _PENDING if name in fields]
     return WARN if _REMAPPED in seen or any(pending) else OK if pending else None
 
 
 def _thermal(fields: Fields) -> int | None:
-    celsius, shutdown = fields.get("GPU_TEMP"), fields.get("SHUTDOWN_TEMP")
+    celsius, shutdown = fields.get("DCGM_FI_DEV_GPU_TEMP"), fields.get("DCGM_FI_DEV_SHUTDOWN_TEMP")
     if celsius is not None and shutdown and celsius >= shutdown:
         return FAIL
     return _bits(fields, _THERMAL_BITS)
 
 
 def _bits(fields: Fields, bits: int) -> int | None:
-    reasons = fields.get("CLOCKS_EVENT_REASONS")
+    reasons = fields.get("DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
     return None if reasons is None else WARN if int(reasons) & bits else OK
 
 
-def _nvlink(fields: Fields, seen: set[int]) -> int | None:
+def _nvlink(fields: Fields, seen: Set[int]) -> int | None:
     if _NVLINK in seen:
         return FAIL
-    errors = fields.get("NVLINK_RECOVERY_ERROR_COUNT_TOTAL")
+    errors = fields.get("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL")
     return None if errors is None else WARN if errors else OK
 
 
 def _narrowed(fields: Fields) -> int | None:
     """A link of fewer lanes than it could have. Its generation falls by itself while the card rests."""
-    width, most = fields.get("PCIE_LINK_WIDTH"), fields.get("PCIE_MAX_LINK_WIDTH")
+    width, most = fields.get("DCGM_FI_DEV_PCIE_LINK_WIDTH"), fields.get("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH")
     return None if width is None or most is None else WARN if width < most else OK

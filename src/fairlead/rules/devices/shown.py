@@ -54,9 +54,11 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float) -> ShownDevices:
             numbers = {name: value for name, value in fields.items() if isfinite(value)}
             refused[sample.node, str(sample.index)] = len(fields) - len(numbers)
             fields = numbers
-        now = structs.replace(sample, fields=fields, slower=(), up=sample.up and is_fresh)
-        checks = health_checks(now)
-        samples.append(structs.replace(now, health_checks=checks, healthy=is_healthy(sample, checks)))
+        is_up = sample.up and is_fresh
+        if fields is not sample.fields or is_up is not sample.up or sample.slower:
+            sample = structs.replace(sample, fields=fields, slower=(), up=is_up)
+        checks = health_checks(sample)
+        samples.append(structs.replace(sample, health_checks=checks, healthy=is_healthy(sample, checks)))
     return ShownDevices(tuple(samples), refused)
 
 
