@@ -74,6 +74,25 @@ async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> No
         assert (await page.json("/overview"))["gpuUtilPercent"] == 25
 
 
+async def test_the_map_is_the_newest_picture_whenever_it_is_asked_for_and_the_same_bytes_for_all() -> None:
+    """First asked for, asked for again while somebody looks, and after a change: plain and packed."""
+    world = still_world(living_cluster())
+    async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
+        await lines_until(stream.content, 6)
+        assert isinstance(world.gpus, StillReadings)
+        first = await page.json("/gpus/map")
+        assert await page.json("/gpus/map") == first
+        for ratio in (0.25, 0.75):
+            world.gpus.gpus = tuple(reading(index=n, ratio=ratio) for n in range(4))
+            await lines_until(stream.content, 4)
+            status, headers, body = await page.get(f"{BASE}/gpus/map", headers={"Accept-Encoding": "identity"})
+            assert (status, json.loads(body)) == (200, await page.json("/gpus/map"))
+            assert json.loads(body)["version"] != first["version"] and json.loads(body)["nodes"] != first["nodes"]
+            known, again, nothing = await page.get(f"{BASE}/gpus/map", headers={"If-None-Match": headers["ETag"]})
+            assert (known, again["ETag"], nothing) == (304, headers["ETag"], b"")
+            first = json.loads(body)
+
+
 async def test_a_quiet_stream_gets_heartbeats() -> None:
     async with console() as page:
         page.server.hints.heartbeat_seconds = 0.05
