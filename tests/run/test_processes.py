@@ -85,8 +85,11 @@ def status_of(url: str) -> int:
         (("console", "--listen", "0.0.0.0:0"), "`0.0.0.0` can be reached from other machines"),
         long_case(("console", "--listen", "nowhere"), "`nowhere` is not an address to listen on"),
         long_case(("api-server", "--listen", ":0"), "can be reached from other machines"),
-        long_case(("gpu-exporter", "--listen", "127.0.0.1:0", "--collectors", "/absent.csv"), "counters file `/absent.csv` cannot be read"),
-        long_case(("gpu-exporter", "--listen", "127.0.0.1:0", "--compat", "gold"), "`gold` is no family of `--compat`"),
+        long_case(
+            ("gpu-exporter", "--backend=sim", "--listen", "127.0.0.1:0", "--collectors", "/absent.csv"),
+            "counters file `/absent.csv` cannot be read",
+        ),
+        long_case(("gpu-exporter", "--backend=sim", "--listen", "127.0.0.1:0", "--compat", "gold"), "`gold` is no family of `--compat`"),
         (
             ("console", "--listen", "127.0.0.1:0", "--kubeconfig", "KUBECONFIG", "--gpu-source", "prometheus"),
             "`--gpu-source prometheus` needs a Prometheus",
@@ -161,7 +164,7 @@ def page_with_cards(url: str) -> str:
 def test_the_gpu_exporter_reads_its_counters_again_on_sighup(tmp_path: Path) -> None:
     counters = tmp_path / "counters.csv"
     counters.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
-    with running(tmp_path, "gpu-exporter", "-f", str(counters), "-c", "3600000") as (process, url):
+    with running(tmp_path, "gpu-exporter", "--backend=sim", "-f", str(counters), "-c", "3600000") as (process, url):
         assert "\nDCGM_FI_DEV_GPU_UTIL{" in page_with_cards(url)
         counters.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
         process.send_signal(signal.SIGHUP)
@@ -182,13 +185,13 @@ def test_sighup_ends_no_server(verb: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_pods_and_their_uids_are_named_when_asked(tmp_path: Path) -> None:
-    with running(tmp_path, "gpu-exporter", "-k", "--kubernetes-enable-pod-uid") as (_, url):
+    with running(tmp_path, "gpu-exporter", "--fake-gpus", "--all-nodes", "-k", "--kubernetes-enable-pod-uid") as (_, url):
         named = [line for line in page_with_cards(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{") and 'pod="' in line]
         assert named and all('pod_uid="' in line for line in named)
 
 
 def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
-    with running(tmp_path, "gpu-exporter", "--no-hostname", "--seed", "3") as (process, url):
+    with running(tmp_path, "gpu-exporter", "--backend", "sim", "--no-hostname", "--seed", "3") as (process, url):
         samples = [line for line in page_with_cards(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
         assert "Hostname" not in samples[0] and 'gpu="0"' in samples[0]
         assert not [line for line in samples if 'pod="' in line], "nobody asked for pods"

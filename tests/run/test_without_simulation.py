@@ -23,9 +23,9 @@ def test_a_real_server_lacks_nothing_but_its_cluster(server: str, tmp_path: Path
     assert (ended.returncode, "there is no cluster to follow" in ended.stderr) == (1, True), ended.stderr
 
 
-@pytest.mark.parametrize("server", ["up", "api-server", "gpu-exporter"])
+@pytest.mark.parametrize("server", ["up", "api-server", "gpu-exporter --backend sim"])
 def test_a_simulated_server_says_what_it_lacks(server: str, tmp_path: Path) -> None:
-    ended = run(tmp_path, "fairlead", server)
+    ended = run(tmp_path, "fairlead", *server.split())
     assert ended.returncode == 1 and f"`fairlead {server}` needs the simulated cluster" in ended.stderr, ended.stderr
 
 

@@ -47,7 +47,8 @@ class GpuExporterSettings(Struct, frozen=True):
 
     `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
     others at all; None = all. `read_seconds`: how long a client may take to send a request. `backend`: where
-    the devices come from, nvml or sim.
+    the devices come from, nvml or sim. `stale_seconds`: how old a value may be, None = three intervals, 15 s
+    at least. `is_alone`: only cards of `node` are printed.
     """
 
     collectors: str = ""
@@ -60,10 +61,12 @@ class GpuExporterSettings(Struct, frozen=True):
     only: frozenset[str] | None = None
     read_seconds: float = settings.READ_SECONDS
     backend: str = "sim"
+    stale_seconds: float | None = None
+    is_alone: bool = False
 
     @property
     def stale_after_seconds(self) -> float:
-        return stale_after(self.interval_seconds)
+        return stale_after(self.interval_seconds) if self.stale_seconds is None else self.stale_seconds
 
 
 class GpuExporter:
@@ -155,10 +158,11 @@ class GpuExporter:
         return make_page(self._render(samples, snapshot, state, self._clock.now()))
 
     def _of_chosen(self, snapshot: DeviceSnapshot) -> DeviceSnapshot:
-        chosen = self._chosen.devices
-        if chosen is None:
+        chosen, node = self._chosen.devices, self._chosen.node if self._chosen.is_alone else None
+        if chosen is None and node is None:
             return snapshot
-        return structs.replace(snapshot, devices=tuple(each for each in snapshot.devices if each.index in chosen))
+        devices = [each for each in snapshot.devices if (chosen is None or each.index in chosen) and node in (None, each.node)]
+        return structs.replace(snapshot, devices=tuple(devices))
 
     def _render(self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, now: float) -> Iterator[bytes]:
         compat, only = self._chosen.compat, self._chosen.only
@@ -203,6 +207,8 @@ def settings_from_flags(
     is_strict_csv: bool = False,
     node: str = "",
     devices: str = "f",
+    backend: str = "sim",
+    stale_seconds: float | None = None,
 ) -> GpuExporterSettings:
     """The settings that flags ask for; raises UserError for values that make no sense."""
     if interval_ms < SHORTEST_INTERVAL_MS:
@@ -224,4 +230,6 @@ def settings_from_flags(
         compat=parse_compat(compat, COMPATIBILITIES),
         node=node or socket.gethostname(),
         devices=chosen_devices,
+        backend=backend,
+        stale_seconds=stale_seconds,
     )

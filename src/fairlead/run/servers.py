@@ -169,6 +169,12 @@ async def _run_device_plugin(asked: Invocation) -> None:
     await run_device_plugin(asked)
 
 
+async def _run_gpu_exporter(asked: Invocation) -> None:
+    from fairlead.run.node_exporter import run_gpu_exporter  # NVML and gRPC: no other server needs both
+
+    await run_gpu_exporter(asked)
+
+
 def _identity(args: argparse.Namespace) -> str:
     """Under which name this process holds a Lease."""
     return args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
@@ -232,4 +238,5 @@ _PROCESSES: Final[Mapping[str, Process]] = {
     "admission-webhook": _run_admission_webhook,
     "quota-controller": _run_quota_controller,
     "device-plugin": _run_device_plugin,
+    "gpu-exporter": _run_gpu_exporter,
 }

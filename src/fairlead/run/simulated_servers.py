@@ -1,60 +1,55 @@
-"""The servers of the simulated cluster: the laptop (`up`), the API server, the devices' GPU exporter."""
+"""The servers of the simulated cluster: the laptop (`up`), the API server, its GPU exporter."""
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import structs
+
 from fairlead import settings
-from fairlead.apps import gpu_exporter
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.server import bind_socket, parse_address, require_loopback
 from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.standard_streams import Stdout
 from fairlead.edge.files.own_files import absolute
+from fairlead.errors import UserError
 from fairlead.run.beginnings import scenario_beginning
 from fairlead.run.invocation import Invocation, Process, url_of
 from fairlead.run.laptop import run_laptop
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig, end_kubeconfig
-from fairlead.run.node_exporter import run_node_exporter
 from fairlead.run.quota_demo import play, render_demo
 from fairlead.run.simulation import Simulation
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials
 from fairlead_sim.api.server import ApiServer
+from fairlead_sim.world.world import World
 
 
 async def _run_up(asked: Invocation) -> None:
     await run_laptop(asked.args, asked.env, asked.messages, Stdout(sys.stdout))
 
 
-async def _run_gpu_exporter(asked: Invocation) -> None:
+async def run_simulated_exporter(asked: Invocation, chosen: GpuExporterSettings, address: tuple[str, int]) -> None:
+    """The cards of one node of a scenario, as an exporter has them; with `--all-nodes` those of all."""
     args = asked.args
-    if args.debug:
-        logging.getLogger().setLevel(logging.DEBUG)
-    address = parse_address(args.listen)
-    chosen = gpu_exporter.settings_from_flags(
-        collectors=args.collectors,
-        interval_ms=args.collect_interval,
-        compat=args.compat,
-        hostname_label=args.hostname_label,
-        has_hostname=not args.no_hostname,
-        has_old_names=args.use_old_namespace,
-        has_blanks_replaced=args.replace_blanks_in_model_name,
-        has_pods=args.kubernetes,
-        has_pod_uids=args.kubernetes_enable_pod_uid,
-        is_strict_csv=args.strict_csv,
-        node=args.node,
-        devices=args.devices,
-    )
-    if args.sim_gpus:
-        await run_node_exporter(asked, chosen, address)
-        return
+    world = scenario_beginning(args.scenario).world(args.seed)
+    if not args.all_nodes:
+        chosen = structs.replace(chosen, node=_node_of(world, args.node, args.scenario), is_alone=True)
     sock = bind_socket(*address)
-    simulation = Simulation(scenario_beginning(args.scenario).world(args.seed), args.speed)
-    exporter = gpu_exporter.GpuExporter(simulation.devices(chosen.interval_seconds), simulation, chosen)
-    said = f"GPU metrics of scenario {args.scenario} on {url_of(sock)}/metrics"
+    simulation = Simulation(world, args.speed)
+    exporter = GpuExporter(simulation.devices(chosen.interval_seconds), simulation, chosen)
+    whose = f"all nodes of scenario {args.scenario}" if args.all_nodes else f"node {chosen.node} of scenario {args.scenario}"
+    said = f"GPU metrics of {whose}, simulated, on {url_of(sock)}/metrics"
     await run(exporter.service(sock), loops=(simulation.driver.run(),), on_ready=lambda: asked.messages.info(said))
+
+
+def _node_of(world: World, node: str, scenario: str) -> str:
+    """The node that was asked for, else the first with cards. Raises UserError."""
+    nodes = sorted({sample.node for sample in world.devices.sample(is_brief=True)})
+    if not nodes:
+        raise UserError(f"no node of scenario {scenario} has GPUs", "name another with `--scenario`")
+    return node if node in nodes else nodes[0]
 
 
 async def _run_api_server(asked: Invocation) -> None:
@@ -93,7 +88,6 @@ async def _run_quota_demo(asked: Invocation) -> None:
 
 PROCESSES: Final[Mapping[str, Process]] = {
     "up": _run_up,
-    "gpu-exporter": _run_gpu_exporter,
     "api-server": _run_api_server,
     "quota-demo": _run_quota_demo,
 }

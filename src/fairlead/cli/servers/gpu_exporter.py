@@ -15,12 +15,14 @@ from fairlead.cli.servers.flags import add_listen, add_scenario, whole
 from fairlead.errors import UserError
 
 NAME = "gpu-exporter"
+NVML: Final = "libnvidia-ml.so.1"
 READS_A_CLUSTER = False
 HELP = """Serve Prometheus metrics of GPU devices on /metrics: DCGM names, fairlead_gpu_* and nvidia_gpu_*.
 
-The backend `sim` serves the devices of all nodes of a simulated cluster on one page. Every flag of dcgm-exporter is taken,
-and read from dcgm-exporter's variables, too (DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_INTERVAL, …); one that changes nothing is
-said at the start. On SIGHUP the counters file is read again."""
+The devices are those of this node, by NVML. The backend `sim` serves invented ones: of one node of a simulated cluster, or of
+all with --all-nodes. Every flag of dcgm-exporter is taken, and read from dcgm-exporter's variables, too
+(DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_INTERVAL, …); one that changes nothing is said at the start. On SIGHUP the counters file is
+read again."""
 
 _VARIABLES: Final[Mapping[str, str]] = {
     "listen": "DCGM_EXPORTER_LISTEN",
@@ -43,7 +45,29 @@ _DEFAULTS: Final[Mapping[str, str | int]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, ":9400", "--address", "-a")
     parser.set_defaults(listen=None)
-    parser.add_argument("--backend", metavar="NAME", choices=("sim",), default="sim", help="where devices come from: sim (default sim)")
+    parser.add_argument("--backend", metavar="NAME", choices=("nvml", "sim"), help="where devices come from: nvml or sim (default nvml)")
+    parser.add_argument("--nvml-library", metavar="PATH", default=NVML, help=f"NVIDIA's library, by name or path (default {NVML})")
+    parser.add_argument(
+        "--slow-interval",
+        metavar="S",
+        type=whole(1, 86_400),
+        default=60,
+        help="seconds between samples of what changes slowly (default 60)",
+    )
+    parser.add_argument(
+        "--call-timeout",
+        metavar="S",
+        type=whole(1, 3600),
+        default=10,
+        help="after so many seconds a call of the driver is stuck (default 10)",
+    )
+    parser.add_argument(
+        "--stale-after",
+        metavar="S",
+        type=whole(1, 86_400),
+        help="so old a value may be before it is dropped (default: three intervals, 15 at least)",
+    )
+    parser.add_argument("--all-nodes", action=BooleanFlag, help="of a simulated cluster the cards of all nodes on one page")
     parser.add_argument("--collectors", "-f", metavar="FILE", help="CSV of the DCGM fields to print (default: built in)")
     parser.add_argument(
         "--collect-interval", "-c", metavar="MS", type=whole(1, 86_400_000), help="milliseconds between samples (default 5000)"
@@ -74,9 +98,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     fill_from_variables(args, context.env)
+    args.backend = _backend(args)
     for sentence in warnings_of(args):
         context.messages.warn(sentence)
     return context.world.run_process(NAME, args)
+
+
+def _backend(args: argparse.Namespace) -> str:
+    """Invented devices are for who asks for them: fiction must not take the place of a real page."""
+    if args.backend == "nvml" and (args.sim_gpus or args.fake_gpus):
+        asked = "--sim-gpus" if args.sim_gpus else "--fake-gpus"
+        raise UserError(f"`--backend nvml` and `{asked}` were given", "leave one of them out")
+    if args.backend is None and not (args.sim_gpus or args.fake_gpus):
+        if args.all_nodes or args.scenario != "default":
+            raise UserError("simulated devices were asked for, and the backend is nvml", "add `--backend sim`")
+        return "nvml"
+    return args.backend or "sim"
 
 
 def fill_from_variables(args: argparse.Namespace, env: Mapping[str, str]) -> None:
