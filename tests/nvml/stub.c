@@ -1,27 +1,57 @@
 /* A library that plays NVIDIA's: what it shows stands in files of the directory that STUB_NVML names.
 
-   `state`: lines `key value`, read at every call: `count`, `<card>.uuid`, `<card>.total`, `error.<call>` and
-   `error.<call>.<card>` (an NVML code). `events`: a line `<card> <xid>` for each, card -1 = of none. `calls`: what
-   was begun and ended, written here. Structures and codes are those of NVIDIA's header. OLD leaves out what
-   drivers before 510 do not have. */
+   `state`: lines `key value`, the last of a key counts. Read anew at every call of the library; a file that does
+   not end with a line is being written, so the former one stays. With STUB_NVML_STILL set it is read once.
+
+     count                          cards
+     <card>.<key>                   values of a card; of the MIG instance in slot n: <card>m<n>.<key>
+     <card>.fv.<id>[.<scope>]       a field value: <type>:<value>, `unset` or error:<code>; none = not supported
+     <card>.mig.<slot>              an instance: <gi>:<ci>:<uuid>:<profile>
+     <card>[.gi<gi>].gpm.<metric>   a metric: <value>, `nan` or error:<code>
+     <card>.samples                 <pid>:<microseconds>:<sm percent>,…
+     error.<call>[.<card>]          an NVML code; `*` as call: every call of the card
+     delay.<call>[.<card>]          milliseconds
+     hang.<call>[.<card>]           the call comes back when this is gone
+
+   `events`: a line `<card> <xid>` for each, card -1 = of none. `calls`: what was begun and ended, written here.
+   Structures and codes are those of NVIDIA's header. OLD leaves out what drivers before 510 do not have. */
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CARDS 64
+#define SLOTS 8
+#define ROWS 16384
 #define XID_EVENT 0x8ULL
-enum { OK, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, INSUFFICIENT_SIZE = 7, TIMEOUT = 10 };
+enum { OK, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND = 6, INSUFFICIENT_SIZE, TIMEOUT = 10, VERSION = 25 };
 
-typedef struct { int number; } Card;
-typedef struct { unsigned long long total, free, used; } Memory;
-typedef struct { unsigned version; unsigned long long total, reserved, free, used; } Memory2;
-typedef struct { unsigned pid; unsigned long long used; unsigned instance, compute; } Process;
-typedef struct { Card *card; unsigned long long type, data; unsigned instance, compute; } Event;
+typedef unsigned long long ull;
+typedef struct { int number, slot; char called[16]; } Card; /* slot -1 = the whole card */
+typedef struct { ull total, free, used; } Memory;
+typedef struct { unsigned version; ull total, reserved, free, used; } Memory2;
+typedef struct { unsigned pid; ull used; unsigned instance, compute; } Process;
+typedef struct { unsigned pid; ull stamp; unsigned sm, memory, encoder, decoder; } Sample;
+typedef struct { unsigned gpu, memory; } Utilization;
+typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; } Pci;
+typedef union { double d; unsigned ui; unsigned long ul; ull ll; long long sll; int si; unsigned short us; } Value;
+typedef struct { unsigned id, scope; long long stamp, latency; int type, code; Value value; } FieldValue;
+typedef struct { unsigned code, state; char info[128], product[128]; unsigned enabled; char expiry[16]; } License;
+typedef struct { int is_supported; unsigned count; License features[3]; } Licenses;
+typedef struct { const char *short_name, *long_name, *unit; } MetricInfo;
+typedef struct { unsigned id; int code; double value; MetricInfo info; } Metric;
+typedef struct { int card, instance; ull number; } GpmSample;
+typedef struct { unsigned version, count; GpmSample *older, *newer; Metric metrics[]; } Question;
+typedef struct { unsigned version, is_supported; } GpmSupport;
+typedef struct { Card *card; ull type, data; unsigned instance, compute; } Event;
 typedef struct { char is_registered[CARDS]; long read; } Events;
 _Static_assert(sizeof(Memory) == 24 && sizeof(Memory2) == 40 && sizeof(Process) == 24 && sizeof(Event) == 32, "nvml.h");
+_Static_assert(sizeof(FieldValue) == 40 && sizeof(Pci) == 68 && sizeof(Sample) == 32 && sizeof(Metric) == 40, "nvml.h");
 
-static Card cards[CARDS];
+static Card cards[CARDS], instances[CARDS][SLOTS];
 static int begun, waiting;
 
 static FILE *opened(const char *name, const char *mode) {
@@ -32,132 +62,235 @@ static FILE *opened(const char *name, const char *mode) {
 
 static void note(const char *what) {
     FILE *calls = opened("calls", "a");
+    if (!calls) return;
     fprintf(calls, "%s\n", what);
     fclose(calls);
 }
 
-/* The value of a key, else what stands for it. */
+/* --- the state ----------------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static char *file, *parsed; /* as it was read last; the same, cut into keys and values */
+static size_t length;
+static struct { const char *key, *value; int line; } rows[ROWS];
+static int row_count, is_still;
+
+static int compared(const void *one, const void *other) {
+    const typeof(rows[0]) *a = one, *b = other;
+    int order = strcmp(a->key, b->key);
+    return order ? order : a->line - b->line;
+}
+
+static void parse(void) {
+    char *rest = parsed, *line;
+    row_count = 0;
+    while ((line = strsep(&rest, "\n")) && row_count < ROWS) {
+        char *value = strchr(line, ' ');
+        if (!value) continue;
+        *value = 0;
+        rows[row_count].key = line;
+        rows[row_count].value = value + 1;
+        rows[row_count].line = row_count;
+        row_count++;
+    }
+    qsort(rows, (size_t)row_count, sizeof rows[0], compared);
+}
+
+/* The state as it is now, when it is whole. */
+static void refresh(void) {
+    pthread_mutex_lock(&turn);
+    FILE *state = is_still ? NULL : opened("state", "r");
+    if (state) {
+        size_t size = 0, room = 1 << 16;
+        char *now = malloc(room);
+        for (size_t got; (got = fread(now + size, 1, room - size - 1, state)); size += got)
+            if (room - size - got < 4096) now = realloc(now, room *= 2);
+        fclose(state);
+        now[size] = 0;
+        if (size && now[size - 1] == '\n' && (size != length || memcmp(now, file, size))) {
+            free(file);
+            free(parsed);
+            file = now;
+            length = size;
+            parsed = memcpy(malloc(size + 1), now, size + 1);
+            parse();
+            is_still = !!getenv("STUB_NVML_STILL");
+        } else free(now);
+    }
+    pthread_mutex_unlock(&turn);
+}
+
+/* The value of a key, else what stands for it; good until the thread's next but seventh question. */
 static const char *text(const char *key, const char *without) {
-    static __thread char value[4096];
-    char line[4096];
-    size_t length = strlen(key);
-    FILE *state = opened("state", "r");
+    static __thread char values[8][8192];
+    static __thread int next;
     const char *found = without;
-    while (state && fgets(line, sizeof line, state))
-        if (!strncmp(line, key, length) && line[length] == ' ') {
-            strcpy(value, line + length + 1);
-            value[strcspn(value, "\n")] = 0;
-            found = value;
-        }
-    if (state) fclose(state);
+    pthread_mutex_lock(&turn);
+    int from = 0, to = row_count;
+    while (from < to) { /* the first row after the key's */
+        int middle = (from + to) / 2;
+        if (strcmp(rows[middle].key, key) > 0) to = middle;
+        else from = middle + 1;
+    }
+    if (from && !strcmp(rows[from - 1].key, key)) {
+        found = values[next = (next + 1) % 8];
+        snprintf(values[next], sizeof values[next], "%s", rows[from - 1].value);
+    }
+    pthread_mutex_unlock(&turn);
     return found;
 }
 
-static const char *of_card(int card, const char *key, const char *without) {
+static const char *of_card(const Card *card, const char *key, const char *without) {
     char whole[256];
-    snprintf(whole, sizeof whole, "%d.%s", card, key);
+    snprintf(whole, sizeof whole, "%s.%s", card->called, key);
     return text(whole, without);
 }
 
-static unsigned long long number(const char *value) { return strtoull(value, NULL, 0); }
+static ull number(const char *value) { return strtoull(value, NULL, 0); }
 
-static int error(const char *call, int card) {
+/* What a call is to do of this kind: for all cards, for this one, whatever is asked of this one. */
+static ull ordered(const char *kind, const char *call, const char *card) {
     char key[256];
-    if (!begun && strcmp(call, "nvmlInitWithFlags")) return UNINITIALIZED;
-    snprintf(key, sizeof key, "error.%s", call);
-    int every = (int)number(text(key, "0"));
-    if (every || card < 0) return every;
-    snprintf(key, sizeof key, "error.%s.%d", call, card);
-    return (int)number(text(key, "0"));
+    snprintf(key, sizeof key, "%s.%s", kind, call);
+    const char *found = text(key, NULL);
+    if (!found && card) {
+        snprintf(key, sizeof key, "%s.%s.%s", kind, call, card);
+        found = text(key, NULL);
+    }
+    if (!found && card) {
+        snprintf(key, sizeof key, "%s.*.%s", kind, card);
+        found = text(key, NULL);
+    }
+    return number(found ? found : "0");
 }
+
+static int error(const char *call, const char *card) {
+    refresh();
+    if (!__atomic_load_n(&begun, __ATOMIC_SEQ_CST) && strcmp(call, "nvmlInitWithFlags")) return UNINITIALIZED;
+    usleep((useconds_t)ordered("delay", call, card) * 1000);
+    if (ordered("hang", call, card)) note("hangs");
+    while (ordered("hang", call, card)) {
+        usleep(2000);
+        refresh();
+    }
+    return (int)ordered("error", call, card);
+}
+
+static int part(const Card *card, int wanted, char *into, size_t room);
 
 #define FAIL(card) do { int code = error(__func__, card); if (code) return code; } while (0)
 
 int nvmlInitWithFlags(unsigned flags) {
-    FAIL(-1);
+    FAIL(NULL);
     if (!(flags & 1) && !number(text("count", "0"))) return 6; /* without GPUs only for who says NO_GPUS */
-    for (int n = 0; n < CARDS; n++) cards[n].number = n;
-    begun++;
+    for (int n = 0; n < CARDS; n++) {
+        cards[n] = (Card){.number = n, .slot = -1};
+        snprintf(cards[n].called, sizeof cards[n].called, "%d", n);
+        for (int slot = 0; slot < SLOTS; slot++) {
+            instances[n][slot] = (Card){.number = n, .slot = slot};
+            snprintf(instances[n][slot].called, sizeof instances[n][slot].called, "%dm%d", n, slot);
+        }
+    }
+    __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
     note("init");
     return OK;
 }
 
 int nvmlShutdown(void) {
     if (!begun) return UNINITIALIZED;
-    begun--;
+    __atomic_sub_fetch(&begun, 1, __ATOMIC_SEQ_CST);
     note(__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) ? "shutdown while somebody waits" : "shutdown");
     return OK;
 }
 
 const char *nvmlErrorString(int code) { return code == 1234 ? "a new kind of trouble" : "?"; }
 
+/* A number of a card that stands in the state; a card without it does not support it. */
+static int figure(const Card *card, const char *key, ull *into) {
+    const char *found = of_card(card, key, NULL);
+    if (!found) return NOT_SUPPORTED;
+    *into = number(found);
+    return OK;
+}
+
+#define FIGURE(type, name, key) int name(Card *card, type *into) { \
+    FAIL(card->called); ull value = 0; int code = figure(card, key, &value); if (!code) *into = (type)value; return code; }
+#define CHOSEN(name, key) int name(Card *card, unsigned which, unsigned *into) { \
+    FAIL(card->called); char whole[64]; snprintf(whole, sizeof whole, "%s.%u", key, which); \
+    ull value = 0; int code = figure(card, whole, &value); if (!code) *into = (unsigned)value; return code; }
+#define PAIR(name, first, second) int name(Card *card, unsigned *one, unsigned *other) { \
+    FAIL(card->called); ull a = 0, b = 0; int code = figure(card, first, &a); if (code) return code; \
+    figure(card, second, &b); *one = (unsigned)a; *other = (unsigned)b; return OK; }
+#define WORDS(name, key) int name(Card *card, char *into, unsigned room) { \
+    FAIL(card->called); const char *found = of_card(card, key, NULL); if (!found) return NOT_SUPPORTED; \
+    return snprintf(into, room, "%s", found) < (int)room ? OK : INSUFFICIENT_SIZE; }
+
 int nvmlDeviceGetCount_v2(unsigned *count) {
-    FAIL(-1);
+    FAIL(NULL);
     *count = (unsigned)number(text("count", "0"));
     return OK;
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, Card **card) {
-    FAIL((int)index);
+    if (index >= CARDS) return INVALID_ARGUMENT;
+    FAIL(cards[index].called);
     *card = &cards[index];
     return OK;
 }
 
 int nvmlDeviceGetUUID(Card *card, char *uuid, unsigned length) {
-    FAIL(card->number);
-    snprintf(uuid, length, "%s", of_card(card->number, "uuid", ""));
-    return OK;
-}
-
-struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char bus_id[32]; };
-
-int nvmlDeviceGetPciInfo_v3(Card *card, struct pci *pci) {
-    FAIL(card->number);
-    memset(pci, 0, sizeof *pci);
-    snprintf(pci->bus_id, sizeof pci->bus_id, "%s", of_card(card->number, "bus", "00000000:07:00.0"));
+    FAIL(card->called);
+    if (card->slot >= 0) return part(card, 2, uuid, length);
+    snprintf(uuid, length, "%s", of_card(card, "uuid", ""));
     return OK;
 }
 
 int nvmlDeviceGetName(Card *card, char *name, unsigned length) {
-    FAIL(card->number);
-    snprintf(name, length, "%s", of_card(card->number, "name", "Tesla T4"));
+    FAIL(card->called);
+    char profile[64];
+    const char *whole = of_card(&cards[card->number], "name", "Tesla T4");
+    if (part(card, 3, profile, sizeof profile)) snprintf(name, length, "%s", whole);
+    else snprintf(name, length, "%s MIG %s", whole, profile);
     return OK;
 }
 
 int nvmlDeviceGetMinorNumber(Card *card, unsigned *minor) {
-    FAIL(card->number);
-    *minor = (unsigned)number(of_card(card->number, "minor", "0"));
+    FAIL(card->called);
+    *minor = (unsigned)number(of_card(card, "minor", "0"));
     return OK;
 }
 
 int nvmlDeviceGetMemoryInfo(Card *card, Memory *memory) {
-    FAIL(card->number);
+    FAIL(card->called);
     memset(memory, 0, sizeof *memory);
-    memory->total = number(of_card(card->number, "total", "0"));
+    memory->total = number(of_card(card, "total", "0"));
+    memory->used = number(of_card(card, "used", "0")) + number(of_card(card, "reserved", "0"));
+    memory->free = memory->total - memory->used;
     return OK;
 }
 
 int nvmlDeviceGetTemperature(Card *card, int sensor, unsigned *degrees) {
-    FAIL(card->number);
-    *degrees = sensor ? 0 : 40;
+    FAIL(card->called);
+    *degrees = sensor ? 0 : (unsigned)number(of_card(card, "temperature", "40"));
     return OK;
 }
 
 int nvmlDeviceGetMigMode(Card *card, unsigned *now, unsigned *pending) {
-    FAIL(card->number);
-    *now = (unsigned)number(of_card(card->number, "mig", "0"));
-    *pending = (unsigned)number(of_card(card->number, "mig-pending", "0"));
+    FAIL(card->called);
+    *now = (unsigned)number(of_card(card, "mig", "0"));
+    *pending = (unsigned)number(of_card(card, "mig-pending", "0"));
     return OK;
 }
 
 /* `<card>.<kind> <pid>:<bytes>,…` */
 static int listed(Card *card, const char *kind, unsigned *count, Process *into) {
-    char rows[4096], *row, *rest = rows;
+    char line[8192], *row, *rest = line;
     Process found[256];
     unsigned total = 0;
-    strcpy(rows, of_card(card->number, kind, ""));
-    while ((row = strsep(&rest, ",")) && *row) {
+    snprintf(line, sizeof line, "%s", of_card(card, kind, ""));
+    while (total < 256 && (row = strsep(&rest, ",")) && strchr(row, ':')) {
         memset(&found[total], 0, sizeof(Process));
+        found[total].instance = found[total].compute = ~0u;
         found[total].pid = (unsigned)number(row);
         found[total++].used = number(strchr(row, ':') + 1);
     }
@@ -168,7 +301,7 @@ static int listed(Card *card, const char *kind, unsigned *count, Process *into) 
     return OK;
 }
 
-#define LIST(name, kind) int name(Card *card, unsigned *count, Process *into) { FAIL(card->number); return listed(card, kind, count, into); }
+#define LIST(name, kind) int name(Card *card, unsigned *count, Process *into) { FAIL(card->called); return listed(card, kind, count, into); }
 LIST(nvmlDeviceGetComputeRunningProcesses_v2, "compute")
 LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, "graphics")
 #ifndef OLD
@@ -177,28 +310,263 @@ LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, "graphics")
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, "mps")
 
 int nvmlDeviceGetMemoryInfo_v2(Card *card, Memory2 *memory) {
-    FAIL(card->number);
+    FAIL(card->called);
     if (memory->version != (sizeof *memory | 2 << 24)) return 25;
-    memory->total = number(of_card(card->number, "total", "0"));
-    memory->reserved = number(of_card(card->number, "reserved", "0"));
+    memory->total = number(of_card(card, "total", "0"));
+    memory->reserved = number(of_card(card, "reserved", "0"));
+    memory->used = number(of_card(card, "used", "0"));
+    memory->free = memory->total - memory->used - memory->reserved;
     return OK;
 }
 
 int nvmlSystemGetCudaDriverVersion_v2(int *version) {
-    FAIL(-1);
+    FAIL(NULL);
     *version = (int)number(text("cuda", "13040"));
+    return OK;
+}
+
+FIGURE(ull, nvmlDeviceGetCurrentClocksEventReasons, "reasons")
+
+/* --- profiling: what happened between two samples -------------------------------------------------------------- */
+
+int nvmlGpmQueryDeviceSupport(Card *card, GpmSupport *support) {
+    FAIL(card->called);
+    if (support->version != 1) return VERSION;
+    support->is_supported = (unsigned)number(of_card(card, "gpm", "0"));
+    return OK;
+}
+
+static ull samples;
+
+int nvmlGpmSampleAlloc(GpmSample **sample) {
+    FAIL(NULL);
+    *sample = calloc(1, sizeof **sample);
+    (*sample)->card = -1;
+    note("sample");
+    return OK;
+}
+
+int nvmlGpmSampleFree(GpmSample *sample) {
+    FAIL(NULL);
+    free(sample);
+    note("sample freed");
+    return OK;
+}
+
+static int taken(Card *card, int instance, GpmSample *sample) {
+    if (!number(of_card(card, "gpm", "0"))) return NOT_SUPPORTED;
+    sample->card = card->number;
+    sample->instance = instance;
+    sample->number = __atomic_add_fetch(&samples, 1, __ATOMIC_SEQ_CST);
+    return OK;
+}
+
+int nvmlGpmSampleGet(Card *card, GpmSample *sample) {
+    FAIL(card->called);
+    return taken(card, -1, sample);
+}
+
+int nvmlGpmMigSampleGet(Card *card, unsigned instance, GpmSample *sample) {
+    FAIL(card->called);
+    return taken(card, (int)instance, sample);
+}
+
+int nvmlGpmMetricsGet(Question *question) {
+    if (question->version != 1) return VERSION;
+    GpmSample *older = question->older, *newer = question->newer;
+    if (!older || !newer || older->card < 0 || older->card != newer->card || older->instance != newer->instance) return INVALID_ARGUMENT;
+    if (older->number >= newer->number) return INVALID_ARGUMENT;
+    Card *card = &cards[newer->card];
+    FAIL(card->called);
+    for (unsigned n = 0; n < question->count; n++) {
+        Metric *metric = &question->metrics[n];
+        char key[64];
+        if (newer->instance < 0) snprintf(key, sizeof key, "gpm.%u", metric->id);
+        else snprintf(key, sizeof key, "gi%d.gpm.%u", newer->instance, metric->id);
+        const char *found = of_card(card, key, "error:3");
+        metric->code = strncmp(found, "error:", 6) ? OK : atoi(found + 6);
+        metric->value = metric->code ? 0 : strtod(found, NULL);
+        metric->info = (MetricInfo){"metric", "a metric", "%"};
+    }
     return OK;
 }
 #endif
 
 int nvmlSystemGetDriverVersion(char *version, unsigned length) {
-    FAIL(-1);
+    FAIL(NULL);
     snprintf(version, length, "%s", text("driver", "615.71.05"));
     return OK;
 }
 
+int nvmlSystemGetNVMLVersion(char *version, unsigned length) {
+    FAIL(NULL);
+    snprintf(version, length, "%s", text("nvml", "13.615.71.05"));
+    return OK;
+}
+
+/* --- figures of a card ------------------------------------------------------------------------------------------ */
+
+PAIR(nvmlDeviceGetUtilizationRates, "gpu", "memory")
+PAIR(nvmlDeviceGetEncoderUtilization, "encoder", "period")
+PAIR(nvmlDeviceGetDecoderUtilization, "decoder", "period")
+PAIR(nvmlDeviceGetPowerManagementLimitConstraints, "limit-min", "limit-max")
+PAIR(nvmlDeviceGetEccMode, "ecc", "ecc-pending")
+CHOSEN(nvmlDeviceGetClockInfo, "clock")
+CHOSEN(nvmlDeviceGetMaxClockInfo, "max-clock")
+CHOSEN(nvmlDeviceGetTemperatureThreshold, "threshold")
+CHOSEN(nvmlDeviceGetPcieThroughput, "pcie-throughput")
+FIGURE(ull, nvmlDeviceGetCurrentClocksThrottleReasons, "reasons")
+FIGURE(ull, nvmlDeviceGetTotalEnergyConsumption, "energy")
+FIGURE(unsigned, nvmlDeviceGetPowerUsage, "power")
+FIGURE(unsigned, nvmlDeviceGetPowerManagementLimit, "limit")
+FIGURE(unsigned, nvmlDeviceGetPowerManagementDefaultLimit, "limit-default")
+FIGURE(unsigned, nvmlDeviceGetEnforcedPowerLimit, "limit-enforced")
+FIGURE(unsigned, nvmlDeviceGetPerformanceState, "pstate")
+FIGURE(unsigned, nvmlDeviceGetFanSpeed, "fan")
+FIGURE(unsigned, nvmlDeviceGetPcieReplayCounter, "replays")
+FIGURE(unsigned, nvmlDeviceGetCurrPcieLinkGeneration, "link-gen")
+FIGURE(unsigned, nvmlDeviceGetCurrPcieLinkWidth, "link-width")
+FIGURE(unsigned, nvmlDeviceGetMaxPcieLinkGeneration, "max-link-gen")
+FIGURE(unsigned, nvmlDeviceGetMaxPcieLinkWidth, "max-link-width")
+FIGURE(unsigned, nvmlDeviceGetBrand, "brand")
+WORDS(nvmlDeviceGetSerial, "serial")
+WORDS(nvmlDeviceGetVbiosVersion, "vbios")
+WORDS(nvmlDeviceGetInforomImageVersion, "inforom-image")
+
+int nvmlDeviceGetInforomVersion(Card *card, unsigned object, char *into, unsigned room) {
+    FAIL(card->called);
+    char key[32];
+    snprintf(key, sizeof key, "inforom.%u", object);
+    const char *found = of_card(card, key, NULL);
+    if (!found) return NOT_SUPPORTED;
+    snprintf(into, room, "%s", found);
+    return OK;
+}
+
+int nvmlDeviceGetPciInfo_v3(Card *card, Pci *pci) {
+    FAIL(card->called);
+    memset(pci, 0, sizeof *pci);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "%s", of_card(card, "bus", "00000000:07:00.0"));
+    return OK;
+}
+
+int nvmlDeviceGetBAR1MemoryInfo(Card *card, Memory *memory) {
+    FAIL(card->called);
+    ull used = 0;
+    int code = figure(card, "bar1", &memory->total);
+    if (code) return code;
+    figure(card, "bar1-used", &used);
+    memory->used = used;
+    memory->free = memory->total - used;
+    return OK;
+}
+
+int nvmlDeviceGetGridLicensableFeatures_v4(Card *card, Licenses *licenses) {
+    FAIL(card->called);
+    memset(licenses, 0, sizeof *licenses);
+    licenses->features[0].state = (unsigned)number(of_card(card, "license", "0"));
+    licenses->is_supported = licenses->count = licenses->features[0].state > 0;
+    return OK;
+}
+
+int nvmlDeviceGetFieldValues(Card *card, int count, FieldValue *values) {
+    FAIL(card->called);
+    char line[64];
+    snprintf(line, sizeof line, "%d field values of %s", count, card->called);
+    if (number(text("note-fields", "0"))) note(line);
+    for (FieldValue *each = values; each < values + count; each++) {
+        char key[64];
+        if (each->scope) snprintf(key, sizeof key, "fv.%u.%u", each->id, each->scope);
+        else snprintf(key, sizeof key, "fv.%u", each->id);
+        const char *found = of_card(card, key, "error:3"), *value = strchr(found, ':');
+        each->stamp = each->latency = 0;
+        each->type = each->code = 0;
+        memset(&each->value, 0, sizeof each->value);
+        if (!strncmp(found, "error:", 6)) each->code = atoi(found + 6);
+        else if (value) {
+            each->type = atoi(found);
+            if (each->type == 0) each->value.d = strtod(value + 1, NULL);
+            else if (each->type == 1) each->value.ui = (unsigned)number(value + 1);
+            else if (each->type == 5) each->value.si = atoi(value + 1);
+            else if (each->type == 6) each->value.us = (unsigned short)number(value + 1);
+            else each->value.ll = number(value + 1);
+        } /* else unset: a success of type 0 */
+    }
+    return OK;
+}
+
+/* Samples that are newer than `since`. */
+int nvmlDeviceGetProcessUtilization(Card *card, Sample *into, unsigned *count, ull since) {
+    FAIL(card->called);
+    if (card->slot >= 0) return NOT_SUPPORTED;
+    if (!since) note("utilization since 0");
+    const char *told = of_card(card, "samples", NULL);
+    if (!told) return NOT_SUPPORTED;
+    char line[8192], *row, *rest = line;
+    Sample found[256];
+    unsigned total = 0;
+    snprintf(line, sizeof line, "%s", told);
+    while (total < 256 && (row = strsep(&rest, ","))) {
+        Sample one = {0};
+        if (sscanf(row, "%u:%llu:%u", &one.pid, &one.stamp, &one.sm) == 3 && one.stamp > since) found[total++] = one;
+    }
+    if (!total) return NOT_FOUND;
+    unsigned room = *count;
+    *count = total;
+    if (!into || room < total) return INSUFFICIENT_SIZE;
+    memcpy(into, found, total * sizeof *found);
+    return OK;
+}
+
+/* --- MIG instances ---------------------------------------------------------------------------------------------- */
+
+int nvmlDeviceGetMaxMigDeviceCount(Card *card, unsigned *count) {
+    FAIL(card->called);
+    note("instances are asked for");
+    *count = SLOTS - 1;
+    return OK;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(Card *card, unsigned slot, Card **instance) {
+    FAIL(card->called);
+    char key[32];
+    snprintf(key, sizeof key, "mig.%u", slot);
+    if (slot >= SLOTS || !of_card(card, key, NULL)) return NOT_FOUND;
+    *instance = &instances[card->number][slot];
+    return OK;
+}
+
+/* <gi>:<ci>:<uuid>:<profile> */
+static int part(const Card *card, int wanted, char *into, size_t room) {
+    char key[32], line[512], *rest = line, *found = NULL;
+    if (card->slot < 0) return INVALID_ARGUMENT;
+    snprintf(key, sizeof key, "mig.%d", card->slot);
+    snprintf(line, sizeof line, "%s", of_card(&cards[card->number], key, ""));
+    for (int n = 0; n <= wanted; n++) found = strsep(&rest, ":");
+    if (!found) return NOT_FOUND;
+    snprintf(into, room, "%s", found);
+    return OK;
+}
+
+static int numbered(const Card *card, int wanted, unsigned *into) {
+    char found[512];
+    int code = part(card, wanted, found, sizeof found);
+    if (!code) *into = (unsigned)number(found);
+    return code;
+}
+
+int nvmlDeviceGetGpuInstanceId(Card *card, unsigned *id) {
+    FAIL(card->called);
+    return numbered(card, 0, id);
+}
+
+int nvmlDeviceGetComputeInstanceId(Card *card, unsigned *id) {
+    FAIL(card->called);
+    return numbered(card, 1, id);
+}
+
 int nvmlEventSetCreate(Events **set) {
-    FAIL(-1);
+    FAIL(NULL);
     *set = calloc(1, sizeof **set);
     FILE *events = opened("events", "r"); /* what was reported before is nobody's */
     if (events) {
@@ -216,8 +584,8 @@ int nvmlEventSetFree(Events *set) {
     return OK;
 }
 
-int nvmlDeviceRegisterEvents(Card *card, unsigned long long types, Events *set) {
-    FAIL(card->number);
+int nvmlDeviceRegisterEvents(Card *card, ull types, Events *set) {
+    FAIL(card->called);
     if (types & ~XID_EVENT) return INVALID_ARGUMENT;
     set->is_registered[card->number] = 1;
     note("register");
@@ -226,7 +594,7 @@ int nvmlDeviceRegisterEvents(Card *card, unsigned long long types, Events *set) 
 
 static int heard(Events *set, Event *event) {
     int card, found = 0;
-    unsigned long long xid;
+    ull xid;
     FILE *events = opened("events", "r");
     if (!events) return 0;
     fseek(events, set->read, SEEK_SET);
@@ -246,11 +614,11 @@ static int heard(Events *set, Event *event) {
 
 static int waited(Events *set, Event *event, unsigned milliseconds) {
     for (unsigned spent = 0;; spent += 5) {
-        int code = error("nvmlEventSetWait_v2", -1);
+        int code = error("nvmlEventSetWait_v2", NULL);
         if (code) return code;
         if (heard(set, event)) return OK;
         if (spent >= milliseconds || spent >= number(text("longest-wait", "10"))) return TIMEOUT;
-        do usleep(5000); while (number(text("hang", "0")));
+        do { usleep(5000); refresh(); } while (number(text("hang", "0")));
     }
 }
 

@@ -7,6 +7,7 @@ such call (before 510) is asked in the first: an error that passes must not chan
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pynvml
@@ -15,17 +16,18 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml.library import is_silent
 from fairlead.model.devices.gpu import GpuSlot
+from fairlead.model.devices.readings import SeenProcess
 
 _MIB: Final = 1 << 20
 _MOST_TRIES: Final = 3
-_WITHOUT_V2: Final = frozenset(
+WITHOUT_V2: Final = frozenset(
     {pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH}
 )
-_LISTS: Final = (
-    ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"),
-    ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
-    ("nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
-)
+_LISTS: Final = {
+    "C": ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"),
+    "G": ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
+    "M": ("nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"),
+}
 """Each kind of program in two generations of one structure. The first kind every driver has."""
 
 
@@ -58,7 +60,7 @@ def _memory_mib(card: ShownCard) -> int:
     try:
         memory = pynvml.nvmlDeviceGetMemoryInfo(card.handle, pynvml.nvmlMemory_v2)
     except NVMLError as error:
-        if error.value not in _WITHOUT_V2:
+        if error.value not in WITHOUT_V2:
             raise
         return int(pynvml.nvmlDeviceGetMemoryInfo(card.handle).total) // _MIB
     return max(0, int(memory.total) - int(memory.reserved)) // _MIB
@@ -93,34 +95,49 @@ def has_mig(card: ShownCard) -> bool:
 
 def used_mib_by_pid(card: ShownCard) -> dict[int, float | None]:
     """Each process once, whatever kinds of program it is; None = NVML does not say how much it uses."""
-    used: dict[int, float | None] = {}
-    for names in _LISTS:
-        for process in _listed(card, names, is_required=names is _LISTS[0]):
-            known = used.get(process.pid)
-            told = None if process.usedGpuMemory is None else process.usedGpuMemory / _MIB
-            used[process.pid] = known if told is None else max(told, known or 0.0)
-    return used
+    return {process.pid: None if process.memory_bytes is None else process.memory_bytes / _MIB for process in running(card.handle) or ()}
 
 
-def _listed(card: ShownCard, names: Sequence[str], *, is_required: bool) -> Sequence[Any]:
+def running(handle: Any) -> list[SeenProcess] | None:
+    """Each process of a card or a MIG instance once, by its number, with all kinds of program that it is.
+
+    None: it does not tell of any kind.
+    """
+    listed = {letter: _listed(handle, names, is_required=letter == "C") for letter, names in _LISTS.items()}
+    if all(processes is None for processes in listed.values()):
+        return None
+    found: dict[int, SeenProcess] = {}
+    for letter in "MCG":
+        for process in listed[letter] or ():
+            told = None if process.usedGpuMemory is None else int(process.usedGpuMemory)
+            known = found.get(process.pid)
+            letters = letter
+            if known is not None:
+                letters = known.type if letter in known.type else f"{known.type}+{letter}"
+                told = known.memory_bytes if told is None else max(told, known.memory_bytes or 0)
+            found[process.pid] = SeenProcess(process.pid, letters, told)
+    return [found[pid] for pid in sorted(found)]
+
+
+def _listed(handle: Any, names: Sequence[str], *, is_required: bool) -> Sequence[Any] | None:
     for name in names:
         try:
-            return _whole_list(getattr(pynvml, name), card)
+            return whole_list(partial(getattr(pynvml, name), handle))
         except NVMLError as error:
             if error.value == pynvml.NVML_ERROR_NOT_SUPPORTED:
-                return ()
+                return None
             is_older = error.value == pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
             if not is_older or (is_required and name == names[-1]):
                 raise
-    return ()
+    return None
 
 
-def _whole_list(call: Callable[[Any], Sequence[Any]], card: ShownCard) -> Sequence[Any]:
+def whole_list(call: Callable[[], Sequence[Any]]) -> Sequence[Any]:
     """`pynvml` asks how many there are, then for those: more may have come in between."""
     for _ in range(_MOST_TRIES - 1):
         try:
-            return call(card.handle)
+            return call()
         except NVMLError as error:
             if error.value != pynvml.NVML_ERROR_INSUFFICIENT_SIZE:
                 raise
-    return call(card.handle)
+    return call()

@@ -37,6 +37,7 @@ _GONE: Final = frozenset(
     }
 )
 _DOWN: Final = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
+_UNSUPPORTED: Final = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
 _SILENT: Final = frozenset(
     {
         pynvml.NVML_ERROR_NOT_SUPPORTED,
@@ -107,6 +108,11 @@ def is_gone(error: NVMLError) -> bool:
 def is_down(error: NVMLError) -> bool:
     """Whether this card is lost or waits for a reset."""
     return error.value in _DOWN
+
+
+def is_unsupported(error: NVMLError) -> bool:
+    """Whether the card, or this driver, does not have it: that will hardly change."""
+    return error.value in _UNSUPPORTED
 
 
 def is_silent(error: NVMLError) -> bool:

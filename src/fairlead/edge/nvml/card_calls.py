@@ -1,0 +1,154 @@
+"""The calls that tell one figure or a few of a card, and the DCGM fields they tell (telemetry contract 1.5).
+
+A table: what NVML calls it, how it is asked. Conversions are `wire/devices/nvml_values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import pynvml
+from msgspec import Struct
+
+from fairlead.wire.devices.nvml_values import MIB, brand, performance_state, watts, whole_watts
+
+_PREFIX: Final = "DCGM_FI_DEV_"
+Told = Mapping[str, int | float | None]
+
+
+class CardCall(Struct, frozen=True, gc=False):
+    """`name`: NVML's. `ask` gives values by field without the prefix, None = no value.
+
+    `only_for`: slow, so only when this field is wanted. `unless`: not needed when this field is known.
+    """
+
+    name: str
+    ask: Callable[[Any], Told]
+    only_for: str = ""
+    unless: str = ""
+
+
+class TextCall(Struct, frozen=True, gc=False):
+    """A text of a card or of its driver, under DCGM's name."""
+
+    name: str
+    field: str
+    ask: Callable[[Any], str]
+
+
+def _one(name: str, field: str, *arguments: Any, convert: Callable[[int], int | float | None] = int, **more: str) -> CardCall:
+    ask = getattr(pynvml, name)
+    key = f"{name}({field})" if arguments else name
+    return CardCall(key, lambda handle: {field: convert(ask(handle, *arguments))}, **more)
+
+
+def _utilization(handle: Any) -> Told:
+    told = pynvml.nvmlDeviceGetUtilizationRates(handle)
+    return {"GPU_UTIL": told.gpu, "MEM_COPY_UTIL": told.memory}
+
+
+def _limits(handle: Any) -> Told:
+    least, most = pynvml.nvmlDeviceGetPowerManagementLimitConstraints(handle)
+    return {"POWER_MGMT_LIMIT_MIN": whole_watts(least), "POWER_MGMT_LIMIT_MAX": whole_watts(most)}
+
+
+def _bar1(handle: Any) -> Told:
+    told = pynvml.nvmlDeviceGetBAR1MemoryInfo(handle)
+    return {"BAR1_TOTAL": told.bar1Total // MIB, "BAR1_USED": told.bar1Used // MIB, "BAR1_FREE": told.bar1Free // MIB}
+
+
+def _ecc(handle: Any) -> Told:
+    now, pending = pynvml.nvmlDeviceGetEccMode(handle)
+    return {"ECC_CURRENT": now, "ECC_PENDING": pending}
+
+
+def _license(handle: Any) -> Told:
+    told = pynvml.nvmlDeviceGetGridLicensableFeatures(handle)
+    features = told.gridLicensableFeatures[: min(told.licensableFeaturesCount, len(told.gridLicensableFeatures))]
+    return {"VGPU_LICENSE_STATUS": int(any(each.featureState for each in features))}
+
+
+def _inforom(name: str, number: int) -> TextCall:
+    return TextCall(
+        f"nvmlDeviceGetInforomVersion({name})",
+        f"{_PREFIX}{name}_INFOROM_VER",
+        lambda handle: str(pynvml.nvmlDeviceGetInforomVersion(handle, number)),
+    )
+
+
+def _cuda_version(_handle: Any) -> str:
+    version = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+FAST_CALLS: Final = (
+    CardCall("nvmlDeviceGetUtilizationRates", _utilization),
+    CardCall("nvmlDeviceGetEncoderUtilization", lambda handle: {"ENC_UTIL": pynvml.nvmlDeviceGetEncoderUtilization(handle)[0]}),
+    CardCall("nvmlDeviceGetDecoderUtilization", lambda handle: {"DEC_UTIL": pynvml.nvmlDeviceGetDecoderUtilization(handle)[0]}),
+    _one("nvmlDeviceGetClockInfo", "SM_CLOCK", pynvml.NVML_CLOCK_SM),
+    _one("nvmlDeviceGetClockInfo", "MEM_CLOCK", pynvml.NVML_CLOCK_MEM),
+    _one("nvmlDeviceGetCurrentClocksEventReasons", "CLOCKS_EVENT_REASONS"),
+    _one("nvmlDeviceGetCurrentClocksThrottleReasons", "CLOCKS_EVENT_REASONS", unless="CLOCKS_EVENT_REASONS"),
+    _one("nvmlDeviceGetTemperature", "GPU_TEMP", pynvml.NVML_TEMPERATURE_GPU),
+    _one("nvmlDeviceGetPowerUsage", "POWER_USAGE", convert=watts),
+    _one("nvmlDeviceGetPerformanceState", "PSTATE", convert=performance_state),
+    _one("nvmlDeviceGetFanSpeed", "FAN_SPEED"),
+    _one("nvmlDeviceGetTotalEnergyConsumption", "TOTAL_ENERGY_CONSUMPTION", unless="TOTAL_ENERGY_CONSUMPTION"),
+    *(
+        _one("nvmlDeviceGetPcieThroughput", field, counter, only_for=_PREFIX + field)
+        for field, counter in (
+            ("PCIE_TX_THROUGHPUT", pynvml.NVML_PCIE_UTIL_TX_BYTES),
+            ("PCIE_RX_THROUGHPUT", pynvml.NVML_PCIE_UTIL_RX_BYTES),
+        )
+    ),
+)
+SLOW_CALLS: Final = (
+    _one("nvmlDeviceGetMaxClockInfo", "MAX_SM_CLOCK", pynvml.NVML_CLOCK_SM),
+    _one("nvmlDeviceGetMaxClockInfo", "MAX_MEM_CLOCK", pynvml.NVML_CLOCK_MEM),
+    _one("nvmlDeviceGetTemperatureThreshold", "SLOWDOWN_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN),
+    _one("nvmlDeviceGetTemperatureThreshold", "SHUTDOWN_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN),
+    _one("nvmlDeviceGetPowerManagementLimit", "POWER_MGMT_LIMIT", convert=whole_watts),
+    CardCall("nvmlDeviceGetPowerManagementLimitConstraints", _limits),
+    _one("nvmlDeviceGetPowerManagementDefaultLimit", "POWER_MGMT_LIMIT_DEF", convert=whole_watts),
+    _one("nvmlDeviceGetEnforcedPowerLimit", "ENFORCED_POWER_LIMIT", convert=whole_watts),
+    _one("nvmlDeviceGetPcieReplayCounter", "PCIE_REPLAY_COUNTER"),
+    _one("nvmlDeviceGetCurrPcieLinkGeneration", "PCIE_LINK_GEN"),
+    _one("nvmlDeviceGetCurrPcieLinkWidth", "PCIE_LINK_WIDTH"),
+    _one("nvmlDeviceGetMaxPcieLinkGeneration", "PCIE_MAX_LINK_GEN"),
+    _one("nvmlDeviceGetMaxPcieLinkWidth", "PCIE_MAX_LINK_WIDTH"),
+    CardCall("nvmlDeviceGetBAR1MemoryInfo", _bar1),
+    CardCall("nvmlDeviceGetEccMode", _ecc, unless="ECC_CURRENT"),
+    CardCall("nvmlDeviceGetGridLicensableFeatures_v4", _license),
+)
+BAR1_CALL: Final = next(call for call in SLOW_CALLS if call.name == "nvmlDeviceGetBAR1MemoryInfo")
+"""The one of these that a MIG instance answers, too."""
+STATIC_CALLS: Final = (
+    _one("nvmlDeviceGetMinorNumber", "MINOR_NUMBER"),
+    CardCall("nvmlDeviceGetMigMode", lambda handle: {"MIG_MODE": pynvml.nvmlDeviceGetMigMode(handle)[0]}),
+)
+TEXT_CALLS: Final = (
+    TextCall("nvmlSystemGetDriverVersion", "DCGM_FI_DRIVER_VERSION", lambda _: pynvml.nvmlSystemGetDriverVersion()),
+    TextCall("nvmlSystemGetNVMLVersion", "DCGM_FI_NVML_VERSION", lambda _: pynvml.nvmlSystemGetNVMLVersion()),
+    TextCall("nvmlSystemGetCudaDriverVersion_v2", "DCGM_FI_CUDA_DRIVER_VERSION", _cuda_version),
+    TextCall("nvmlDeviceGetName", f"{_PREFIX}NAME", pynvml.nvmlDeviceGetName),
+    TextCall("nvmlDeviceGetPciInfo_v3", f"{_PREFIX}PCI_BUSID", lambda handle: pynvml.nvmlDeviceGetPciInfo(handle).busId),
+    TextCall("nvmlDeviceGetBrand", f"{_PREFIX}BRAND", lambda handle: brand(pynvml.nvmlDeviceGetBrand(handle))),
+    TextCall("nvmlDeviceGetSerial", f"{_PREFIX}SERIAL", pynvml.nvmlDeviceGetSerial),
+    TextCall("nvmlDeviceGetVbiosVersion", f"{_PREFIX}VBIOS_VERSION", pynvml.nvmlDeviceGetVbiosVersion),
+    TextCall("nvmlDeviceGetInforomImageVersion", f"{_PREFIX}INFOROM_IMAGE_VER", pynvml.nvmlDeviceGetInforomImageVersion),
+    _inforom("OEM", pynvml.NVML_INFOROM_OEM),
+    _inforom("ECC", pynvml.NVML_INFOROM_ECC),
+    _inforom("POWER", pynvml.NVML_INFOROM_POWER),
+)
+
+
+def asked(call: CardCall, handle: Any) -> dict[str, int | float]:
+    """What a call tells, under DCGM's names. Raises NVMLError."""
+    return {_PREFIX + field: value for field, value in call.ask(handle).items() if value is not None}
+
+
+def is_needed(call: CardCall, known: Mapping[str, object], wanted: frozenset[str]) -> bool:
+    if call.only_for and call.only_for not in wanted:
+        return False
+    return not call.unless or _PREFIX + call.unless not in known

@@ -1,0 +1,70 @@
+"""Who uses one card or one MIG instance: processes, their memory, their share of its multiprocessors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+import pynvml
+from pynvml import NVMLError
+
+from fairlead.edge.nvml.absences import Absences, Failures
+from fairlead.edge.nvml.cards import running, whole_list
+from fairlead.model.devices.readings import SeenProcess
+
+COLLECTOR: Final = "processes"
+_LIST: Final = "nvmlDeviceGetComputeRunningProcesses"
+_SHARES: Final = "nvmlDeviceGetProcessUtilization"
+_FIRST_MICROSECONDS: Final = 1_000_000
+"""So far back the first question reaches. Without a start the driver gives all it has kept, of any age."""
+
+
+class Processes:
+    """Used by one thread. `now` gives epoch seconds, as the driver stamps. `has_shares`: no MIG instance."""
+
+    def __init__(self, handle: Any, absences: Absences, now: Callable[[], float], *, has_shares: bool = True) -> None:
+        self._handle = handle
+        self._absences = absences
+        self._now = now
+        self._has_shares = has_shares
+        self._seen_until = 0
+
+    def read(self, failures: Failures) -> tuple[SeenProcess, ...] | None:
+        """By pid; None = not known. Raises NVMLError when the card is lost or the driver is gone."""
+        seen: list[SeenProcess] | None = None
+        if not self._absences.has(_LIST):
+            with failures.caught(COLLECTOR, _LIST):
+                seen = running(self._handle)
+                if seen is None:
+                    self._absences.keep(_LIST)
+        if seen is None:
+            return None
+        shares = self._shares(failures) if seen and self._has_shares else None
+        if shares is None:
+            return tuple(seen)
+        return tuple(msgspec.structs.replace(each, sm_percent=shares.get(each.pid, 0.0)) for each in seen)
+
+    def _shares(self, failures: Failures) -> dict[int, float | None] | None:
+        """By pid since the last question, none = nobody worked; None = not known."""
+        if self._absences.has(_SHARES):
+            return None
+        now = int(self._now() * 1e6)
+        if not 0 < self._seen_until <= now:  # at first, and when the clock was set back
+            self._seen_until = max(1, now - _FIRST_MICROSECONDS)
+        samples: Any = None
+        with failures.caught(COLLECTOR, _SHARES):
+            try:
+                samples = whole_list(lambda: pynvml.nvmlDeviceGetProcessUtilization(self._handle, self._seen_until))
+            except NVMLError as error:
+                if error.value not in (pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_NOT_FOUND):
+                    raise
+                samples = ()
+        if samples is None:
+            return None
+        newest: dict[int, Any] = {}
+        for sample in samples:
+            if sample.pid not in newest or sample.timeStamp >= newest[sample.pid].timeStamp:
+                newest[sample.pid] = sample
+        self._seen_until = max([self._seen_until, *(sample.timeStamp for sample in samples)])
+        return {pid: float(sample.smUtil) if sample.smUtil <= 100 else None for pid, sample in newest.items()}

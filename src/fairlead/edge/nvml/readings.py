@@ -1,0 +1,116 @@
+"""What one card says, a group of fields at a time (telemetry contract 1.5 to 1.8, 1.11, 1.14).
+
+Each call may block for as long as the driver likes: one worker for each card.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from fairlead.edge.nvml.absences import Absences, Failures
+from fairlead.edge.nvml.card_calls import FAST_CALLS, SLOW_CALLS, STATIC_CALLS, TEXT_CALLS, CardCall, asked, is_needed
+from fairlead.edge.nvml.cards import ShownCard
+from fairlead.edge.nvml.field_values import read_fields
+from fairlead.edge.nvml.gpm import Gpm
+from fairlead.edge.nvml.instances import Instances
+from fairlead.edge.nvml.memory import MemoryForm
+from fairlead.edge.nvml.processes import Processes
+from fairlead.model.devices.readings import GroupReading
+from fairlead.wire.devices.nvml_values import BANDWIDTHS, FAST_FIELDS, SLOW_FIELDS, bandwidths
+
+_TOTAL: Final = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"
+_MEMORY: Final = "nvmlDeviceGetMemoryInfo"
+
+
+class CardReader:
+    """One card that NVML has a handle of; used by one thread, while NVML is open.
+
+    `wanted`: DCGM fields that somebody prints; of what is slow (PCIe throughput) or many (single NVLinks,
+    profiling) only these are asked. It may be replaced between two turns. `monotonic` gives seconds, `now`
+    epoch seconds. Every reading raises NVMLError when the card is lost or the driver is gone; any other
+    trouble is told in the reading and costs only what the failed call would have told.
+    """
+
+    def __init__(
+        self,
+        card: ShownCard,
+        monotonic: Callable[[], float] = time.monotonic,
+        wanted: frozenset[str] = frozenset(),
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.wanted = wanted
+        self._card = card
+        self._monotonic = monotonic
+        self._absences = Absences(card.uuid, monotonic)
+        self._memory = MemoryForm(card.handle)
+        self._gpm = Gpm(card, self._absences, monotonic)
+        self._processes = Processes(card.handle, self._absences, now)
+        self._instances = Instances(card, self._absences, monotonic, now)
+        self._links: dict[str, int | float] = {}
+        self._links_at = 0.0
+
+    def fast(self) -> GroupReading:
+        """Utilisation, memory, temperature, power, clocks, energy, throughput, profiling, processes."""
+        failures = Failures(self._absences)
+        wanted = self.wanted
+        fields = self._field_values(wanted, failures)
+        self._ask(FAST_CALLS, fields, wanted, failures)
+        if not self._absences.has(_MEMORY):
+            with failures.caught("device", _MEMORY):
+                fields |= self._memory.read()
+        fields |= self._gpm.read(wanted, failures)
+        if self._instances.is_divided(failures):
+            return GroupReading(fields, {}, failures.told(), None, self._instances.fast(wanted, failures))
+        processes = self._processes.read(failures)
+        return GroupReading(fields, {}, failures.told(), processes)
+
+    def slow(self) -> GroupReading:
+        """ECC, remapped rows, retired pages, violations, NVLink errors, replays, BAR1, limits, recovery."""
+        failures = Failures(self._absences)
+        fields = read_fields(self._card.handle, SLOW_FIELDS, self._absences, failures)
+        self._ask(SLOW_CALLS, fields, self.wanted, failures)
+        instances = self._instances.slow(failures)
+        return GroupReading(fields, {}, failures.told(), None, instances)
+
+    def static(self) -> GroupReading:
+        """What changes with driver, firmware or division only: texts, minor number, MIG mode."""
+        failures = Failures(self._absences)
+        fields: dict[str, int | float] = {}
+        self._ask(STATIC_CALLS, fields, self.wanted, failures)
+        texts: dict[str, str] = {}
+        for call in TEXT_CALLS:
+            if not self._absences.has(call.name):
+                with failures.caught("device", call.name):
+                    if text := call.ask(self._card.handle):
+                        texts[call.field] = text
+        return GroupReading(fields, texts, failures.told())
+
+    def forget(self) -> None:
+        """The card's division into MIG instances changed; they are looked for anew."""
+        self._instances.forget()
+
+    def close(self) -> None:
+        """Gives back what NVML holds for this reader. NVML must still be open, and nobody in a call."""
+        self._instances.forget()
+        self._gpm.close()
+
+    def _ask(self, calls: Sequence[CardCall], fields: dict[str, int | float], wanted: frozenset[str], failures: Failures) -> None:
+        for call in calls:
+            if is_needed(call, fields, wanted) and not self._absences.has(call.name):
+                with failures.caught("device", call.name):
+                    fields |= asked(call, self._card.handle)
+
+    def _field_values(self, wanted: frozenset[str], failures: Failures) -> dict[str, int | float]:
+        """With bandwidths, of the counters of this turn and the last; those of single links are not told."""
+        names = [name for name in BANDWIDTHS if name == _TOTAL or name in wanted]
+        single = [row for name in names if name != _TOTAL for row in BANDWIDTHS[name]]
+        fields = read_fields(self._card.handle, (*FAST_FIELDS, *single), self._absences, failures)
+        at = self._monotonic()
+        links = {row.field: fields[row.field] for name in names for row in BANDWIDTHS[name] if row.field in fields}
+        told = bandwidths(self._links, links, at - self._links_at, names)
+        self._links, self._links_at = links, at
+        for row in single:
+            fields.pop(row.field, None)
+        return fields | told
