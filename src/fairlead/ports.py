@@ -116,6 +116,10 @@ class Devices(Protocol):
         """What they said last. Does not wait and asks no device."""
         ...
 
+    def want(self, fields: frozenset[str]) -> None:
+        """The DCGM fields that are printed from now on: those that cost much are asked for only then."""
+        ...
+
 
 class SeriesLine(Struct, frozen=True, gc=False):
     """One line of a chart: labels and (epoch seconds, value or None for a gap) points."""

@@ -30,6 +30,7 @@ class FakeDevices:
         self.snapshot = DeviceSnapshot(1, at, tuple(samples))
         self.told: Callable[[], None] = lambda: None
         self.calls = 0
+        self.wanted = frozenset[str]()
 
     async def run(self, told: Callable[[], None]) -> None:
         self.told = told
@@ -38,6 +39,9 @@ class FakeDevices:
     def latest(self) -> DeviceSnapshot:
         self.calls += 1
         return self.snapshot
+
+    def want(self, fields: frozenset[str]) -> None:
+        self.wanted = fields
 
     def tell(self, **changes: object) -> None:
         """What is not given stays as it was."""

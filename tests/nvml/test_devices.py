@@ -46,6 +46,8 @@ class Script:
 
 
 class Asker:
+    wanted = frozenset[str]()
+
     def __init__(self, script: Script, index: int) -> None:
         self._script = script
         self._index = index

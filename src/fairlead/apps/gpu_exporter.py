@@ -135,6 +135,7 @@ class GpuExporter:
         began = self._wall()
         self._counters.reload_if_changed(is_asked=self._is_reload_asked)
         self._is_reload_asked = False
+        self._devices.want(frozenset(counter.field for counter in self._counters.counters.counters))
         snapshot = self._devices.latest()
         if snapshot.number != self._number:
             self._number, self._ticked_at = snapshot.number, began

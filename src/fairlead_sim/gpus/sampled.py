@@ -37,6 +37,9 @@ class SampledDevices:
     def latest(self) -> DeviceSnapshot:
         return self._snapshot
 
+    def want(self, fields: frozenset[str]) -> None:
+        """Nothing costs much here."""
+
     async def sample_once(self) -> None:
         """What goes wrong in here is a fault of ours: the cards stay as they were, and grow old."""
         found: list[DeviceSample] = []

@@ -19,7 +19,7 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard, shown_card, slot
-from fairlead.edge.nvml.known_card import CardAsker, CardTurn, KnownCard, NvmlBeat, SeenCard
+from fairlead.edge.nvml.known_card import CardAsker, CardTurn, KnownCard, NvmlBeat, CardAtIndex
 from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_gone, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.errors import OutsideError
@@ -37,7 +37,7 @@ class _Look(Struct, frozen=True):
     """What the driver shows. `session`: how often it was begun anew; handles are of one session."""
 
     session: int
-    cards: tuple[SeenCard, ...]
+    cards: tuple[CardAtIndex, ...]
     cuda_version: str
 
 
@@ -74,9 +74,13 @@ class NvmlDevices:
         self._cuda_version = ""
         self._snapshot = DeviceSnapshot(at=monotonic(), is_driver_up=False, driver_error=self._driver_error)
         self._told: dict[str, str] = {}
+        self._wanted = frozenset[str]()
 
     def latest(self) -> DeviceSnapshot:
         return self._snapshot
+
+    def want(self, fields: frozenset[str]) -> None:
+        self._wanted = fields
 
     async def run(self, told: Callable[[], None]) -> None:
         """When it is cancelled the library is ended, unless a call is under way."""
@@ -120,17 +124,17 @@ class NvmlDevices:
         self._events.watch([card.shown for card in cards if card.shown is not None])
         return _Look(self._session, cards, _cuda_version())
 
-    def _seen(self, index: int) -> SeenCard:
+    def _seen(self, index: int) -> CardAtIndex:
         try:
             shown = shown_card(index)
             known = self._cards.get(shown.uuid)
             if known is not None and known.seen.slot is not None and known.seen.index == index:
                 return structs.replace(known.seen, shown=shown, why="")
-            return SeenCard(index, shown, slot(shown), said(lambda: str(pynvml.nvmlDeviceGetPciInfo(shown.handle).busId), ""))
+            return CardAtIndex(index, shown, slot(shown), said(lambda: str(pynvml.nvmlDeviceGetPciInfo(shown.handle).busId), ""))
         except NVMLError as error:
             if is_gone(error):
                 raise
-            return SeenCard(index, why=words(error))
+            return CardAtIndex(index, why=words(error))
 
     def _close(self) -> None:
         """The library stays while a card's call is in it."""
@@ -185,7 +189,7 @@ class NvmlDevices:
     # --- cards ----------------------------------------------------------------------------------------------
 
     def _begin(self, card: KnownCard) -> asyncio.Future[CardTurn] | None:
-        future = card.begin()
+        future = card.begin(self._wanted)
         if future is not None:
             future.add_done_callback(lambda done: self._answered(card, done))
         return future

@@ -32,8 +32,12 @@ _log: Final = logging.getLogger(__name__)
 class CardAsker(Protocol):
     """What one card says, group by group; every call may take for ever.
 
+    `wanted`: DCGM fields that are printed.
+
     Raises NVMLError when the card is lost or the driver gone. Anything else that fails is in the reading.
     """
+
+    wanted: frozenset[str]
 
     def fast(self) -> GroupReading: ...
 
@@ -50,7 +54,7 @@ class NvmlBeat(Struct, frozen=True):
     call_timeout: float = 10.0
 
 
-class SeenCard(Struct, frozen=True):
+class CardAtIndex(Struct, frozen=True):
     """A card that the driver shows. `shown` None: one that cannot be read, and `why`."""
 
     index: int
@@ -79,7 +83,7 @@ class KnownCard:
         self._monotonic = monotonic
         self._shown_at = monotonic()
         self.thread = CallThread(f"gpu-{uuid}", monotonic)
-        self.seen = SeenCard(-1)
+        self.seen = CardAtIndex(-1)
         self.session = -1
         self._asker: CardAsker | None = None
         self._fast = FieldGroup({}, _NEVER, beat.interval)
@@ -93,7 +97,7 @@ class KnownCard:
         self._xids: dict[int, XidEvent] = {}
         self._last_xid = 0
 
-    def show(self, seen: SeenCard, session: int) -> None:
+    def show(self, seen: CardAtIndex, session: int) -> None:
         if session != self.session:
             self._asker = None
         self.seen, self.session = seen, session
@@ -109,17 +113,18 @@ class KnownCard:
 
     # --- a turn ---------------------------------------------------------------------------------------------
 
-    def begin(self) -> asyncio.Future[CardTurn] | None:
+    def begin(self, wanted: frozenset[str]) -> asyncio.Future[CardTurn] | None:
         """A turn; None while a call has not come back, or there is nothing to ask."""
         shown, asker = self.seen.shown, self._asker
         if shown is None or self.thread.busy_seconds:
             return None
         is_slow_due = asker is None or self._monotonic() - self._slow.read_at >= self._beat.slow_interval
-        return self.thread.call(lambda: self._ask(shown, asker, is_slow_due=is_slow_due))
+        return self.thread.call(lambda: self._ask(shown, asker, wanted, is_slow_due=is_slow_due))
 
-    def _ask(self, shown: ShownCard, asker: CardAsker | None, *, is_slow_due: bool) -> CardTurn:
+    def _ask(self, shown: ShownCard, asker: CardAsker | None, wanted: frozenset[str], *, is_slow_due: bool) -> CardTurn:
         began = self._monotonic()
         asked = asker or self._make_asker(shown)
+        asked.wanted = wanted
         static = None if asker else asked.static()
         slow = asked.slow() if is_slow_due else None
         return CardTurn(asked, asked.fast(), slow, static, self._monotonic() - began)

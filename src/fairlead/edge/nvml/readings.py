@@ -52,7 +52,7 @@ class CardReader:
         self._links_at = 0.0
 
     def fast(self) -> GroupReading:
-        """Utilisation, memory, temperature, power, clocks, energy, throughput, profiling, processes."""
+        """Utilization, memory, temperature, power, clocks, energy, throughput, profiling, processes."""
         failures = Failures(self._absences)
         wanted = self.wanted
         fields = self._field_values(wanted, failures)
