@@ -14,7 +14,17 @@ SOURCE = Path(__file__).with_name("stub.c")
 def build_stub(folder: Path, *, is_old: bool = False) -> Path:
     """Its path. `is_old`: without what drivers before 510 do not have."""
     built = folder / SONAME
-    options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", f"-Wl,-soname,{SONAME}", "-pthread", *(["-DOLD"] if is_old else [])]
+    options = [
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-Wl,-soname,{SONAME}",
+        "-pthread",
+        *(["-DOLD"] if is_old else []),
+    ]
     subprocess.run(["cc", *options, "-o", str(built), str(SOURCE)], check=True, timeout=60)
     return built
 

@@ -19,7 +19,7 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard, shown_card, slot
-from fairlead.edge.nvml.known_card import CardAsker, CardTurn, KnownCard, NvmlBeat, CardAtIndex
+from fairlead.edge.nvml.known_card import CardAsker, CardAtIndex, CardTurn, KnownCard, NvmlBeat
 from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_gone, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.errors import OutsideError
