@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from tests.nvml.stub import StubState, build_stub
 
+from fairlead.edge.nvml.cards import shown_card
 from fairlead.edge.nvml.driver import NvmlDriver
+from fairlead.edge.nvml.library import close_library, open_library
+from fairlead.edge.nvml.readings import CardReader
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +64,28 @@ def driver_on(state: StubState, tmp_path: Path, clock: Seconds) -> Iterator[Call
 @pytest.fixture
 def driver(driver_on: Callable[[Path], NvmlDriver], library: Path) -> NvmlDriver:
     return driver_on(library)
+
+
+class ReaderOn(Protocol):
+    """Makes a reader of a card; the library of the first one serves all."""
+
+    def __call__(self, card: int, *wanted: str, library: Path | None = None) -> CardReader: ...
+
+
+@pytest.fixture
+def reader_on(state: StubState, clock: Seconds, library: Path) -> Iterator[ReaderOn]:
+    """The clock of processes says 1000 s when that of the test says 0."""
+    made: list[CardReader] = []
+    usual = library
+
+    def make(card: int, *wanted: str, library: Path | None = None) -> CardReader:
+        if not made:
+            open_library(str(library or usual))
+        made.append(CardReader(shown_card(card), clock, frozenset(wanted), lambda: 1000.0 + clock.now))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+    if made:
+        close_library()

@@ -406,7 +406,16 @@ int nvmlSystemGetNVMLVersion(char *version, unsigned length) {
 
 /* --- figures of a card ------------------------------------------------------------------------------------------ */
 
-PAIR(nvmlDeviceGetUtilizationRates, "gpu", "memory")
+int nvmlDeviceGetUtilizationRates(Card *card, Utilization *utilization) {
+    FAIL(card->called);
+    ull gpu = 0, memory = 0;
+    int code = figure(card, "gpu", &gpu);
+    if (code) return code;
+    figure(card, "memory", &memory);
+    *utilization = (Utilization){(unsigned)gpu, (unsigned)memory};
+    return OK;
+}
+
 PAIR(nvmlDeviceGetEncoderUtilization, "encoder", "period")
 PAIR(nvmlDeviceGetDecoderUtilization, "decoder", "period")
 PAIR(nvmlDeviceGetPowerManagementLimitConstraints, "limit-min", "limit-max")
@@ -485,6 +494,8 @@ int nvmlDeviceGetFieldValues(Card *card, int count, FieldValue *values) {
         if (!strncmp(found, "error:", 6)) each->code = atoi(found + 6);
         else if (value) {
             each->type = atoi(found);
+            if (each->id == 82) each->value.ui = (unsigned)number(value + 1); /* the driver does not tell the type of this one */
+            else
             if (each->type == 0) each->value.d = strtod(value + 1, NULL);
             else if (each->type == 1) each->value.ui = (unsigned)number(value + 1);
             else if (each->type == 5) each->value.si = atoi(value + 1);

@@ -1,0 +1,420 @@
+"""What a card says, group by group: every field of telemetry contract 1.5, and every code of 1.14.
+
+Expected values are those that the stub shows, converted by hand.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from pynvml import NVMLError
+from tests.nvml.conftest import ReaderOn, Seconds
+from tests.nvml.stub import ALL_LINKS, MIB, StubState
+
+from fairlead.edge.nvml.readings import CardReader
+from fairlead.wire.metrics.dcgm_fields import is_double
+
+GONE_OR_DOWN = [1, 9, 12, 15, 16, 18]
+UNSUPPORTED = [3, 13]
+NO_VALUE = [6, 21, 27]
+TROUBLE = {4: "Insufficient Permissions", 999: "Unknown Error", 1234: "a new kind of trouble"}
+
+TOTAL, FIRST, LAST = (f"DCGM_FI_DEV_NVLINK_BANDWIDTH_{each}" for each in ("TOTAL", "L0", "L17"))
+
+FAST = {
+    "SM_CLOCK": 1980,
+    "MEM_CLOCK": 3201,
+    "CLOCKS_EVENT_REASONS": 0x24,
+    "MEMORY_TEMP": 58,
+    "GPU_TEMP": 51,
+    "POWER_USAGE": 350.123,
+    "POWER_USAGE_INSTANT": 351.25,
+    "PSTATE": 0,
+    "FAN_SPEED": 33,
+    "TOTAL_ENERGY_CONSUMPTION": 83,
+    "GPU_UTIL": 37,
+    "MEM_COPY_UTIL": 12,
+    "ENC_UTIL": 3,
+    "DEC_UTIL": 4,
+    "FB_TOTAL": 143771,
+    "FB_FREE": 103150,
+    "FB_USED": 40000,
+    "FB_RESERVED": 621,
+    "FB_USED_PERCENT": 40000 / 143150,
+    "PCIE_TX_BYTES": 19700000000,
+    "PCIE_RX_BYTES": 19800000000,
+    "NVLINK_TX_BYTES": 1024000,
+    "NVLINK_RX_BYTES": 2048000,
+}
+SLOW = {
+    "MAX_SM_CLOCK": 1985,
+    "MAX_MEM_CLOCK": 3202,
+    "SLOWDOWN_TEMP": 87,
+    "SHUTDOWN_TEMP": 92,
+    "POWER_MGMT_LIMIT": 700.0,
+    "POWER_MGMT_LIMIT_MIN": 200.0,
+    "POWER_MGMT_LIMIT_MAX": 700.0,
+    "POWER_MGMT_LIMIT_DEF": 700.0,
+    "ENFORCED_POWER_LIMIT": 600.0,
+    "PCIE_REPLAY_COUNTER": 17,
+    "PCIE_LINK_GEN": 5,
+    "PCIE_LINK_WIDTH": 16,
+    "PCIE_MAX_LINK_GEN": 6,
+    "PCIE_MAX_LINK_WIDTH": 8,
+    "BAR1_TOTAL": 262144,
+    "BAR1_USED": 7,
+    "BAR1_FREE": 262137,
+    "ECC_CURRENT": 1,
+    "ECC_PENDING": 0,
+    "ECC_SBE_VOL_TOTAL": 3,
+    "ECC_DBE_VOL_TOTAL": 4,
+    "ECC_SBE_AGG_TOTAL": 5,
+    "ECC_DBE_AGG_TOTAL": 6,
+    "RETIRED_SBE": 29,
+    "RETIRED_DBE": 30,
+    "RETIRED_PENDING": 31,
+    "NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": 38,
+    "NVLINK_CRC_DATA_ERROR_COUNT_TOTAL": 45,
+    "NVLINK_REPLAY_ERROR_COUNT_TOTAL": 52,
+    "NVLINK_RECOVERY_ERROR_COUNT_TOTAL": 59,
+    "POWER_VIOLATION": 74000000001,
+    "THERMAL_VIOLATION": 75000000001,
+    "SYNC_BOOST_VIOLATION": 76000000001,
+    "BOARD_LIMIT_VIOLATION": 77000000001,
+    "LOW_UTIL_VIOLATION": 78000000001,
+    "RELIABILITY_VIOLATION": 79000000001,
+    "TOTAL_APP_CLOCKS_VIOLATION": 80000000001,
+    "TOTAL_BASE_CLOCKS_VIOLATION": 81000000001,
+    "CORRECTABLE_REMAPPED_ROWS": 2,
+    "UNCORRECTABLE_REMAPPED_ROWS": 3,
+    "ROW_REMAP_PENDING": 1,
+    "ROW_REMAP_FAILURE": 0,
+    "VGPU_LICENSE_STATUS": 0,
+    "GPU_RECOVERY_ACTION": 0,
+}
+
+
+def fields(**values: int | float) -> dict[str, int | float]:
+    return {f"DCGM_FI_DEV_{name}": value for name, value in values.items()}
+
+
+@pytest.fixture
+def h200(state: StubState, reader_on: ReaderOn) -> CardReader:
+    state.show_h200()
+    return reader_on(0)
+
+
+def test_what_changes_fast(h200: CardReader) -> None:
+    reading = h200.fast()
+    assert reading.fields == fields(**FAST)
+    assert (reading.failures, reading.texts, reading.processes, reading.instances) == ({}, {}, (), ())
+
+
+def test_what_changes_slowly(h200: CardReader) -> None:
+    reading = h200.slow()
+    assert reading.fields == fields(**SLOW)
+    assert (reading.failures, reading.processes) == ({}, None)
+
+
+def test_what_never_changes(h200: CardReader, state: StubState) -> None:
+    reading = h200.static()
+    assert reading.fields == fields(MINOR_NUMBER=0, MIG_MODE=0)
+    assert reading.texts == {
+        "DCGM_FI_DRIVER_VERSION": "615.71.05",
+        "DCGM_FI_NVML_VERSION": "13.615.71.05",
+        "DCGM_FI_CUDA_DRIVER_VERSION": "13.4",
+        "DCGM_FI_DEV_NAME": "NVIDIA H200",
+        "DCGM_FI_DEV_PCI_BUSID": "00000000:3B:00.0",
+        "DCGM_FI_DEV_BRAND": "NVIDIA",
+        "DCGM_FI_DEV_SERIAL": "1650123",
+        "DCGM_FI_DEV_VBIOS_VERSION": "96.00.AA.00.01",
+        "DCGM_FI_DEV_INFOROM_IMAGE_VER": "G520.0200.00.05",
+        "DCGM_FI_DEV_OEM_INFOROM_VER": "2.1",
+        "DCGM_FI_DEV_ECC_INFOROM_VER": "7.16",
+        "DCGM_FI_DEV_POWER_INFOROM_VER": "N/A",
+    }
+    assert reading.failures == {}
+
+
+def test_integers_are_integers_where_dcgm_prints_some(h200: CardReader, clock: Seconds) -> None:
+    h200.wanted = frozenset({"DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_PCIE_TX_BYTES"})
+    h200.fast()
+    clock.now += 5
+    told = {**h200.fast().fields, **h200.slow().fields}
+    assert len(told) == len(FAST) + len(SLOW) + 3
+    assert {name: type(value) for name, value in told.items()} == {name: float if is_double(name) else int for name in told}
+
+
+def test_a_card_that_tells_next_to_nothing(state: StubState, reader_on: ReaderOn) -> None:
+    bare = reader_on(1)
+    assert bare.fast().fields == fields(GPU_TEMP=40, FB_TOTAL=15360, FB_FREE=15079, FB_USED=0, FB_RESERVED=281, FB_USED_PERCENT=0.0)
+    assert bare.slow().fields == fields(VGPU_LICENSE_STATUS=0)
+    for reading in (bare.fast(), bare.slow(), bare.static()):
+        assert reading.failures == {}
+
+
+def test_one_call_of_field_values_for_each_group(h200: CardReader, state: StubState) -> None:
+    state.say({"note-fields": 1})
+    h200.fast()
+    h200.slow()
+    assert [call for call in state.calls() if "field values" in call] == ["7 field values of 0", "27 field values of 0"]
+
+
+# --- codes ------------------------------------------------------------------------------------------------------------
+
+CALLS = [
+    ("fast", "nvmlDeviceGetUtilizationRates", {"GPU_UTIL", "MEM_COPY_UTIL"}),
+    ("fast", "nvmlDeviceGetFanSpeed", {"FAN_SPEED"}),
+    ("fast", "nvmlDeviceGetMemoryInfo_v2", {"FB_TOTAL", "FB_FREE", "FB_USED", "FB_RESERVED", "FB_USED_PERCENT"}),
+    ("slow", "nvmlDeviceGetBAR1MemoryInfo", {"BAR1_TOTAL", "BAR1_USED", "BAR1_FREE"}),
+    ("slow", "nvmlDeviceGetPowerManagementLimitConstraints", {"POWER_MGMT_LIMIT_MIN", "POWER_MGMT_LIMIT_MAX"}),
+    ("static", "nvmlDeviceGetMinorNumber", {"MINOR_NUMBER"}),
+]
+
+
+def _without(reader: CardReader, group: str, names: set[str], full: dict[str, int | float]) -> None:
+    told = {name: value for name, value in getattr(reader, group)().fields.items() if name != TOTAL}
+    assert told == {name: value for name, value in full.items() if name[12:] not in names}
+
+
+@pytest.mark.parametrize("code", UNSUPPORTED)
+@pytest.mark.parametrize(("group", "call", "names"), [row for row in CALLS if not row[1].endswith("_v2")])
+def test_what_a_card_does_not_have_is_asked_again_after_ten_minutes(
+    h200: CardReader, state: StubState, clock: Seconds, code: int, group: str, call: str, names: set[str]
+) -> None:
+    full = dict(getattr(h200, group)().fields)
+    state.fail(call, code, 0)
+    _without(h200, group, names, full)
+    state.fail(call, None, 0)
+    clock.now += 599
+    _without(h200, group, names, full)
+    clock.now += 1
+    assert names <= {name[12:] for name in getattr(h200, group)().fields}
+    assert getattr(h200, group)().failures == {}
+
+
+@pytest.mark.parametrize("code", NO_VALUE)
+@pytest.mark.parametrize(("group", "call", "names"), CALLS)
+def test_no_value_now_is_asked_again_at_once(h200: CardReader, state: StubState, code: int, group: str, call: str, names: set[str]) -> None:
+    full = dict(getattr(h200, group)().fields)
+    state.fail(call, code, 0)
+    _without(h200, group, names, full)
+    assert getattr(h200, group)().failures == {}
+    state.fail(call, None, 0)
+    _without(h200, group, set(), full)
+
+
+@pytest.mark.parametrize("code", TROUBLE)
+@pytest.mark.parametrize(("group", "call", "names"), CALLS)
+def test_trouble_costs_the_values_of_its_call_only(
+    h200: CardReader, state: StubState, caplog: pytest.LogCaptureFixture, code: int, group: str, call: str, names: set[str]
+) -> None:
+    full = dict(getattr(h200, group)().fields)
+    state.fail(call, code, 0)
+    for _ in range(2):
+        _without(h200, group, names, full)
+        assert getattr(h200, group)().failures == {"device": TROUBLE[code]}
+    assert [call.removesuffix("_v2") in record.message for record in caplog.records] == [True]
+    state.fail(call, None, 0)
+    assert getattr(h200, group)().failures == {}
+
+
+@pytest.mark.parametrize("code", GONE_OR_DOWN)
+@pytest.mark.parametrize(
+    ("group", "call"),
+    [
+        *((group, call) for group, call, _ in CALLS),
+        ("fast", "nvmlDeviceGetFieldValues"),
+        ("slow", "nvmlDeviceGetFieldValues"),
+        ("fast", "nvmlDeviceGetComputeRunningProcesses_v3"),
+        ("fast", "nvmlDeviceGetProcessUtilization"),
+        ("fast", "nvmlDeviceGetMigMode"),
+        ("fast", "nvmlGpmQueryDeviceSupport"),
+        ("fast", "nvmlGpmSampleGet"),
+        ("static", "nvmlDeviceGetSerial"),
+    ],
+)
+def test_a_lost_card_and_a_driver_that_is_gone_are_raised(h200: CardReader, state: StubState, group: str, call: str, code: int) -> None:
+    state.say({"0.compute": f"5:{MIB}"})
+    h200.wanted = frozenset({"DCGM_FI_PROF_SM_ACTIVE"})
+    state.fail(call, code, 0)
+    for _ in range(2):
+        with pytest.raises(NVMLError) as raised:
+            getattr(h200, group)()
+        assert raised.value.value == code
+    state.fail(call, None, 0)
+    assert getattr(h200, group)().failures == {}
+
+
+# --- field values -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", GONE_OR_DOWN)
+def test_one_field_value_tells_that_the_card_is_lost(h200: CardReader, state: StubState, code: int) -> None:
+    state.say({"0.fv.74": f"error:{code}"})
+    with pytest.raises(NVMLError) as raised:
+        h200.slow()
+    assert raised.value.value == code
+
+
+@pytest.mark.parametrize("code", TROUBLE)
+def test_one_field_value_fails(h200: CardReader, state: StubState, code: int) -> None:
+    state.say({"0.fv.74": f"error:{code}"})
+    reading = h200.slow()
+    assert reading.failures == {"fieldvalues": TROUBLE[code]}
+    assert reading.fields == {name: value for name, value in fields(**SLOW).items() if name != "DCGM_FI_DEV_POWER_VIOLATION"}
+
+
+def test_field_values_fail_together(h200: CardReader, state: StubState) -> None:
+    state.fail("nvmlDeviceGetFieldValues", 999)
+    reading = h200.slow()
+    assert reading.failures == {"fieldvalues": "Unknown Error"}
+    # asked by a call of its own when field values do not tell
+    assert (reading.fields["DCGM_FI_DEV_ECC_CURRENT"], reading.fields["DCGM_FI_DEV_PCIE_REPLAY_COUNTER"]) == (1, 17)
+    assert h200.fast().fields["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"] == 5
+
+
+@pytest.mark.parametrize("told", ["unset", "error:3", "error:13"])
+def test_an_unset_id_up_to_31_is_not_supported(h200: CardReader, state: StubState, clock: Seconds, told: str) -> None:
+    state.say({"0.fv.4": told, "note-fields": 1})
+    assert "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" not in h200.slow().fields
+    state.say({"0.fv.4": "3:9"})
+    clock.now += 599
+    reading = h200.slow()
+    assert "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" not in reading.fields
+    assert reading.failures == {}
+    clock.now += 1
+    assert h200.slow().fields["DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"] == 9
+    assert [call.split()[0] for call in state.calls() if "field values" in call] == ["27", "26", "27"]
+
+
+@pytest.mark.parametrize(("told", "degrees"), [("0:67", 67), ("3:200", 200), ("1:201", None), ("1:255", None), ("error:3", None)])
+def test_memory_temperature(h200: CardReader, state: StubState, told: str, degrees: int | None) -> None:
+    state.say({"0.fv.82": told})
+    assert h200.fast().fields.get("DCGM_FI_DEV_MEMORY_TEMP") == degrees
+
+
+@pytest.mark.parametrize("told", ["0:nan", "0:inf", "4:-1", "5:-7", "9:1", f"3:{2**64 - 1}"])
+def test_what_cannot_be_is_absent(h200: CardReader, state: StubState, told: str) -> None:
+    state.say({"0.fv.197": told})
+    reading = h200.fast()
+    assert "DCGM_FI_DEV_PCIE_TX_BYTES" not in reading.fields
+    assert reading.failures == {}
+
+
+# --- throughput -----------------------------------------------------------------------------------------------------------
+
+
+def test_bandwidth_of_all_links_and_of_those_that_are_wanted(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
+    state.show_h200()
+    state.say({"0.fv.138": "3:0", "0.fv.139": "3:0"})
+    reader = reader_on(0, LAST, FIRST)
+    assert not {TOTAL, FIRST, LAST} & set(reader.fast().fields)
+    state.say({f"0.fv.138.{ALL_LINKS}": f"3:{1000 + 10_000_000}", "0.fv.138.17": "3:2000155", "0.fv.139.17": "3:1000156"})
+    clock.now += 2
+    told = reader.fast().fields
+    assert (told[TOTAL], told[FIRST], told[LAST]) == (5000, 0, 1500)
+    assert not any("L17_" in name or "L0_" in name for name in told)
+    reader.wanted = frozenset()
+    clock.now += 2
+    assert {TOTAL} == {name for name in reader.fast().fields if "BANDWIDTH" in name}
+
+
+def test_a_counter_that_went_back_has_no_bandwidth(h200: CardReader, state: StubState, clock: Seconds) -> None:
+    h200.fast()
+    state.say({f"0.fv.138.{ALL_LINKS}": "3:1"})
+    clock.now += 5
+    assert TOTAL not in h200.fast().fields
+    clock.now += 5
+    assert h200.fast().fields[TOTAL] == 0
+
+
+@pytest.mark.parametrize(("way", "value"), [("TX", 1001), ("RX", 1002)])
+def test_pcie_throughput_is_asked_when_it_is_wanted(h200: CardReader, state: StubState, way: str, value: int) -> None:
+    state.fail("nvmlDeviceGetPcieThroughput", 999)
+    assert h200.fast().failures == {}
+    h200.wanted = frozenset({f"DCGM_FI_DEV_PCIE_{way}_THROUGHPUT"})
+    assert h200.fast().failures == {"device": "Unknown Error"}
+    state.fail("nvmlDeviceGetPcieThroughput", None)
+    assert {name: told for name, told in h200.fast().fields.items() if "THROUGHPUT" in name} == fields(**{f"PCIE_{way}_THROUGHPUT": value})
+
+
+# --- other drivers --------------------------------------------------------------------------------------------------------
+
+
+def test_an_old_driver_tells_memory_in_its_form(state: StubState, reader_on: ReaderOn, old_library: Path) -> None:
+    state.show_h200()
+    told = reader_on(0, "DCGM_FI_PROF_SM_ACTIVE", library=old_library).fast()
+    assert {name: value for name, value in told.fields.items() if "_FB_" in name} == fields(FB_TOTAL=143771, FB_FREE=103150, FB_USED=40621)
+    assert told.fields["DCGM_FI_DEV_CLOCKS_EVENT_REASONS"] == 0x24
+    assert told.failures == {}
+
+
+def test_two_forms_of_memory_are_never_mixed(h200: CardReader, state: StubState, clock: Seconds) -> None:
+    h200.fast()
+    state.fail("nvmlDeviceGetMemoryInfo_v2", 3)
+    assert not any("_FB_" in name for name in h200.fast().fields)
+    state.fail("nvmlDeviceGetMemoryInfo_v2", None)
+    clock.now += 600
+    assert h200.fast().fields["DCGM_FI_DEV_FB_USED"] == 40000
+
+
+def test_who_began_with_the_first_form_stays_with_it(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
+    state.show_h200()
+    reader = reader_on(0)
+    state.fail("nvmlDeviceGetMemoryInfo_v2", 13)
+    assert reader.fast().fields["DCGM_FI_DEV_FB_USED"] == 40621
+    state.fail("nvmlDeviceGetMemoryInfo_v2", None)
+    clock.now += 1200
+    assert reader.fast().fields["DCGM_FI_DEV_FB_USED"] == 40621
+    assert "DCGM_FI_DEV_FB_RESERVED" not in reader.fast().fields
+
+
+def test_a_text_that_is_none(h200: CardReader, state: StubState) -> None:
+    (state.folder / "state").write_bytes((state.folder / "state").read_bytes() + b"0.serial \xff\xfe\n")
+    reading = h200.static()
+    assert "DCGM_FI_DEV_SERIAL" not in reading.texts
+    assert reading.failures == {"device": "not text"}
+    assert reading.texts["DCGM_FI_DEV_VBIOS_VERSION"] == "96.00.AA.00.01"
+
+
+def test_eight_cards_and_one_of_them_hangs(state: StubState, reader_on: ReaderOn) -> None:
+    state.show_cards(8)
+    for card in range(8):
+        state.show_h200(card)
+        state.say({f"{card}.gpu": 10 + card})
+    readers = [reader_on(card) for card in range(8)]
+    state.say({"hang.nvmlDeviceGetPowerUsage.3": 1})
+    told: dict[int, int | float] = {}
+
+    def read(card: int) -> None:
+        told[card] = readers[card].fast().fields["DCGM_FI_DEV_GPU_UTIL"]
+
+    threads = [threading.Thread(target=read, args=(card,), daemon=True) for card in range(8)]
+    for thread in threads:
+        thread.start()
+    for card in set(range(8)) - {3}:
+        threads[card].join(20)
+    try:
+        assert told == {card: 10 + card for card in range(8) if card != 3}
+        assert threads[3].is_alive()
+    finally:
+        state.say({"hang.nvmlDeviceGetPowerUsage.3": None})
+        threads[3].join(20)
+    assert told[3] == 13
+
+
+def test_a_slow_call_delays_its_own_card(state: StubState, reader_on: ReaderOn) -> None:
+    state.show_h200(0)
+    state.show_h200(1)
+    readers = [reader_on(card) for card in range(2)]
+    state.say({"delay.nvmlDeviceGetFanSpeed.0": 300})
+    took: list[float] = []
+    for reader in readers:
+        began = time.monotonic()
+        assert reader.fast().fields["DCGM_FI_DEV_FAN_SPEED"] == 33
+        took.append(time.monotonic() - began)
+    assert took[0] >= 0.3 > took[1]
