@@ -30,7 +30,7 @@
 enum { OK, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND = 6, INSUFFICIENT_SIZE, TIMEOUT = 10, VERSION = 25 };
 
 typedef unsigned long long ull;
-typedef struct { int number, slot; char called[16]; } Card; /* slot -1 = the whole card */
+typedef struct { int number, slot; char called[32]; } Card; /* slot -1 = the whole card */
 typedef struct { ull total, free, used; } Memory;
 typedef struct { unsigned version; ull total, reserved, free, used; } Memory2;
 typedef struct { unsigned pid; ull used; unsigned instance, compute; } Process;
@@ -84,6 +84,7 @@ static int compared(const void *one, const void *other) {
 static void parse(void) {
     char *rest = parsed, *line;
     row_count = 0;
+    for (size_t at = 0; at < length; at++) parsed[at] = parsed[at] ? parsed[at] : '?';
     while ((line = strsep(&rest, "\n")) && row_count < ROWS) {
         char *value = strchr(line, ' ');
         if (!value) continue;
