@@ -13,7 +13,7 @@
      delay.<call>[.<card>]          milliseconds
      hang.<call>[.<card>]           the call comes back when this is gone
 
-   `events`: a line `<card> <xid>` for each, card -1 = of none. `calls`: what was begun and ended, written here.
+   `events`: a line `<card> <xid>` for each, card -1 = of none; of another type: `<card> <data> <type>`. `calls`: what was begun and ended, written here.
    Structures and codes are those of NVIDIA's header. OLD leaves out what drivers before 510 do not have. */
 #include <math.h>
 #include <pthread.h>
@@ -596,9 +596,15 @@ int nvmlEventSetFree(Events *set) {
     return OK;
 }
 
+int nvmlDeviceGetSupportedEventTypes(Card *card, ull *types) {
+    FAIL(card->called);
+    *types = number(of_card(card, "event-types", "0x8"));
+    return OK;
+}
+
 int nvmlDeviceRegisterEvents(Card *card, ull types, Events *set) {
     FAIL(card->called);
-    if (types & ~XID_EVENT) return INVALID_ARGUMENT;
+    if (types & ~number(of_card(card, "event-types", "0x8"))) return INVALID_ARGUMENT;
     set->is_registered[card->number] = 1;
     note("register");
     return OK;
@@ -606,16 +612,19 @@ int nvmlDeviceRegisterEvents(Card *card, ull types, Events *set) {
 
 static int heard(Events *set, Event *event) {
     int card, found = 0;
-    ull xid;
+    ull data, type;
+    char line[128];
     FILE *events = opened("events", "r");
     if (!events) return 0;
     fseek(events, set->read, SEEK_SET);
-    while (!found && fscanf(events, "%d %llu\n", &card, &xid) == 2) {
+    while (!found && fgets(line, sizeof line, events) && strchr(line, '\n')) {
+        type = XID_EVENT;
+        if (sscanf(line, "%d %llu %llu", &card, &data, &type) < 2) break;
         set->read = ftell(events);
         memset(event, 0, sizeof *event);
         event->card = card < 0 ? NULL : &cards[card];
-        event->type = XID_EVENT;
-        event->data = xid;
+        event->type = type;
+        event->data = data;
         event->instance = event->compute = ~0u;
         found = card < 0 || set->is_registered[card];
     }

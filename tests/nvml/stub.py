@@ -154,6 +154,11 @@ class StubState:
         with (self.folder / "events").open("a", encoding="utf-8") as events:
             events.write(f"{card} {xid}\n")
 
+    def report_change(self, card: int) -> None:
+        """Of the card's MIG instances."""
+        with (self.folder / "events").open("a", encoding="utf-8") as events:
+            events.write(f"{card} 0 {0x100}\n")
+
     def calls(self) -> list[str]:
         """What was begun and ended, in order."""
         path = self.folder / "calls"

@@ -12,7 +12,9 @@ from tests.nvml.stub import StubState, uuid
 from tests.waiting import wait_until
 
 from fairlead.edge.nvml import xid_events
+from fairlead.edge.nvml.cards import shown_card
 from fairlead.edge.nvml.driver import NvmlDriver
+from fairlead.edge.nvml.library import close_library, open_library
 from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import SeenXid
 
@@ -198,3 +200,37 @@ def _heard(driver: NvmlDriver, count: int) -> list[SeenXid]:
 
     wait_until(lambda: f"{count} XIDs, only {seen}", is_all, 10.0, 0.02)
     return seen
+
+
+def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, library: Path) -> None:
+    state.say({"0.event-types": 0x10A, "1.event-types": 0x108})
+    open_library(str(library))
+    events = xid_events.XidEvents()
+    try:
+        events.watch([shown_card(0), shown_card(1)])
+        state.report_change(1)
+        state.report_xid(48, 0)
+        state.report_change(1)
+        state.report_change(0)
+        wait_until("all are heard", lambda: state.calls().count("heard") == 4, 10.0, 0.02)
+        divided: list[str | None] = []
+        wait_until("they are told", lambda: divided.extend(events.drain_divided()) or set(divided) == {uuid(0), uuid(1)}, 10.0, 0.02)
+        assert events.drain() == [SeenXid(48, uuid(0))]
+        assert events.drain_divided() == []
+    finally:
+        events.end()
+        close_library()
+
+
+def test_a_card_without_events_is_not_registered(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
+    state.say({"0.event-types": 0, "1.event-types": 0x2})
+    driver.cards()
+    assert "register" not in state.calls()
+    assert caplog.records == []
+
+
+def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(driver: NvmlDriver, state: StubState) -> None:
+    state.fail("nvmlDeviceGetSupportedEventTypes", FUNCTION_NOT_FOUND)
+    driver.cards()
+    state.report_xid(79, 0)
+    assert _heard(driver, 1) == [SeenXid(79, uuid(0))]

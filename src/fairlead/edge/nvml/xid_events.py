@@ -1,5 +1,7 @@
 """XIDs as NVML reports them: a thread waits for them, a queue holds them until somebody asks.
 
+That a card's MIG instances changed comes the same way, from cards that tell it.
+
 An event names a card by its handle. Its UUID is remembered from before: a card that has just fallen off the
 bus says nothing any more. What is reported while no thread waits (NVML begins anew) is lost.
 """
@@ -11,7 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pynvml
 from pynvml import NVMLError
@@ -23,6 +25,8 @@ from fairlead.model.devices.driver import SeenXid
 
 WAIT_MILLISECONDS: Final = 200
 END_SECONDS: Final = 3.0
+_WANTED: Final = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventMigConfigChange
+Told = TypeVar("Told")
 _log: Final = logging.getLogger(__name__)
 
 
@@ -35,6 +39,7 @@ class XidEvents:
     def __init__(self) -> None:
         self.failure: NVMLError | None = None
         self._seen: SimpleQueue[SeenXid] = SimpleQueue()
+        self._divided: SimpleQueue[str | None] = SimpleQueue()
         self._watched: Mapping[int, str] | None = None
         self._deaf: dict[str, str] = {}
         self._events: Any = None
@@ -43,12 +48,15 @@ class XidEvents:
 
     def drain(self) -> list[SeenXid]:
         """What was reported since the last call, in order."""
-        drained: list[SeenXid] = []
-        while True:
-            try:
-                drained.append(self._seen.get_nowait())
-            except Empty:
-                return drained
+        return _drained(self._seen)
+
+    def drain_divided(self) -> list[str | None]:
+        """UUIDs of the cards whose MIG instances changed since the last call; None = of a card that is not told.
+
+        Whoever keeps instances of such a card must look for them anew. What changed while no thread waited is
+        not told at all.
+        """
+        return list(dict.fromkeys(_drained(self._divided)))
 
     def watch(self, cards: Sequence[ShownCard], *, is_retry: bool = False) -> None:
         """Wait for the XIDs of exactly these from now on.
@@ -96,7 +104,10 @@ class XidEvents:
         try:
             if self._events is None:
                 self._events = pynvml.nvmlEventSetCreate()
-            pynvml.nvmlDeviceRegisterEvents(card.handle, pynvml.nvmlEventTypeXidCriticalError, self._events)
+            types = _types(card)
+            if not types:
+                return ""
+            pynvml.nvmlDeviceRegisterEvents(card.handle, types, self._events)
         except NVMLError as error:
             if is_gone(error):
                 raise
@@ -112,8 +123,30 @@ class XidEvents:
                     continue
                 self.failure = error
                 return
+            uuid = uuids.get(_address(event.device))
             if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
-                self._seen.put(SeenXid(event.eventData, uuids.get(_address(event.device))))
+                self._seen.put(SeenXid(event.eventData, uuid))
+            elif event.eventType == pynvml.nvmlEventMigConfigChange:
+                self._divided.put(uuid)
+
+
+def _types(card: ShownCard) -> int:
+    """Of what is wanted, what this card tells; of a driver that does not say what it has, XIDs."""
+    try:
+        return int(pynvml.nvmlDeviceGetSupportedEventTypes(card.handle)) & _WANTED
+    except NVMLError as error:
+        if error.value != pynvml.NVML_ERROR_FUNCTION_NOT_FOUND:
+            raise
+        return int(pynvml.nvmlEventTypeXidCriticalError)
+
+
+def _drained(queue: SimpleQueue[Told]) -> list[Told]:
+    drained: list[Told] = []
+    while True:
+        try:
+            drained.append(queue.get_nowait())
+        except Empty:
+            return drained
 
 
 def _address(handle: Any) -> int:
