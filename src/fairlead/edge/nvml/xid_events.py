@@ -25,7 +25,7 @@ from fairlead.model.devices.driver import SeenXid
 
 WAIT_MILLISECONDS: Final = 200
 END_SECONDS: Final = 3.0
-_WANTED: Final = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventMigConfigChange
+_WANTED: Final[int] = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventMigConfigChange
 Told = TypeVar("Told")
 _log: Final = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class XidEvents:
         return _drained(self._seen)
 
     def drain_divided(self) -> list[str | None]:
-        """UUIDs of the cards whose MIG instances changed since the last call; None = of a card that is not told.
+        """UUIDs of cards whose MIG instances changed since the last call; None = it was not said of which.
 
         Whoever keeps instances of such a card must look for them anew. What changed while no thread waited is
         not told at all.
@@ -133,7 +133,7 @@ class XidEvents:
 def _types(card: ShownCard) -> int:
     """Of what is wanted, what this card tells; of a driver that does not say what it has, XIDs."""
     try:
-        return int(pynvml.nvmlDeviceGetSupportedEventTypes(card.handle)) & _WANTED
+        return _WANTED & int(pynvml.nvmlDeviceGetSupportedEventTypes(card.handle))
     except NVMLError as error:
         if error.value != pynvml.NVML_ERROR_FUNCTION_NOT_FOUND:
             raise
