@@ -1,0 +1,157 @@
+"""`fairlead gpu-exporter` as a process on the stub library: what the page says of eight cards, and while one of them hangs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.nvml.stub import MIB, StubState, uuid
+from tests.waiting import wait_until
+
+from fairlead.model.metric import Sample
+from fairlead.wire.metrics.prom_text import parse_page
+
+SECONDS = 60.0
+ENDS_WITHIN = 5.0
+LOST, UNKNOWN = 15, 999
+
+
+class Exporter:
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process = process
+        self.url = url
+
+    def page(self) -> str:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=30) as answer:
+            assert answer.status == 200
+            return str(answer.read().decode())
+
+    def samples(self) -> list[Sample]:
+        return parse_page(self.page()).samples
+
+    def values(self, name: str, label: str = "gpu", **labels: str) -> dict[str, float]:
+        """By the value of one label."""
+        found = [each for each in self.samples() if each.name == name and labels.items() <= each.labels.items()]
+        assert len({each.labels.get(label, "") for each in found}) == len(found), "a series twice"
+        return {each.labels.get(label, ""): each.value for each in found}
+
+    def until(self, what: str, name: str, expected: dict[str, float], **labels: str) -> None:
+        wait_until(
+            lambda: f"{what}: {name} is {self.values(name, **labels)}", lambda: self.values(name, **labels) == expected, SECONDS, 0.02
+        )
+
+
+@contextmanager
+def exporting(library: Path, state: StubState, home: Path, *flags: str) -> Iterator[Exporter]:
+    argv = [sys.executable, "-m", "fairlead", "gpu-exporter", "--listen=127.0.0.1:0", f"--nvml-library={library}", "-c", "100", *flags]
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "STUB_NVML": str(state.folder), "NODE_NAME": "n1"}
+    kubelet = home / "kubelet"
+    process = subprocess.Popen([*argv, f"--kubelet-dir={kubelet}"], stderr=subprocess.PIPE, text=True, env=env)
+    reader = None
+    try:
+        assert process.stderr is not None
+        line = ""
+        while " http://127.0.0.1:" not in line:
+            line = process.stderr.readline()
+            assert line, "it ended without a word"
+        reader = threading.Thread(target=process.stderr.read, daemon=True)
+        reader.start()
+        yield Exporter(process, "http://" + line.split(" http://", 1)[1].split("/", 1)[0])
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(20)
+        if reader is not None:
+            reader.join(20)
+        process.stderr.close()
+
+
+def busy(state: StubState, cards: int) -> None:
+    state.show_cards(cards)
+    state.say({f"{card}.gpu": 10 + card for card in range(cards)} | {f"{card}.memory": 5 for card in range(cards)})
+
+
+@pytest.fixture
+def exporter(library: Path, state: StubState, tmp_path: Path) -> Iterator[Exporter]:
+    busy(state, 8)
+    with exporting(library, state, tmp_path) as made:
+        made.until("all cards answer", "fairlead_gpu_up", dict.fromkeys("01234567", 1.0))
+        yield made
+
+
+def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None:
+    assert exporter.values("fairlead_exporter_build_info", "backend") == {"nvml": 1}
+    assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
+    assert exporter.values("DCGM_FI_DEV_FB_FREE", "UUID").keys() == {uuid(card) for card in range(8)}
+    assert exporter.values("fairlead_gpu_memory_total_bytes") == dict.fromkeys("01234567", 15360 * MIB)
+    assert exporter.values("DCGM_FI_DEV_FB_RESERVED") == dict.fromkeys("01234567", 281)
+    assert exporter.values("DCGM_FI_DEV_GPU_UTIL") == {str(card): 10 + card for card in range(8)}
+    assert exporter.values("fairlead_gpu_healthy") == dict.fromkeys("01234567", 1)
+
+
+def test_one_card_hangs_and_the_page_does_not(exporter: Exporter, state: StubState) -> None:
+    """Telemetry contract 11.3: the other seven are new, no scrape waits, no thread is added, SIGTERM still ends it in 5 s."""
+    threads = Path(f"/proc/{exporter.process.pid}/task")
+    before = len(list(threads.iterdir()))
+    state.say({"hang.nvmlDeviceGetUtilizationRates.2": 1})
+    wait_until("it hangs", lambda: "hangs" in state.calls(), SECONDS, 0.02)
+    age = "fairlead_exporter_sample_age_seconds"
+    wait_until("its values grow old", lambda: exporter.values(age)["2"] > 1.0, SECONDS, 0.05)
+    assert [gpu for gpu, seconds in exporter.values(age).items() if seconds > 1.0] == ["2"], "the others are new"
+    waits = []
+    for _ in range(50):
+        began = time.perf_counter()
+        exporter.page()
+        waits.append(time.perf_counter() - began)
+    assert statistics.median(waits) < 0.5, "it waits for no call"
+    assert len(list(threads.iterdir())) <= before
+    exporter.process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    assert exporter.process.wait(20) == 0
+    assert time.monotonic() - began < ENDS_WITHIN
+    state.say({"hang.nvmlDeviceGetUtilizationRates.2": None})
+
+
+def test_a_stuck_call_is_told_after_its_time_and_the_card_comes_back(library: Path, state: StubState, tmp_path: Path) -> None:
+    busy(state, 2)
+    with exporting(library, state, tmp_path, "--call-timeout=1", "--stale-after=2") as exporter:
+        exporter.until("all cards answer", "fairlead_gpu_up", {"0": 1, "1": 1})
+        state.say({"hang.nvmlDeviceGetUtilizationRates.0": 1})
+        exporter.until("it is stuck", "fairlead_gpu_up", {"0": 0, "1": 1})
+        exporter.until("one call", "fairlead_exporter_stuck_calls", {"n1": 1}, label="node_name")
+        exporter.until("stale values go", "fairlead_gpu_memory_used_bytes", {"1": exporter.values("fairlead_gpu_memory_used_bytes")["1"]})
+        assert exporter.values("fairlead_exporter_collector_errors_total", error="timeout") == {"0": 1}
+        assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
+        state.say({"hang.nvmlDeviceGetUtilizationRates.0": None})
+        exporter.until("it is back", "fairlead_gpu_up", {"0": 1, "1": 1})
+        exporter.until("no call", "fairlead_exporter_stuck_calls", {"n1": 0}, label="node_name")
+
+
+def test_a_lost_card_keeps_its_name_and_an_xid_is_an_alert_that_can_fire(exporter: Exporter, state: StubState) -> None:
+    state.report_xid(79, 4)
+    state.fail("nvmlDeviceGetUtilizationRates", LOST, 4)
+    exporter.until("it is down", "fairlead_gpu_up", {**dict.fromkeys("01234567", 1.0), "4": 0})
+    exporter.until("counted from 0", "fairlead_gpu_xid_errors_total", {**dict.fromkeys("01234567", 0.0), "4": 1}, xid="79")
+    assert exporter.values("fairlead_gpu_healthy")["4"] == 0 and "4" not in exporter.values("DCGM_FI_DEV_FB_FREE")
+    assert exporter.values("fairlead_exporter_collector_success", collector="device")["4"] == 0
+
+
+def test_without_a_driver_the_page_says_so_and_finds_it(library: Path, state: StubState, tmp_path: Path) -> None:
+    later = tmp_path / "later.so"
+    with exporting(later, state, tmp_path) as exporter:
+        assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 0}
+        assert not [each for each in exporter.samples() if each.name.startswith(("fairlead_gpu_", "DCGM_"))]
+        shutil.copy(library, later)
+        exporter.until("it is found", "fairlead_gpu_up", {"0": 1, "1": 1})
+        assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
