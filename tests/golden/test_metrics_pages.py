@@ -17,7 +17,7 @@ from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock,
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.metrics_page import MetricsPage
-from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample, MigInstance
 from fairlead.rules.metrics.dcgm import DcgmLabels
 
 FOLDER = Path(__file__).parent / "metrics"
@@ -37,9 +37,25 @@ def time_sliced() -> list[DeviceSample]:
     return [device(0, used=704, util=40, processes=turns)]
 
 
+def divided() -> list[DeviceSample]:
+    """A whole card, and one of two MIG instances, of which one is held."""
+    d, p = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
+    held = process("mig-0", "mig", 4096, 20096, 0)
+    one = MigInstance(
+        9, 0, "1g.18gb", "MIG-a", {f"{d}FB_USED": 4100, f"{d}FB_TOTAL": 20096, f"{p}GR_ENGINE_ACTIVE": 0.5}, processes=(held,)
+    )
+    two = MigInstance(2, 0, "3g.71gb", "MIG-b", {f"{d}FB_USED": 12, f"{d}FB_TOTAL": 71000, f"{p}GR_ENGINE_ACTIVE": 0.0})
+    return [device(0, used=500), device(1, used=4112, instances=(one, two), mig_mode="enabled")]
+
+
 GPU_PAGES: dict[str, tuple[Sequence[DeviceSample], GpuExporterSettings]] = {
     "gpu-exporter": (four_cards(), GpuExporterSettings(node="gpu-1")),
     "gpu-exporter-time-sliced": (time_sliced(), GpuExporterSettings(node="gpu-1")),
+    "gpu-exporter-mig": (divided(), GpuExporterSettings(node="gpu-1")),
+    "gpu-exporter-mig-repeated": (
+        divided(),
+        GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(repeats_card=True)),
+    ),
     "gpu-exporter-without-devices": ((), GpuExporterSettings(node="gpu-1")),
     "gpu-exporter-custom": (four_cards(), GpuExporterSettings(node="gpu-1", compat=("custom",))),
     "gpu-exporter-old-namespace": (

@@ -64,6 +64,9 @@ class Asker:
         self._script.asked.append(("slow", self._index))
         return GroupReading({REPLAYS: 3})
 
+    def forget(self) -> None:
+        self._script.asked.append(("forget", self._index))
+
     def static(self) -> GroupReading:
         self._script.asked.append(("static", self._index))
         return GroupReading({}, {BRAND: "NVIDIA", "DCGM_FI_DRIVER_VERSION": "615.1"})

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
 
 from fairlead.errors import OutsideError
-from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
 from fairlead.ports import GivenFile, KubeletHolders, ProcessHomes
@@ -75,10 +75,17 @@ class PodMap:
         if self._age is None or self._age > self._ttl_seconds:
             return samples
         totals = {sample.uuid: (sample.index, float(sample.fields.get(_TOTAL, 0))) for sample in samples}
+        totals |= {each.uuid: (-1, float(each.fields.get(_TOTAL, 0))) for sample in samples for each in sample.instances}
         holders = device_processes(self._held, self._shares, totals)
-        return [structs.replace(sample, processes=self._use(sample, holders.get(sample.uuid, ()))) for sample in samples]
+        return [self._attributed(sample, holders) for sample in samples]
 
-    def _use(self, sample: DeviceSample, containers: tuple[DeviceProcess, ...]) -> tuple[DeviceProcess, ...]:
+    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]]) -> DeviceSample:
+        instances = tuple(
+            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()))) if each.uuid else each for each in sample.instances
+        )
+        return structs.replace(sample, processes=self._use(sample, holders.get(sample.uuid, ())), instances=instances)
+
+    def _use(self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...]) -> tuple[DeviceProcess, ...]:
         if sample.seen is None:
             return containers
         if self._homes is None:

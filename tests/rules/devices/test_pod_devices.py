@@ -56,7 +56,7 @@ def test_ids_of_whole_cards_and_slices(device: str, uuid: str, mode: str) -> Non
     assert {key: [(each.allocate_mode, each.memory_limit_mib) for each in rows] for key, rows in found.items()} == {uuid: [(mode, 15360.0)]}
 
 
-@pytest.mark.parametrize("device", ["MIG-a", "GPU-elsewhere", "nvidia7", "", "GPU-"])
+@pytest.mark.parametrize("device", ["MIG-elsewhere", "GPU-elsewhere", "nvidia7", "", "GPU-"])
 def test_what_names_no_card_of_this_node_is_nobodys(device: str) -> None:
     assert device_processes([held(WHOLE, device)], [], TOTALS) == {}
 

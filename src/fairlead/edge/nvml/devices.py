@@ -100,6 +100,7 @@ class NvmlDevices:
             looking = self._thread.call(self._look)
             looking.add_done_callback(self._looked)
             await asyncio.wait([looking], timeout=patience)
+        self._hear_divisions()
         if not self._driver_error:
             turns = [turn for card in self._cards.values() if (turn := self._begin(card)) is not None]
             if turns:
@@ -206,6 +207,12 @@ class NvmlDevices:
             card.fail(failure)
 
     # --- what is told ---------------------------------------------------------------------------------------
+
+    def _hear_divisions(self) -> None:
+        for divided in self._events.drain_divided():
+            for uuid, card in self._cards.items():
+                if divided in (uuid, None):
+                    card.divide()
 
     def _hear_xids(self) -> None:
         now = self._wall()

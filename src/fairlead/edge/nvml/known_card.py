@@ -16,15 +16,16 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.library import is_down, words
-from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, XidEvent
+from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance, XidEvent
 from fairlead.model.devices.gpu import GpuSlot
-from fairlead.model.devices.readings import GroupReading, SeenProcess
+from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
 
 DEVICE: Final = "device"
 TIMEOUT: Final = "timeout"
 _STATIC_SECONDS: Final = 86_400.0
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 _DRIVER, _SERIAL, _VBIOS = "DCGM_FI_DRIVER_VERSION", "DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_VBIOS_VERSION"
+_MIG_MODE: Final = "DCGM_FI_DEV_MIG_MODE"
 _NEVER: Final = float("-inf")
 _log: Final = logging.getLogger(__name__)
 
@@ -44,6 +45,10 @@ class CardAsker(Protocol):
     def slow(self) -> GroupReading: ...
 
     def static(self) -> GroupReading: ...
+
+    def forget(self) -> None:
+        """The card's division into MIG instances changed: they are looked for anew."""
+        ...
 
 
 class NvmlBeat(Struct, frozen=True):
@@ -93,6 +98,9 @@ class KnownCard:
         self._processes: tuple[SeenProcess, ...] | None = None
         self._is_lost = False
         self._is_late_counted = False
+        self._is_divided_anew = False
+        self._instances: tuple[MigInstance, ...] = ()
+        self._slow_of_instances: Mapping[str, Mapping[str, int | float]] = {}
         self._runs: dict[str, CollectorRun] = {}
         self._xids: dict[int, XidEvent] = {}
         self._last_xid = 0
@@ -118,14 +126,17 @@ class KnownCard:
         shown, asker = self.seen.shown, self._asker
         if shown is None or self.thread.busy_seconds:
             return None
-        is_slow_due = asker is None or self._monotonic() - self._slow.read_at >= self._beat.slow_interval
-        return self.thread.call(lambda: self._ask(shown, asker, wanted, is_slow_due=is_slow_due))
+        is_anew, self._is_divided_anew = self._is_divided_anew, False
+        is_slow_due = asker is None or is_anew or self._monotonic() - self._slow.read_at >= self._beat.slow_interval
+        return self.thread.call(lambda: self._ask(shown, asker, wanted, is_slow_due=is_slow_due, is_anew=is_anew))
 
-    def _ask(self, shown: ShownCard, asker: CardAsker | None, wanted: frozenset[str], *, is_slow_due: bool) -> CardTurn:
+    def _ask(self, shown: ShownCard, asker: CardAsker | None, wanted: frozenset[str], *, is_slow_due: bool, is_anew: bool) -> CardTurn:
         began = self._monotonic()
         asked = asker or self._make_asker(shown)
         asked.wanted = wanted
-        static = None if asker else asked.static()
+        if asker and is_anew:
+            asked.forget()
+        static = None if asker and not is_anew else asked.static()
         slow = asked.slow() if is_slow_due else None
         return CardTurn(asked, asked.fast(), slow, static, self._monotonic() - began)
 
@@ -134,6 +145,9 @@ class KnownCard:
         self._asker, self._is_lost, self._is_late_counted = turn.asker, False, False
         self._fast = structs.replace(self._fast, fields=turn.fast.fields, read_at=now)
         self._processes = turn.fast.processes
+        slower = {each.uuid: each.fields for each in turn.slow.instances} if turn.slow is not None else self._slow_of_instances
+        self._slow_of_instances = slower
+        self._instances = tuple(_instance(each, slower.get(each.uuid, {})) for each in turn.fast.instances)
         if turn.slow is not None:
             self._slow = structs.replace(self._slow, fields=turn.slow.fields, read_at=now)
         if turn.static is not None:
@@ -174,6 +188,10 @@ class KnownCard:
             run = structs.replace(run, succeeded_at=self._monotonic())
         self._runs[collector] = run
 
+    def divide(self) -> None:
+        """Its MIG instances changed."""
+        self._is_divided_anew = True
+
     def hear(self, xid: int, at: float) -> None:
         """`at`: epoch seconds."""
         before = self._xids.get(xid)
@@ -209,5 +227,17 @@ class KnownCard:
             slower=(self._static, self._slow),
             texts=self._texts,
             seen=self._processes,
+            instances=() if self._is_lost else self._instances,
+            mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
             collectors=tuple(self._runs[name] for name in sorted(self._runs)),
         )
+
+
+def _instance(told: InstanceReading, slower: Mapping[str, int | float]) -> MigInstance:
+    ids = (told.gpu_instance, told.compute_instance, told.profile, told.uuid)
+    return MigInstance(*ids, fields={**slower, **told.fields}, seen=told.processes)
+
+
+def _mig_mode(mode: float | None) -> str:
+    """A card that cannot be divided does not say."""
+    return "enabled" if mode else "disabled"

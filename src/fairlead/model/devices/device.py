@@ -64,6 +64,21 @@ class CollectorRun(Struct, frozen=True, gc=False):
     errors: Mapping[str, int] = {}
 
 
+class MigInstance(Struct, frozen=True, gc=False):
+    """One MIG instance of a card: its ids, what follows `MIG ` in its name, the fields that are its own.
+
+    `seen` and `processes` as of a card.
+    """
+
+    gpu_instance: int
+    compute_instance: int
+    profile: str
+    uuid: str
+    fields: Mapping[str, int | float] = {}
+    seen: tuple[SeenProcess, ...] | None = None
+    processes: tuple[DeviceProcess, ...] = ()
+
+
 class DeviceSample(Struct, frozen=True, gc=False):
     """The values of one GPU that were read last.
 
@@ -71,7 +86,8 @@ class DeviceSample(Struct, frozen=True, gc=False):
     Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`:
     groups of more fields, which are read less often. `texts`: fields that are no numbers. `up` False: the
     card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged
-    the card yet. `seen`: the processes that the driver shows, None = not known, or already in `processes`.
+    the card yet. `instances`: of a card that is divided by MIG (`mig_mode` enabled; "" = the driver does not
+    say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
     """
 
     node: str
@@ -96,6 +112,8 @@ class DeviceSample(Struct, frozen=True, gc=False):
     slower: tuple[FieldGroup, ...] = ()
     texts: Mapping[str, str] = {}
     seen: tuple[SeenProcess, ...] | None = None
+    instances: tuple[MigInstance, ...] = ()
+    mig_mode: str = "disabled"
     collectors: tuple[CollectorRun, ...] = ()
 
 

@@ -24,6 +24,8 @@ _BY_INDEX: Final = re.compile(r"nvidia(\d+)(/vgpu\d+)?", re.ASCII)
 _EXCLUSIVE: Final = GpuMode.EXCLUSIVE
 _TIMESLICE: Final = GpuMode.TIMESLICE
 _SHARE: Final = GpuMode.SHARE
+_MIG: Final = GpuMode.MIG
+_MIG_RESOURCE: Final = "nvidia.com/mig-"
 
 Totals = Mapping[str, tuple[int, float]]
 """By UUID the card's index and all its memory in MiB."""
@@ -33,7 +35,8 @@ def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], t
     """By UUID of a card, the containers that have it or a part of it, by name.
 
     What they use is not known here. `held`: the kubelet's list of pod resources, which has names, and its
-    checkpoint, which has uids. Ids of MIG instances name no card, and are left out.
+    checkpoint, which has uids. `totals`: of MIG instances, too, by their UUIDs; an id of another one names
+    nothing.
     """
     uuids = {index: uuid for uuid, (index, _) in totals.items()}
     rows: dict[tuple[str, str, str, str], list[GivenShare]] = {}
@@ -49,7 +52,7 @@ def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], t
         if each.resource == GPU_MEMORY:
             for share in rows.get((*who, token(GPU_MEMORY, each.ids)), ()):
                 found.setdefault(share.grant.uuid, {})[who] = _shared(share)
-        elif each.resource in CARD_RESOURCES:
+        elif each.resource in CARD_RESOURCES or each.resource.startswith(_MIG_RESOURCE):
             for device_id in each.ids:
                 uuid, mode = _card_of(device_id, uuids)
                 if uuid in totals:
@@ -58,14 +61,16 @@ def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], t
 
 
 def _card_of(device_id: str, uuids: Mapping[int, str]) -> tuple[str, GpuMode]:
-    """The card of an id, "" where it names none, and how its holder has it.
+    """The card or instance of an id, "" where it names none, and how its holder has it.
 
-    >>> [_card_of(each, {1: "GPU-b"})[0] for each in ("GPU-a", "GPU-a::3", "nvidia1", "MIG-a")]
-    ['GPU-a', 'GPU-a', 'GPU-b', '']
+    >>> [_card_of(each, {1: "GPU-b"})[0] for each in ("GPU-a", "GPU-a::3", "nvidia1", "MIG-a", "a")]
+    ['GPU-a', 'GPU-a', 'GPU-b', 'MIG-a', '']
     """
     if match := _BY_INDEX.fullmatch(device_id):
         return uuids.get(int(match[1]), ""), _TIMESLICE if match[2] else _EXCLUSIVE
     uuid, _, replica = device_id.partition("::")
+    if uuid.startswith("MIG-"):
+        return uuid, _TIMESLICE if replica else _MIG
     return (uuid, _TIMESLICE if replica else _EXCLUSIVE) if uuid.startswith("GPU-") else ("", _EXCLUSIVE)
 
 

@@ -6,12 +6,13 @@ containers and sums over devices are two different, both meaningful numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.metric import Family, MetricName
-from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIB, device_key, granted
+from fairlead.rules.devices.mig import gpu_instances
+from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIB, MIG_LABELS, device_key, mig_key
 
 LABELS: Final = (*DEVICE_LABELS, "namespace_name", "pod_name", "container_name", "pod_uid", "allocate_mode")
 
@@ -40,17 +41,36 @@ def container_families(samples: Sequence[DeviceSample], only: Container[str] | N
 
     `only`: the families of these names, if given.
     """
-    rows = [(sample, process) for sample in samples for process in sorted(granted(sample), key=_name)]
+    rows = [row for sample in samples for row in _rows(sample)]
+    is_divided = any(sample.instances for sample in samples)
     keys = [
-        (*device_key(sample), process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode)
-        for sample, process in rows
+        (
+            *device_key(sample),
+            *(mig_key(instance) if is_divided else ()),
+            *(process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode),
+        )
+        for sample, instance, process in rows
     ]
-
     return [
-        Family(metric, keys, [value(process) for _, process in rows])
+        Family(_divided(metric) if is_divided else metric, keys, [value(process) for _, _, process in rows], omits_empty=is_divided)
         for metric, value in _VALUES.items()
         if only is None or metric.name in only
     ]
+
+
+def _rows(sample: DeviceSample) -> Iterator[tuple[DeviceSample, MigInstance | None, DeviceProcess]]:
+    yield from ((sample, None, process) for process in sorted(_held(sample.processes), key=_name))
+    for instance in gpu_instances(sample):
+        yield from ((sample, instance, process) for process in sorted(_held(instance.processes), key=_name))
+
+
+def _divided(metric: MetricName) -> MetricName:
+    own = len(DEVICE_LABELS)
+    return MetricName(metric.name, metric.type, (*metric.labels[:own], *MIG_LABELS, *metric.labels[own:]), metric.help)
+
+
+def _held(processes: Sequence[DeviceProcess]) -> list[DeviceProcess]:
+    return [process for process in processes if process.pod]
 
 
 def _name(process: DeviceProcess) -> tuple[str, str, str]:

@@ -11,13 +11,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.devices.health_checks import CHECKS
+from fairlead.rules.devices.mig import gpu_instances
 
 DEVICE_LABELS: Final = ("node_name", "gpu", "uuid", "model")
+MIG_LABELS: Final = ("mig_gi_id", "mig_profile")
 MIB: Final = 1 << 20
 _PREFIX: Final = "DCGM_FI_DEV_"
 
@@ -166,6 +168,13 @@ _TABLE: Final = (
 )
 
 
+_INSTANCE_PARTS: Final = {
+    "utilization_ratio": _Part("", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
+    **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}", MIB) for name in ("TOTAL", "USED", "FREE", "RESERVED")},
+}
+"""What a MIG instance tells in the place of its card."""
+
+
 def _device(name: str, help: str, *extra: str, type: str = "gauge") -> MetricName:
     return MetricName(f"fairlead_gpu_{name}", type, (*DEVICE_LABELS, *extra), help)
 
@@ -213,24 +222,32 @@ def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = 
 
 
 def granted(sample: DeviceSample) -> list[DeviceProcess]:
-    """Containers with a grant on the device, whether or not they run anything."""
-    return [process for process in sample.processes if process.pod]
+    """Containers with a grant on the device or an instance of it, whether or not they run anything."""
+    return [process for process in _processes(sample) if process.pod]
 
 
 def foreign(sample: DeviceSample) -> list[DeviceProcess]:
     """Processes on the device that no container was granted."""
-    return [process for process in sample.processes if not process.pod]
+    return [process for process in _processes(sample) if not process.pod]
+
+
+def _processes(sample: DeviceSample) -> Sequence[DeviceProcess]:
+    if not sample.instances:
+        return sample.processes
+    return [*sample.processes, *(process for each in sample.instances for process in each.processes)]
 
 
 def allocated_ratio(sample: DeviceSample) -> float | None:
     """How much of the device is given away, 0..1.
 
-    All of it to an exclusive holder, else the limits over its memory. None when the device is down, or its
-    limits cannot be compared with its memory.
+    All of it to an exclusive holder, else the limits over its memory; of a divided card, its instances. None
+    when the device is down, or its limits cannot be compared with its memory.
     """
     holders, total = granted(sample), sample.fields.get(_PREFIX + "FB_TOTAL")
     if not sample.up:
         return None
+    if sample.instances:
+        return sum(any(process.pod for process in each.processes) for each in sample.instances) / len(sample.instances)
     if any(process.allocate_mode == GpuMode.EXCLUSIVE for process in holders):
         return 1
     if not holders:
@@ -247,7 +264,7 @@ def _facts(sample: DeviceSample) -> Key:
         sample.driver_version,
         sample.cuda_version,
         sample.vbios_version,
-        "disabled",
+        sample.mig_mode,
     )
 
 
@@ -270,8 +287,38 @@ def _fields(table: _Scaled) -> _Make:
     return make
 
 
+def _of_instances(table: _Scaled, part: _Part) -> _Make:
+    """A family whose series are of MIG instances, where a card has some, and not of the card."""
+    whole = _fields(table)
+
+    def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+        if not any(sample.instances for sample in samples):
+            return whole(metric, samples, keys)
+        labelled: list[Key] = []
+        values: list[float | int | None] = []
+        for key, sample in zip(keys, samples, strict=True):
+            for each in gpu_instances(sample):
+                labelled.append((*key, *mig_key(each)))
+                values.append(_scaled(each.fields.get(part.field), part))
+            if not sample.instances:
+                labelled.append((*key, "", ""))
+                values.append(_field(sample, table.parts[0]))
+        labels = (*metric.labels, *MIG_LABELS)
+        return Family(MetricName(metric.name, metric.type, labels, metric.help), labelled, values, omits_empty=True)
+
+    return make
+
+
+def mig_key(instance: MigInstance | None) -> Key:
+    """Values of `MIG_LABELS`."""
+    return (str(instance.gpu_instance), instance.profile) if instance else ("", "")
+
+
 def _field(sample: DeviceSample, part: _Part) -> float | int | None:
-    value = sample.fields.get(part.field)
+    return _scaled(sample.fields.get(part.field), part)
+
+
+def _scaled(value: float | None, part: _Part) -> float | int | None:
     if value is None:
         return None
     return value * part.scale if part.per == 1 else value / part.per
@@ -312,11 +359,16 @@ def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -
 
 def _unattributed(sample: DeviceSample) -> float | None:
     used = sample.fields.get(_PREFIX + "FB_USED")
-    return None if used is None else max(0, used * MIB - _mib_of(sample.processes))
+    return None if used is None else max(0, used * MIB - _mib_of(_processes(sample)))
 
 
 def _mib_of(processes: Sequence[DeviceProcess]) -> float:
     return sum(process.memory_used_mib for process in processes) * MIB
+
+
+def _maker(table: _Scaled) -> _Make:
+    part = _INSTANCE_PARTS.get(table.name.removeprefix("fairlead_gpu_"))
+    return _of_instances(table, part) if part else _fields(table)
 
 
 _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
@@ -327,7 +379,7 @@ _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (ALLOCATED, _each(allocated_ratio)),
     (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up else None)),
     (FOREIGN, _each(lambda sample: sum(process.processes for process in foreign(sample)) if sample.up else None)),
-    *((metric, _fields(table)) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
+    *((metric, _maker(table)) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
     (FOREIGN_MEMORY, _each(lambda sample: _mib_of(foreign(sample)) if sample.up else None)),
     (UNATTRIBUTED_MEMORY, _each(_unattributed)),
     (POWER_LIMIT, _each(lambda sample: sample.power_limit_watts)),
