@@ -1,7 +1,7 @@
 """Profiling of one card, or of one GPU instance of it, by GPM: what happened between two samples.
 
-Hopper and later; a card without it costs one question in ten minutes. Samples belong to the library: `close`
-frees them while NVML is open, and without it they go with the library.
+Hopper and later; a card without it costs one question in ten minutes. Only `close` gives the two samples
+back, while NVML is open: they are kilobytes, so a session that ends badly may leave them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Gpm:
     def close(self) -> None:
         """NVML must still be open."""
         while self._samples:
-            with contextlib.suppress(NVMLError):  # it has ended: the samples went with it
+            with contextlib.suppress(NVMLError):  # it has ended
                 pynvml.nvmlGpmSampleFree(self._samples.pop())
         self._taken_at, self._told = None, {}
 

@@ -1,0 +1,76 @@
+"""XIDs read from `/dev/kmsg`: a record for each read, errors as the kernel's documentation has them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from fairlead.edge.nvml.kernel_log import KernelLog
+from fairlead.errors import OutsideError
+from fairlead.model.devices.xid import XidReport
+
+
+class Records:
+    """Plays the device: bytes are a record, a number is an error, nothing left = try again later."""
+
+    def __init__(self, *told: bytes | int) -> None:
+        self.told = list(told)
+
+    def read(self, _file: int, size: int) -> bytes:
+        record = self.told.pop(0) if self.told else errno.EAGAIN
+        if isinstance(record, int):
+            raise OSError(record, os.strerror(record))
+        assert len(record) <= size
+        return record
+
+
+def _log(path: Path, records: Records) -> KernelLog:
+    path.touch()
+    return KernelLog(path, lambda: 1_000_000.0, lambda: 5_000.0, records.read)
+
+
+def _xid(xid: int, microseconds: int) -> bytes:
+    return b"4,%d,%d,-;NVRM: Xid (PCI:0000:3b:00): %d, pid=1, name=a\n SUBSYSTEM=pci\n" % (xid, microseconds, xid)
+
+
+def test_all_since_the_boot_then_what_is_new(tmp_path: Path) -> None:
+    records = Records(b"6,1,0,-;Linux version 6\n", _xid(79, 4_000_500_000), b"6,3,4000600000,-;usb 1-1\xff\n", _xid(48, 4_999_000_000))
+    log = _log(tmp_path / "kmsg", records)
+    assert log.drain() == [XidReport("0000:3b:00", 79, 999_000.5), XidReport("0000:3b:00", 48, 999_999.0)]
+    assert log.drain() == []
+    records.told.append(_xid(31, 5_000_000_000))
+    assert log.drain() == [XidReport("0000:3b:00", 31, 1_000_000.0)]
+    log.close()
+
+
+def test_records_that_were_thrown_away(tmp_path: Path) -> None:
+    log = _log(tmp_path / "kmsg", Records(errno.EPIPE, _xid(79, 0), errno.EPIPE, _xid(48, 0)))
+    assert [report.xid for report in log.drain()] == [79, 48]
+    log.close()
+
+
+def test_a_log_that_breaks_is_opened_anew(tmp_path: Path) -> None:
+    records = Records(_xid(79, 0), errno.EIO, _xid(48, 0))
+    log = _log(tmp_path / "kmsg", records)
+    with pytest.raises(OutsideError, match="Input/output error"):
+        log.drain()
+    assert [report.xid for report in log.drain()] == [79, 48]
+    log.close()
+
+
+def test_a_log_that_is_not_there(tmp_path: Path) -> None:
+    log = KernelLog(tmp_path / "kmsg")
+    for _ in range(2):
+        with pytest.raises(OutsideError, match="No such file"):
+            log.drain()
+    log.close()
+
+
+def test_a_log_that_nobody_writes_does_not_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "kmsg")
+    log = KernelLog(tmp_path / "kmsg")
+    assert log.drain() == []
+    log.close()
