@@ -93,6 +93,16 @@ def test_a_card_that_is_not_divided_is_asked_once(reader_on: ReaderOn, state: St
     assert len(reader.fast().instances) == 3
 
 
+def test_what_a_divided_card_does_not_have_is_asked_when_its_division_changes(reader_on: ReaderOn, state: StubState) -> None:
+    state.fail("nvmlDeviceGetUtilizationRates", 3)
+    reader = reader_on(0)
+    assert "DCGM_FI_DEV_GPU_UTIL" not in reader.fast().fields
+    state.fail("nvmlDeviceGetUtilizationRates", None)
+    assert "DCGM_FI_DEV_GPU_UTIL" not in reader.fast().fields
+    reader.forget()
+    assert reader.fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
+
+
 def test_a_divided_card_without_instances(reader_on: ReaderOn, state: StubState) -> None:
     state.say({"0.mig.0": None, "0.mig.1": None, "0.mig.2": None, "0.compute": f"4:{MIB}"})
     told = reader_on(0).fast()

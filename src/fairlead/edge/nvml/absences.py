@@ -32,6 +32,10 @@ class Absences:
             return False
         return until is not None
 
+    def clear(self) -> None:
+        """The card is another one now: everything is asked again."""
+        self._until.clear()
+
     def keep(self, what: Hashable) -> None:
         self._until[what] = self._monotonic() + RETRY_SECONDS
 

@@ -44,8 +44,8 @@ class KernelLog:
     def drain(self) -> list[XidReport]:
         """What was written since the last call; at the first one, all that the kernel still has.
 
-        Does not wait. Raises OutsideError when the log cannot be read; the next call opens it anew, reads it from
-        its beginning and tells what this one had read, too.
+        Does not wait. Raises OutsideError when the log cannot be read; the next call opens it anew, from its
+        beginning, and tells what this one had read, too.
         """
         try:
             if self._file is None:

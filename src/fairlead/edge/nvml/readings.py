@@ -88,8 +88,9 @@ class CardReader:
         return GroupReading(fields, texts, failures.told())
 
     def forget(self) -> None:
-        """The card's division into MIG instances changed; they are looked for anew."""
+        """Its division into MIG instances changed: these are looked for anew, all else is asked again."""
         self._instances.forget()
+        self._absences.clear()
 
     def close(self) -> None:
         """Gives back what NVML holds for this reader. NVML must still be open, and nobody in a call."""
