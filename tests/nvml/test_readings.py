@@ -5,6 +5,7 @@ Expected values are those that the stub shows, converted by hand.
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from pathlib import Path
@@ -418,3 +419,58 @@ def test_a_slow_call_delays_its_own_card(state: StubState, reader_on: ReaderOn) 
         assert reader.fast().fields["DCGM_FI_DEV_FAN_SPEED"] == 33
         took.append(time.monotonic() - began)
     assert took[0] >= 0.3 > took[1]
+
+
+# --- any trouble ------------------------------------------------------------------------------------------------------
+
+TOLD_BY = {
+    "nvmlDeviceGetUtilizationRates": {"GPU_UTIL", "MEM_COPY_UTIL"},
+    "nvmlDeviceGetEncoderUtilization": {"ENC_UTIL"},
+    "nvmlDeviceGetDecoderUtilization": {"DEC_UTIL"},
+    "nvmlDeviceGetClockInfo": {"SM_CLOCK", "MEM_CLOCK"},
+    "nvmlDeviceGetTemperature": {"GPU_TEMP"},
+    "nvmlDeviceGetPowerUsage": {"POWER_USAGE"},
+    "nvmlDeviceGetPerformanceState": {"PSTATE"},
+    "nvmlDeviceGetFanSpeed": {"FAN_SPEED"},
+    "nvmlDeviceGetMemoryInfo_v2": {"FB_TOTAL", "FB_FREE", "FB_USED", "FB_RESERVED", "FB_USED_PERCENT"},
+    "nvmlDeviceGetMaxClockInfo": {"MAX_SM_CLOCK", "MAX_MEM_CLOCK"},
+    "nvmlDeviceGetTemperatureThreshold": {"SLOWDOWN_TEMP", "SHUTDOWN_TEMP"},
+    "nvmlDeviceGetPowerManagementLimit": {"POWER_MGMT_LIMIT"},
+    "nvmlDeviceGetPowerManagementLimitConstraints": {"POWER_MGMT_LIMIT_MIN", "POWER_MGMT_LIMIT_MAX"},
+    "nvmlDeviceGetPowerManagementDefaultLimit": {"POWER_MGMT_LIMIT_DEF"},
+    "nvmlDeviceGetEnforcedPowerLimit": {"ENFORCED_POWER_LIMIT"},
+    "nvmlDeviceGetCurrPcieLinkGeneration": {"PCIE_LINK_GEN"},
+    "nvmlDeviceGetCurrPcieLinkWidth": {"PCIE_LINK_WIDTH"},
+    "nvmlDeviceGetMaxPcieLinkGeneration": {"PCIE_MAX_LINK_GEN"},
+    "nvmlDeviceGetMaxPcieLinkWidth": {"PCIE_MAX_LINK_WIDTH"},
+    "nvmlDeviceGetBAR1MemoryInfo": {"BAR1_TOTAL", "BAR1_USED", "BAR1_FREE"},
+    "nvmlDeviceGetGridLicensableFeatures_v4": {"VGPU_LICENSE_STATUS"},
+}
+IN_TWO_WAYS = {
+    "CLOCKS_EVENT_REASONS": {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
+    "TOTAL_ENERGY_CONSUMPTION": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetTotalEnergyConsumption"},
+    "PCIE_REPLAY_COUNTER": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetPcieReplayCounter"},
+    "ECC_CURRENT": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetEccMode"},
+    "ECC_PENDING": {"nvmlDeviceGetFieldValues", "nvmlDeviceGetEccMode"},
+}
+ALL_FIELDS = set(FAST) | set(SLOW)
+BY_FIELD_VALUES = ALL_FIELDS - set(IN_TWO_WAYS) - set().union(*TOLD_BY.values())
+CHANCES = sorted({"nvmlDeviceGetFieldValues", *TOLD_BY, *(call for calls in IN_TWO_WAYS.values() for call in calls)})
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_calls_fail_and_nothing_else_is_lost(h200: CardReader, state: StubState, seed: int) -> None:
+    """The calls are drawn by the seed; each has its own code."""
+    chance = random.Random(seed)
+    failing = {call: chance.choice([4, 6, 21, 27, 999, 1234]) for call in chance.sample(CHANCES, chance.randint(1, len(CHANCES)))}
+    state.say({f"error.{call}": code for call, code in failing.items()})
+    lost = {name for call in failing for name in TOLD_BY.get(call, ())}
+    lost |= {name for name, calls in IN_TWO_WAYS.items() if calls <= set(failing)}
+    lost |= BY_FIELD_VALUES if "nvmlDeviceGetFieldValues" in failing else set()
+    fast, slow = h200.fast(), h200.slow()
+    assert {name[12:] for name in (*fast.fields, *slow.fields)} == ALL_FIELDS - lost
+    troubled = {"fieldvalues" if "FieldValues" in call else "device" for call, code in failing.items() if code in TROUBLE}
+    not_asked = {"nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetEccMode"}
+    assert set(fast.failures) | set(slow.failures) <= troubled
+    if {call for call, code in failing.items() if code in TROUBLE} - not_asked:
+        assert set(fast.failures) | set(slow.failures)
