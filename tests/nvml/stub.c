@@ -47,7 +47,7 @@ typedef struct { int card, instance; ull number; } GpmSample;
 typedef struct { unsigned version, count; GpmSample *older, *newer; Metric metrics[]; } Question;
 typedef struct { unsigned version, is_supported; } GpmSupport;
 typedef struct { Card *card; ull type, data; unsigned instance, compute; } Event;
-typedef struct { char is_registered[CARDS]; long read; } Events;
+typedef struct { ull registered[CARDS]; long read; } Events;
 _Static_assert(sizeof(Memory) == 24 && sizeof(Memory2) == 40 && sizeof(Process) == 24 && sizeof(Event) == 32, "nvml.h");
 _Static_assert(sizeof(FieldValue) == 40 && sizeof(Pci) == 68 && sizeof(Sample) == 32 && sizeof(Metric) == 40, "nvml.h");
 
@@ -605,7 +605,7 @@ int nvmlDeviceGetSupportedEventTypes(Card *card, ull *types) {
 int nvmlDeviceRegisterEvents(Card *card, ull types, Events *set) {
     FAIL(card->called);
     if (types & ~number(of_card(card, "event-types", "0x8"))) return INVALID_ARGUMENT;
-    set->is_registered[card->number] = 1;
+    set->registered[card->number] = types;
     note("register");
     return OK;
 }
@@ -626,7 +626,7 @@ static int heard(Events *set, Event *event) {
         event->type = type;
         event->data = data;
         event->instance = event->compute = ~0u;
-        found = card < 0 || set->is_registered[card];
+        found = card < 0 || set->registered[card] & type;
     }
     fclose(events);
     if (found) note("heard");

@@ -164,6 +164,12 @@ def test_one_call_of_field_values_for_each_group(h200: CardReader, state: StubSt
     assert [call for call in state.calls() if "field values" in call] == ["7 field values of 0", "27 field values of 0"]
 
 
+@pytest.mark.parametrize("call", ["CurrentClocksThrottleReasons", "TotalEnergyConsumption", "EccMode"])
+def test_a_second_way_is_not_asked_when_the_first_tells(h200: CardReader, state: StubState, call: str) -> None:
+    state.fail(f"nvmlDeviceGet{call}", 999)
+    assert (h200.fast().failures, h200.slow().failures) == ({}, {})
+
+
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 CALLS = [
