@@ -107,6 +107,10 @@ H200: Mapping[str, object] = {
 }
 
 
+def bus(card: int) -> str:
+    return f"00000000:{7 + card:02X}:00.0"
+
+
 class StubState:
     """What the library shows, until it is changed. It reads its files at every call."""
 
@@ -118,7 +122,13 @@ class StubState:
     def show_cards(self, count: int) -> None:
         rows: dict[str, object] = {"count": count}
         for card in range(count):
-            rows |= {f"{card}.uuid": uuid(card), f"{card}.minor": card, f"{card}.total": 15360 * MIB, f"{card}.reserved": 281 * MIB}
+            rows |= {
+                f"{card}.uuid": uuid(card),
+                f"{card}.bus": bus(card),
+                f"{card}.minor": card,
+                f"{card}.total": 15360 * MIB,
+                f"{card}.reserved": 281 * MIB,
+            }
         self.say(rows)
 
     def say(self, rows: Mapping[str, object]) -> None:

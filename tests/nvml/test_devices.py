@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pynvml
@@ -19,9 +19,13 @@ from tests.waiting import until
 
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.devices import NvmlDevices
+from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import NvmlBeat
+from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
 from fairlead.model.devices.readings import GroupReading
+from fairlead.model.devices.xid import XidReport
+from fairlead.rules.devices.xid_reports import fresh_reports
 
 UTIL, REPLAYS, BRAND, XID = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_BRAND", "DCGM_FI_DEV_XID_ERRORS"
 LOST, GONE, UNKNOWN = pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_DRIVER_NOT_LOADED, 999
@@ -64,6 +68,9 @@ class Asker:
         self._script.asked.append(("slow", self._index))
         return GroupReading({REPLAYS: 3})
 
+    def close(self) -> None:
+        self._script.asked.append(("closed", self._index))
+
     def forget(self) -> None:
         self._script.asked.append(("forget", self._index))
 
@@ -72,12 +79,16 @@ class Asker:
         return GroupReading({}, {BRAND: "NVIDIA", "DCGM_FI_DRIVER_VERSION": "615.1"})
 
 
+def told(reports: Iterable[XidReport], known: Iterable[XidReport]) -> Iterable[XidReport]:
+    return reports
+
+
 class Exported:
     """The devices with eight cards, and their run on this test's loop."""
 
-    def __init__(self, library: Path, script: Script) -> None:
+    def __init__(self, library: Path, script: Script, log: KernelLog | None = None) -> None:
         self.script = script
-        self.devices = NvmlDevices("n1", script.make, BEAT, str(library), wall=lambda: 1000.0)
+        self.devices = NvmlDevices("n1", script.make, BEAT, str(library), log, fresh_reports if log else told, wall=lambda: 1000.0)
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -122,6 +133,7 @@ def script() -> Iterator[Script]:
 @pytest.fixture
 async def exported(library: Path, state: StubState, script: Script) -> Iterator[Exported]:
     state.show_cards(8)
+    state.say({f"{card}.event-types": 0x108 for card in range(8)})
     made = Exported(library, script)
     await made.start()
     await made.until(lambda: len(made.now.devices) == 8 and all(card.up for card in made.now.devices))
@@ -257,3 +269,47 @@ async def test_xids_are_counted_with_the_time_they_were_heard(exported: Exported
     await exported.until(lambda: [event.count for event in exported.card(1).xids] == [2, 1])
     assert [(event.xid, event.last_at) for event in exported.card(1).xids] == [(63, 1000.0), (79, 1000.0)]
     assert exported.card(1).fields[XID] == 79 and exported.card(0).xids == ()
+
+
+class Records(KernelLog):
+    """A kernel's log of what a test wrote into it."""
+
+    def __init__(self) -> None:
+        self.records: list[XidReport] = []
+        self.failure: OutsideError | None = None
+
+    def drain(self) -> list[XidReport]:
+        if self.failure is not None:
+            raise self.failure
+        told, self.records = self.records, []
+        return told
+
+
+async def test_xids_that_nobody_heard_stand_in_the_kernels_log_and_count_once(library: Path, state: StubState, script: Script) -> None:
+    log = Records()
+    log.records = [XidReport("0000:08:00", 79, 500.0), XidReport("0000:99:00", 48, 500.0)]
+    made = Exported(library, script, log)
+    await made.start()
+    try:
+        await made.until(lambda: len(made.now.devices) == 2 and bool(made.card(1).xids))
+        assert [(event.xid, event.count, event.last_at) for event in made.card(1).xids] == [(79, 1, 500.0)]
+        assert made.card(0).xids == (), "48 is of another machine's card"
+        state.report_xid(63, 1)
+        await made.until(lambda: len(made.card(1).xids) == 2)
+        log.records = [XidReport("0000:08:00", 63, 1001.0)]
+        await made.turns()
+        assert [(event.xid, event.count) for event in made.card(1).xids] == [(63, 1), (79, 1)]
+        assert [(run.collector, run.is_good) for run in made.now.collectors] == [("kmsg", True)]
+        log.failure = OutsideError("kmsg", "`/dev/kmsg` cannot be read")
+        await made.until(lambda: not made.now.collectors[0].is_good)
+        assert made.card(1).up, "it costs nothing else"
+    finally:
+        await made.stop()
+
+
+async def test_a_card_whose_division_changed_is_asked_everything_again(exported: Exported, state: StubState) -> None:
+    state.report_change(3)
+    await exported.until(lambda: ("forget", 3) in exported.script.asked)
+    await exported.turns()
+    asked = exported.script.asked
+    assert (asked.count(("static", 3)), asked.count(("forget", 3)), asked.count(("static", 2))) == (2, 1, 1)

@@ -210,6 +210,7 @@ def settings_from_flags(
     devices: str = "f",
     backend: str = "sim",
     stale_seconds: float | None = None,
+    repeats_card: bool = False,
 ) -> GpuExporterSettings:
     """The settings that flags ask for; raises UserError for values that make no sense."""
     if interval_ms < SHORTEST_INTERVAL_MS:
@@ -227,7 +228,7 @@ def settings_from_flags(
         collectors=collectors or usual_file(),
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,
-        labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids),
+        labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids, repeats_card),
         compat=parse_compat(compat, COMPATIBILITIES),
         node=node or socket.gethostname(),
         devices=chosen_devices,

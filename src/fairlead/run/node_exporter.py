@@ -15,9 +15,11 @@ from fairlead.edge.files.clock import WallClock
 from fairlead.edge.files.own_files import absolute
 from fairlead.edge.node.process_homes import NodeProcesses, sees_node
 from fairlead.edge.nvml.devices import NvmlDevices
+from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import NvmlBeat
 from fairlead.edge.nvml.readings import CardReader
 from fairlead.ports import Devices
+from fairlead.rules.devices.xid_reports import fresh_reports
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
 
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read when it is imported; else it writes to stderr as it likes
@@ -46,6 +48,7 @@ async def run_gpu_exporter(asked: Invocation) -> None:
         devices=args.devices,
         backend=args.backend,
         stale_seconds=args.stale_after,
+        repeats_card=args.mig_device_fields == "repeat",
     )
     address = parse_address(args.listen)
     if args.backend == "sim" and not args.sim_gpus:
@@ -62,7 +65,9 @@ def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
         with needing_simulation("`--sim-gpus`"):
             from fairlead_sim.gpus.node_cards import parse_models, simulated_node
         return simulated_node(chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds)
-    return NvmlDevices(chosen.node, CardReader, NvmlBeat(chosen.interval_seconds, args.slow_interval, args.call_timeout), args.nvml_library)
+    beat = NvmlBeat(chosen.interval_seconds, args.slow_interval, args.call_timeout)
+    log = KernelLog() if args.kmsg == "on" else None
+    return NvmlDevices(chosen.node, CardReader, beat, args.nvml_library, log, fresh_reports)
 
 
 async def _run_node_exporter(asked: Invocation, chosen: GpuExporterSettings, address: tuple[str, int], devices: Devices) -> None:

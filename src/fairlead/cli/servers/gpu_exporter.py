@@ -67,6 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole(1, 86_400),
         help="so old a value may be before it is dropped (default: three intervals, 15 at least)",
     )
+    parser.add_argument(
+        "--kmsg", metavar="on|off", choices=("on", "off"), default="on", help="read missed XIDs from /dev/kmsg: on or off (default on)"
+    )
+    parser.add_argument(
+        "--mig-device-fields",
+        metavar="once|repeat",
+        choices=("once", "repeat"),
+        default="once",
+        help="what is a divided card's own: once, or for each of its instances as dcgm-exporter does (default once)",
+    )
     parser.add_argument("--all-nodes", action=BooleanFlag, help="of a simulated cluster the cards of all nodes on one page")
     parser.add_argument("--collectors", "-f", metavar="FILE", help="CSV of the DCGM fields to print (default: built in)")
     parser.add_argument(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import pynvml
@@ -19,32 +19,46 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard, shown_card, slot
+from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import CardAsker, CardAtIndex, CardTurn, KnownCard, NvmlBeat
 from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_gone, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.errors import OutsideError
-from fairlead.model.devices.device import DeviceSnapshot
+from fairlead.model.devices.device import CollectorRun, DeviceSnapshot
+from fairlead.model.devices.xid import XidReport
+from fairlead.wire.devices.kernel_xid import pci_bus
 
 SLOWEST_RETRY_SECONDS: Final = 60.0
 _PATIENCE: Final = 0.5
 """Part of a beat for which a snapshot waits for cards that have not answered yet."""
 END_SECONDS: Final = 2.0
+_KNOWN_SECONDS: Final = 60.0
+"""So long an XID is remembered, lest its other teller be believed as well."""
 _USUAL_BEAT: Final = NvmlBeat()
 _log: Final = logging.getLogger(__name__)
 
 
+Join = Callable[[Iterable[XidReport], Iterable[XidReport]], Iterable[XidReport]]
+"""Of what was told, what is not yet known: the rule `fresh_reports`."""
+
+
 class _Look(Struct, frozen=True):
-    """What the driver shows. `session`: how often it was begun anew; handles are of one session."""
+    """What the driver shows. `session`: how often it was begun anew; handles are of one session.
+
+    `kernel`: XIDs of the kernel's log, or why it cannot be read.
+    """
 
     session: int
     cards: tuple[CardAtIndex, ...]
     cuda_version: str
+    kernel: list[XidReport] | Exception
 
 
 class NvmlDevices:
     """See `ports.Devices`. `make_asker` is called in the card's own thread.
 
-    `monotonic` and `wall` give seconds; those of `wall` are told with XIDs. One in a process.
+    `kernel_log`: where XIDs stand that nobody heard; `join` says which of them are new. `monotonic` and
+    `wall` give seconds; those of `wall` are told with XIDs. One in a process.
     """
 
     def __init__(
@@ -53,6 +67,8 @@ class NvmlDevices:
         make_asker: Callable[[ShownCard], CardAsker],
         beat: NvmlBeat = _USUAL_BEAT,
         library: str = LIBRARY,
+        kernel_log: KernelLog | None = None,
+        join: Join = lambda told, known: told,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -64,6 +80,10 @@ class NvmlDevices:
         self._wall = wall
         self._thread = CallThread("gpu-driver", monotonic)
         self._events = XidEvents()
+        self._kernel_log = kernel_log
+        self._join = join
+        self._known_xids: tuple[XidReport, ...] = ()
+        self._kernel_run = CollectorRun("kmsg")
         self._cards: dict[str, KnownCard] = {}
         self._session = 0
         self._is_open = False
@@ -106,7 +126,7 @@ class NvmlDevices:
             if turns:
                 await asyncio.wait(turns, timeout=patience)
         await asyncio.sleep(0)  # what is done is taken over in the loop's next turn
-        self._hear_xids()
+        self._hear_xids([])
         self._publish()
 
     # --- the driver: in its own thread ----------------------------------------------------------------------
@@ -123,7 +143,7 @@ class NvmlDevices:
             self._session += 1
         cards = tuple(self._seen(index) for index in range(pynvml.nvmlDeviceGetCount()))
         self._events.watch([card.shown for card in cards if card.shown is not None])
-        return _Look(self._session, cards, _cuda_version())
+        return _Look(self._session, cards, _cuda_version(), self._read_kernel_log())
 
     def _seen(self, index: int) -> CardAtIndex:
         try:
@@ -142,6 +162,8 @@ class NvmlDevices:
         if self._is_open:
             self._events.end()
             if not self._is_any_busy:
+                for card in self._cards.values():
+                    card.release()
                 close_library()
                 self._is_open = False
 
@@ -183,6 +205,7 @@ class NvmlDevices:
             if uuid not in self._cards:
                 self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic)
             self._cards[uuid].show(seen, look.session)
+        self._kernel_told(look.kernel)
         known = {card.seen.index for card in self._cards.values()}
         for index, why in unread.items():
             self._tell(f"card {index}", f"GPU {index} cannot be read: {why}" if index not in known else "")
@@ -214,12 +237,40 @@ class NvmlDevices:
                 if divided in (uuid, None):
                     card.divide()
 
-    def _hear_xids(self) -> None:
+    def _read_kernel_log(self) -> list[XidReport] | Exception:
+        """In the driver's thread. Before a card is known nobody would know whose the XIDs are."""
+        if self._kernel_log is None or not self._cards:
+            return []
+        try:
+            return self._kernel_log.drain()
+        except OutsideError as error:
+            return error
+
+    def _kernel_told(self, told: list[XidReport] | Exception) -> None:
+        """A log that cannot be read is a collector that fails."""
+        now, run = self._monotonic(), self._kernel_run
+        if not isinstance(told, Exception):
+            self._kernel_run = structs.replace(run, is_good=True, succeeded_at=now)
+            self._hear_xids(told)
+            self._tell("kmsg", "")
+            return
+        self._tell("kmsg", str(told))
+        kind = type(told).__name__
+        self._kernel_run = structs.replace(run, is_good=False, errors={**run.errors, kind: run.errors.get(kind, 0) + 1})
+
+    def _hear_xids(self, told: Sequence[XidReport]) -> None:
+        """What the events and the kernel's log tell, each once. An event of no card is of all."""
         now = self._wall()
-        for seen in self._events.drain():
-            for uuid, card in self._cards.items():
-                if seen.uuid in (uuid, None):
-                    card.hear(seen.xid, now)
+        bus_of = {uuid: pci_bus(card.seen.pci_bus_id) for uuid, card in self._cards.items()}
+        heard = [
+            XidReport(bus, seen.xid, now) for seen in self._events.drain() for uuid, bus in bus_of.items() if seen.uuid in (uuid, None)
+        ]
+        fresh = tuple(self._join([*told, *heard], self._known_xids))
+        self._known_xids = tuple(each for each in (*self._known_xids, *fresh) if now - each.at < _KNOWN_SECONDS)
+        for report in fresh:
+            for uuid, bus in bus_of.items():
+                if bus == report.bus:
+                    self._cards[uuid].hear(report.xid, report.at)
 
     def _publish(self) -> None:
         cards = sorted(self._cards.values(), key=lambda card: card.seen.index)
@@ -233,6 +284,7 @@ class NvmlDevices:
             devices=tuple(sample for sample in samples if sample is not None),
             is_driver_up=is_up,
             driver_error=self._driver_error,
+            collectors=() if self._kernel_log is None else (self._kernel_run,),
             stuck_calls=sum(card.is_stuck for card in cards) + (self._thread.busy_seconds > self._beat.call_timeout),
         )
 

@@ -50,6 +50,10 @@ class CardAsker(Protocol):
         """The card's division into MIG instances changed: they are looked for anew."""
         ...
 
+    def close(self) -> None:
+        """Gives back what NVML holds for it, which must still be open."""
+        ...
+
 
 class NvmlBeat(Struct, frozen=True):
     """Seconds: between two readings of what changes fast and slowly, and after which a call is stuck."""
@@ -114,6 +118,12 @@ class KnownCard:
         """The driver has the card, and cannot show it."""
         self._is_lost, self.session = True, -1
         self.seen = structs.replace(self.seen, shown=None)
+
+    def release(self) -> None:
+        """Give back what NVML holds for it, while NVML is open and no call is under way."""
+        asker, self._asker = self._asker, None
+        if asker is not None:
+            asker.close()
 
     @property
     def is_stuck(self) -> bool:
