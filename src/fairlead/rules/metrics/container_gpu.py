@@ -14,7 +14,7 @@ from fairlead.model.metric import Family, MetricName
 from fairlead.rules.devices.mig import gpu_instances
 from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIB, MIG_LABELS, device_key, mig_key
 
-LABELS: Final = (*DEVICE_LABELS, "namespace_name", "pod_name", "container_name", "pod_uid", "allocate_mode")
+LABELS: Final = (*DEVICE_LABELS, *MIG_LABELS, "namespace_name", "pod_name", "container_name", "pod_uid", "allocate_mode")
 
 
 def _metric(name: str, help: str) -> MetricName:
@@ -42,17 +42,12 @@ def container_families(samples: Sequence[DeviceSample], only: Container[str] | N
     `only`: the families of these names, if given.
     """
     rows = [row for sample in samples for row in _rows(sample)]
-    is_divided = any(sample.instances for sample in samples)
     keys = [
-        (
-            *device_key(sample),
-            *(mig_key(instance) if is_divided else ()),
-            *(process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode),
-        )
+        (*device_key(sample), *mig_key(instance), process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode)
         for sample, instance, process in rows
     ]
     return [
-        Family(_divided(metric) if is_divided else metric, keys, [value(process) for _, _, process in rows], omits_empty=is_divided)
+        Family(metric, keys, [value(process) for _, _, process in rows], omits_empty=True)
         for metric, value in _VALUES.items()
         if only is None or metric.name in only
     ]
@@ -60,13 +55,8 @@ def container_families(samples: Sequence[DeviceSample], only: Container[str] | N
 
 def _rows(sample: DeviceSample) -> Iterator[tuple[DeviceSample, MigInstance | None, DeviceProcess]]:
     yield from ((sample, None, process) for process in sorted(_held(sample.processes), key=_name))
-    for instance in gpu_instances(sample):
+    for instance in gpu_instances(sample) if sample.instances else ():
         yield from ((sample, instance, process) for process in sorted(_held(instance.processes), key=_name))
-
-
-def _divided(metric: MetricName) -> MetricName:
-    own = len(DEVICE_LABELS)
-    return MetricName(metric.name, metric.type, (*metric.labels[:own], *MIG_LABELS, *metric.labels[own:]), metric.help)
 
 
 def _held(processes: Sequence[DeviceProcess]) -> list[DeviceProcess]:

@@ -75,6 +75,22 @@ def _many(name: str, help: str, label: str, *parts: _Part, type: str = "gauge") 
     return _Scaled(f"fairlead_gpu_{name}", type, help, parts, label)
 
 
+_INSTANCE_PARTS: Final = {
+    "utilization_ratio": _Part("", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
+    **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}", MIB) for name in ("TOTAL", "USED", "FREE", "RESERVED")},
+}
+"""What a MIG instance tells in the place of its card."""
+
+
+def _instance_part(table: _Scaled) -> _Part | None:
+    return _INSTANCE_PARTS.get(table.name.removeprefix("fairlead_gpu_"))
+
+
+def _labels(table: _Scaled) -> tuple[str, ...]:
+    own = (table.label,) if table.label else ()
+    return (*DEVICE_LABELS, *(MIG_LABELS if _instance_part(table) else own))
+
+
 _TABLE: Final = (
     _one("utilization_ratio", "Share of time in which the GPU ran at least one kernel.", "GPU_UTIL", per=100),
     _one("memory_bandwidth_utilization_ratio", "Share of time in which device memory was read or written.", "MEM_COPY_UTIL", per=100),
@@ -168,13 +184,6 @@ _TABLE: Final = (
 )
 
 
-_INSTANCE_PARTS: Final = {
-    "utilization_ratio": _Part("", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
-    **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}", MIB) for name in ("TOTAL", "USED", "FREE", "RESERVED")},
-}
-"""What a MIG instance tells in the place of its card."""
-
-
 def _device(name: str, help: str, *extra: str, type: str = "gauge") -> MetricName:
     return MetricName(f"fairlead_gpu_{name}", type, (*DEVICE_LABELS, *extra), help)
 
@@ -205,9 +214,7 @@ _ECC: Final = (
 )
 
 
-_FIELD_NAMES: Final = tuple(
-    MetricName(each.name, each.type, (*DEVICE_LABELS, each.label) if each.label else DEVICE_LABELS, each.help) for each in _TABLE
-)
+_FIELD_NAMES: Final = tuple(MetricName(each.name, each.type, _labels(each), each.help) for each in _TABLE)
 
 
 def device_key(sample: DeviceSample) -> Key:
@@ -289,22 +296,18 @@ def _fields(table: _Scaled) -> _Make:
 
 def _of_instances(table: _Scaled, part: _Part) -> _Make:
     """A family whose series are of MIG instances, where a card has some, and not of the card."""
-    whole = _fields(table)
 
     def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
-        if not any(sample.instances for sample in samples):
-            return whole(metric, samples, keys)
         labelled: list[Key] = []
         values: list[float | int | None] = []
         for key, sample in zip(keys, samples, strict=True):
-            for each in gpu_instances(sample):
+            for each in gpu_instances(sample) if sample.instances else ():
                 labelled.append((*key, *mig_key(each)))
                 values.append(_scaled(each.fields.get(part.field), part))
             if not sample.instances:
                 labelled.append((*key, "", ""))
                 values.append(_field(sample, table.parts[0]))
-        labels = (*metric.labels, *MIG_LABELS)
-        return Family(MetricName(metric.name, metric.type, labels, metric.help), labelled, values, omits_empty=True)
+        return Family(metric, labelled, values, omits_empty=True)
 
     return make
 
@@ -367,7 +370,7 @@ def _mib_of(processes: Sequence[DeviceProcess]) -> float:
 
 
 def _maker(table: _Scaled) -> _Make:
-    part = _INSTANCE_PARTS.get(table.name.removeprefix("fairlead_gpu_"))
+    part = _instance_part(table)
     return _of_instances(table, part) if part else _fields(table)
 
 
