@@ -231,3 +231,20 @@ def test_the_notebooks_of_document_003_work_now_and_then(name: str) -> None:
         live(world, 60)
         utils += [float(sample.fields["DCGM_FI_DEV_GPU_UTIL"]) for sample in world.devices.sample() if sample.processes]
     assert utils and min(utils) == 0 < max(utils)
+
+
+def test_the_load_generator_of_fairlead_plays_as_exactly() -> None:
+    world = small_world(CPU_POOL, H200)
+    started_tester(world, image="fairlead:0.1.0", command=["fairlead", "gpu-load"], args=["--no-dcgm-validation", "-t 1004", "-d 120"])
+    live(world, 5)
+    seen = watch(world, 100, "PROF_PIPE_TENSOR_ACTIVE", "PROF_GR_ENGINE_ACTIVE", "DEV_GPU_UTIL")
+    assert (set(seen["PROF_PIPE_TENSOR_ACTIVE"]), set(seen["PROF_GR_ENGINE_ACTIVE"]), set(seen["DEV_GPU_UTIL"])) == ({0.87}, {0.98}, {98})
+    live(world, 20)
+    assert state(world, "dcgmproftester") == "Succeeded"
+
+
+def test_a_duty_cycle_rises_over_its_test() -> None:
+    world = small_world(CPU_POOL, H200)
+    started_tester(world, args=["-t 1001", "-d 100"])
+    seen = watch(world, 95, "DEV_GPU_UTIL")["DEV_GPU_UTIL"]
+    assert seen == sorted(seen) and seen[0] <= 10 and seen[-1] >= 90

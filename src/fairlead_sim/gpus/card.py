@@ -12,9 +12,11 @@ from math import sin
 
 from fairlead.model.devices.device import XidEvent
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.gpu_load import NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX
 from fairlead.model.devices.xid import CRITICAL
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.load import Load
+from fairlead_sim.gpus.prof_load import ProfLoad
 
 FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
 """These end the programs that use the card; the others (63: a row was remapped) they survive."""
@@ -31,12 +33,21 @@ _CAP_SHARE = 0.04  # part of its peak time that a card near its power limit spen
 class Run:
     """One container at work on one card."""
 
-    load: Load
+    load: Load | ProfLoad
     started_at: float
     ended_at: float | None = None
 
     def level(self, now: float) -> float:
         return self.load.level(now - self.started_at) if self.is_live(now) else 0.0
+
+    def part(self, field: int, now: float) -> float:
+        """How busy it keeps the part of which the profiling field tells."""
+        return self.load.part(field, now - self.started_at) if self.is_live(now) else 0.0
+
+    def moved(self, field: int, until: float) -> float:
+        """Full-load seconds of that part to `until` (or its end)."""
+        end = until if self.ended_at is None else min(until, self.ended_at)
+        return self.load.part_integral(field, max(0.0, end - self.started_at))
 
     def integral(self, until: float) -> float:
         """Full-load seconds from the start to `until` (or its end)."""
@@ -119,7 +130,7 @@ class Card:
         """Held by pods of the mode that its node had before."""
         return any((hold.mode == GpuMode.SHARE) is not self.is_shared for hold in self.holds)
 
-    def start(self, hold: Hold, load: Load, at: float) -> None:
+    def start(self, hold: Hold, load: Load | ProfLoad, at: float) -> None:
         hold.run = Run(load, at)
         self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]
 
@@ -146,7 +157,7 @@ class Card:
         return [hold.run for hold in self.holds if hold.run is not None and hold.run.is_live(now)]
 
     def level(self, now: float) -> float:
-        return sum((run.level(now) for run in self.live_runs(now)), start=0.0)
+        return min(1.0, sum((run.level(now) for run in self.live_runs(now)), start=0.0))
 
     def watts(self, now: float) -> float:
         return self.model.idle_watts + self._span_watts * self.level(now)
@@ -187,10 +198,10 @@ class Card:
         peak = run.load.peak_seconds(until - run.started_at) if self.is_near_limit(run) else 0.0
         return Counters(
             energy_mj=int(self._span_watts * full * 1000),
-            pcie_tx_bytes=int(0.35 * self.model.pcie_bytes * full * run.load.bandwidth_ratio),
-            pcie_rx_bytes=int(self.model.pcie_bytes * full * run.load.bandwidth_ratio),
-            nvlink_tx_bytes=int(self.model.nvlink_bytes * full * run.load.bandwidth_ratio),
-            nvlink_rx_bytes=int(self.model.nvlink_bytes * full * run.load.bandwidth_ratio),
+            pcie_tx_bytes=int(self.model.pcie_bytes * run.moved(PCIE_TX, until)),
+            pcie_rx_bytes=int(self.model.pcie_bytes * run.moved(PCIE_RX, until)),
+            nvlink_tx_bytes=int(self.model.nvlink_bytes * run.moved(NVLINK_TX, until)),
+            nvlink_rx_bytes=int(self.model.nvlink_bytes * run.moved(NVLINK_RX, until)),
             power_violation_ns=int(peak * _CAP_SHARE * 1e9),
         )
 

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import CardMode, GpuMode, Health
+from fairlead.model.devices.gpu_load import LoadTest
 from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.load import make_load
+from fairlead_sim.gpus.prof_load import ProfLoad
 from fairlead_sim.gpus.readings import read_card
 from fairlead_sim.objects.chance import chance, digest, fraction, uuid_of
 from fairlead_sim.objects.saved import HeldCard
@@ -91,15 +93,25 @@ class SimulatedDevices:
         """The cards of a pod, as `restore_node` and `hold` would have them again."""
         return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib) for card, hold in self._holds.get(uid, ())]
 
-    def start(self, uid: str, container: str, load: str, fixed_mib: int | None = None, lived_seconds: float = 0.0) -> None:
-        """The container began to work on its cards, now or `lived_seconds` ago. Its load is drawn from its
-        names, and differs a little from card to card."""
+    def start(
+        self,
+        uid: str,
+        container: str,
+        load: str | tuple[LoadTest, ...],
+        fixed_mib: int | None = None,
+        lived_seconds: float = 0.0,
+    ) -> None:
+        """The container began to work on its cards, now or `lived_seconds` ago.
+
+        A load by name is drawn from the container's names, and differs a little from card to card; tests do
+        exactly what they say.
+        """
         began = self._clock.now() - lived_seconds
         for card, hold in self.held(uid, container):
             ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == GpuMode.SHARE else 1.0
             random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
             hold.fixed_mib = fixed_mib
-            card.start(hold, make_load(load, random, ceiling), began)
+            card.start(hold, make_load(load, random, ceiling) if isinstance(load, str) else ProfLoad(load, ceiling), began)
 
     def stop(self, uid: str, container: str) -> None:
         for card, hold in self.held(uid, container):

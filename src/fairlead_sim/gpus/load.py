@@ -13,7 +13,37 @@ from random import Random
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu_load import (
+    DRAM,
+    FP16,
+    FP32,
+    FP64,
+    GRAPHICS,
+    NVLINK_RX,
+    NVLINK_TX,
+    OCCUPANCY,
+    PCIE_RX,
+    PCIE_TX,
+    SM,
+    TENSOR,
+)
+
 _TURN = 2 * pi
+_MOVES_BYTES = frozenset((DRAM, PCIE_TX, PCIE_RX, NVLINK_TX, NVLINK_RX))
+_SHARES = {
+    GRAPHICS: 1.0,
+    SM: 0.93,
+    OCCUPANCY: 0.41,
+    FP64: 0.0,
+    FP32: 0.22,
+    FP16: 0.08,
+    DRAM: 1.0,
+    PCIE_TX: 0.35,
+    PCIE_RX: 1.0,
+    NVLINK_TX: 1.0,
+    NVLINK_RX: 1.0,
+}
+"""Of a container's level, or of what it moves."""
 
 
 class Wave(Struct, frozen=True, gc=False):
@@ -67,6 +97,18 @@ class Load(Struct, frozen=True, gc=False):
         total += periods * self._period_integral(self.period) + self._period_integral(t - periods * self.period)
         return total + (self.drift.integral(t) if self.drift else 0.0)
 
+    def part(self, field: int, s: float) -> float:
+        """How busy the part of the chip is of which a profiling field (1001 to 1012) tells."""
+        return self.level(s) * self._share(field)
+
+    def part_integral(self, field: int, s: float) -> float:
+        return self.level_integral(s) * self._share(field)
+
+    def _share(self, field: int) -> float:
+        if field == TENSOR:
+            return self.tensor_ratio
+        return _SHARES[field] * (self.bandwidth_ratio if field in _MOVES_BYTES else 1.0)
+
     def peak_seconds(self, s: float) -> float:
         """How many of the first s seconds were spent working at `high` (what power and thermal caps act
         on)."""
@@ -101,13 +143,11 @@ IDLE = Load(warm_up=30.0, period=600.0, dip=0.0, high=0.0, low=0.0, memory_ratio
 """Allocated and doing nothing: a context on the card, no kernels."""
 
 LOADS = ("training", "input-bound", "inference", "notebook", "idle")
-"""What a person may ask for. The tests of dcgmproftester are beside them: `tensor-cores`,
-`memory-bandwidth`, `full`."""
+"""What a person may ask for. The tests of the load generator are beside them (`prof_load`)."""
 
 
 class _Shape(Struct, frozen=True, gc=False):
-    """Ranges from which one container's load is drawn. `is_steady`: its parts of the chip are as busy
-    every time."""
+    """Ranges from which one container's load is drawn."""
 
     warm_up: tuple[float, float]
     period: tuple[float, float]
@@ -119,7 +159,6 @@ class _Shape(Struct, frozen=True, gc=False):
     tensor: float
     bandwidth: float
     codec: float = 0.0
-    is_steady: bool = False
 
 
 _SHAPES = {
@@ -127,12 +166,7 @@ _SHAPES = {
     "input-bound": _Shape((60, 180), (40, 90), (16, 40), (0.48, 0.70), 0.06, 0.06, (0.35, 0.60), 0.45, 0.30),
     "inference": _Shape((20, 60), (500, 1500), (140, 420), (0.35, 0.70), 0.12, 0.10, (0.60, 0.90), 0.40, 0.35, 0.12),
     "notebook": _Shape((30, 60), (1200, 2700), (1000, 2300), (0.30, 0.75), 0.0, 0.12, (0.10, 0.45), 0.30, 0.25),
-    "tensor-cores": _Shape((2, 3), (60, 90), (0, 0), (0.978, 0.986), 0.6, 0.02, (0.03, 0.03), 0.886, 0.35, is_steady=True),
-    "memory-bandwidth": _Shape((2, 3), (60, 90), (0, 0), (0.978, 0.986), 0.6, 0.02, (0.03, 0.03), 0.0, 0.93, is_steady=True),
-    "full": _Shape((2, 3), (60, 90), (0, 0), (0.978, 0.986), 0.6, 0.02, (0.03, 0.03), 0.0, 0.05, is_steady=True),
 }
-"""The tensor cores' test: 98 % of the time at work and 87 % of it in the tensor cores, as document 002
-shows it."""
 
 
 def make_load(name: str, random: Random, ceiling: float = 1.0) -> Load:
@@ -156,8 +190,8 @@ def make_load(name: str, random: Random, ceiling: float = 1.0) -> Load:
         ripple=_harmonics(ripple, period, random),
         drift=Wave(drift, random.uniform(1700, 5200), random.uniform(0, _TURN)) if drift else None,
         memory_ratio=random.uniform(*shape.memory),
-        tensor_ratio=shape.tensor * (1.0 if shape.is_steady else random.uniform(0.8, 1.1)),
-        bandwidth_ratio=shape.bandwidth * (1.0 if shape.is_steady else random.uniform(0.8, 1.2)),
+        tensor_ratio=shape.tensor * random.uniform(0.8, 1.1),
+        bandwidth_ratio=shape.bandwidth * random.uniform(0.8, 1.2),
         codec_ratio=shape.codec * random.uniform(0.5, 1.0),
     )
 

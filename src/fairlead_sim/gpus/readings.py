@@ -11,6 +11,20 @@ from typing import NamedTuple
 
 from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.gpu_load import (
+    DRAM,
+    FP16,
+    FP32,
+    FP64,
+    GRAPHICS,
+    NVLINK_RX,
+    NVLINK_TX,
+    OCCUPANCY,
+    PCIE_RX,
+    PCIE_TX,
+    SM,
+    TENSOR,
+)
 from fairlead_sim.gpus.card import Card, Run
 from fairlead_sim.gpus.cards import CardModel
 
@@ -25,6 +39,16 @@ _TEXTS = {
     "DCGM_FI_DEV_ECC_INFOROM_VER": "6.16",
     "DCGM_FI_DEV_POWER_INFOROM_VER": "",
     "DCGM_FI_DEV_INFOROM_IMAGE_VER": "G500.0200.00.04",
+}
+_RATIOS = {
+    "GR_ENGINE_ACTIVE": GRAPHICS,
+    "SM_ACTIVE": SM,
+    "SM_OCCUPANCY": OCCUPANCY,
+    "PIPE_TENSOR_ACTIVE": TENSOR,
+    "DRAM_ACTIVE": DRAM,
+    "PIPE_FP64_ACTIVE": FP64,
+    "PIPE_FP32_ACTIVE": FP32,
+    "PIPE_FP16_ACTIVE": FP16,
 }
 _BUSY = 0.01
 _BAR1_MIB = 256
@@ -41,15 +65,19 @@ class _Moment(NamedTuple):
     levels: list[float]
     level: float
 
-    def weighted(self, ratio: str) -> float:
+    def part(self, field: int) -> float:
+        """How busy the part is of which the profiling field tells: 0..1."""
+        return min(1.0, sum((run.part(field, self.now) for run in self.runs), start=0.0))
+
+    def codec(self) -> float:
         pairs = zip(self.levels, self.runs, strict=True)
-        return sum((level * float(getattr(run.load, ratio)) for level, run in pairs), start=0.0)
+        return min(1.0, sum((level * run.load.codec_ratio for level, run in pairs), start=0.0))
 
 
 def _moment(card: Card, now: float) -> _Moment:
     runs = card.live_runs(now)
     levels = [run.level(now) for run in runs]
-    return _Moment(card, now, runs, levels, sum(levels, start=0.0))
+    return _Moment(card, now, runs, levels, min(1.0, sum(levels, start=0.0)))
 
 
 def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample:
@@ -126,8 +154,8 @@ def _pace(moment: _Moment) -> Values:
         "POWER_USAGE_INSTANT": round(card.watts(moment.now), 3),
         "PSTATE": 0 if runs or model.memory_mhz == model.memory_idle_mhz else 8,
         "CLOCKS_EVENT_REASONS": _throttle_reasons(moment),
-        "MEM_COPY_UTIL": round(100 * min(1.0, moment.weighted("bandwidth_ratio"))),
-        "DEC_UTIL": round(100 * min(1.0, moment.weighted("codec_ratio"))),
+        "MEM_COPY_UTIL": round(100 * moment.part(DRAM)),
+        "DEC_UTIL": round(100 * moment.codec()),
     }
     if model.has_memory_sensor:
         values["MEMORY_TEMP"] = round(card.celsius(moment.now) + 6 + 5 * moment.level)
@@ -171,17 +199,17 @@ def _memory(moment: _Moment) -> Values:
 
 
 def _counters(moment: _Moment) -> Values:
-    card, totals, flow = moment.card, moment.card.totals(moment.now), moment.weighted("bandwidth_ratio")
+    card, totals = moment.card, moment.card.totals(moment.now)
     values: Values = {
         "TOTAL_ENERGY_CONSUMPTION": totals.energy_mj,
         "POWER_VIOLATION": totals.power_violation_ns,
-        "PCIE_TX_THROUGHPUT": int(0.35 * card.model.pcie_bytes * flow / 1000),
-        "PCIE_RX_THROUGHPUT": int(card.model.pcie_bytes * flow / 1000),
+        "PCIE_TX_THROUGHPUT": int(card.model.pcie_bytes * moment.part(PCIE_TX) / 1000),
+        "PCIE_RX_THROUGHPUT": int(card.model.pcie_bytes * moment.part(PCIE_RX) / 1000),
         "PCIE_TX_BYTES": totals.pcie_tx_bytes,
         "PCIE_RX_BYTES": totals.pcie_rx_bytes,
     }
     if card.model.nvlink_bytes:
-        values["NVLINK_BANDWIDTH_TOTAL"] = int(2 * card.model.nvlink_bytes * flow / 1_024_000)
+        values["NVLINK_BANDWIDTH_TOTAL"] = int(card.model.nvlink_bytes * (moment.part(NVLINK_TX) + moment.part(NVLINK_RX)) / 1_024_000)
         values["NVLINK_TX_BYTES"] = totals.nvlink_tx_bytes
         values["NVLINK_RX_BYTES"] = totals.nvlink_rx_bytes
     return _named(values)
@@ -208,21 +236,12 @@ def _profile(moment: _Moment) -> Values:
     Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the other as
     `0`.
     """
-    model, level, flow = moment.card.model, moment.level, moment.weighted("bandwidth_ratio")
-    values: Values = {
-        "GR_ENGINE_ACTIVE": round(level, 6),
-        "SM_ACTIVE": round(0.93 * level, 6),
-        "SM_OCCUPANCY": round(0.41 * level, 6),
-        "PIPE_TENSOR_ACTIVE": round(min(1.0, moment.weighted("tensor_ratio")), 6),
-        "DRAM_ACTIVE": round(flow, 6),
-        "PIPE_FP64_ACTIVE": 0.0,
-        "PIPE_FP32_ACTIVE": round(0.22 * level, 6),
-        "PIPE_FP16_ACTIVE": round(0.08 * level, 6),
-        "PCIE_TX_BYTES": int(0.35 * model.pcie_bytes * flow),
-        "PCIE_RX_BYTES": int(model.pcie_bytes * flow),
-    }
+    model = moment.card.model
+    values: Values = {name: round(moment.part(field), 6) for name, field in _RATIOS.items()}
+    values |= {"PCIE_TX_BYTES": int(model.pcie_bytes * moment.part(PCIE_TX)), "PCIE_RX_BYTES": int(model.pcie_bytes * moment.part(PCIE_RX))}
     if model.nvlink_bytes:
-        values |= dict.fromkeys(("NVLINK_TX_BYTES", "NVLINK_RX_BYTES"), int(model.nvlink_bytes * flow))
+        values["NVLINK_TX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_TX))
+        values["NVLINK_RX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_RX))
     return _named(values, "DCGM_FI_PROF_")
 
 

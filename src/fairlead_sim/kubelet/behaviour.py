@@ -13,6 +13,7 @@ not started again for ever ends well after a while, and any other just runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.kube.quantity import parse_quantity
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_REPLICA_TYPE, PREFIX
-from fairlead_sim.kubelet.dcgm_tester import MATRICES_MIB, PROGRAM, ProfTest, parse_prof_test
+from fairlead_sim.kubelet.dcgm_tester import MATRICES_MIB, OURS, PROGRAM, ProfTest, parse_prof_test
 from fairlead_sim.kubelet.program import Program, program_of
 from fairlead_sim.objects.chance import between
 from fairlead_sim.scheduler.needs import limit_of
@@ -117,8 +118,9 @@ def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
     told = behaviour_of(image, word)
     if told.is_scripted:
         return told
-    if is_prof_tester(image, word):
-        return _tester(parse_prof_test((*command[1:], *arguments)))
+    words = (*command, *arguments)
+    if is_prof_tester(image, word) or runs_our_tester(image, words):
+        return _tester(parse_prof_test(words))
     if around.is_known and not (command or arguments) and starts_notebook(image):
         return replace(told, load="notebook", serves=True)
     program = program_of(command, arguments, _environment(container))
@@ -134,7 +136,7 @@ def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
 
 def _tester(test: ProfTest) -> Behaviour:
     mib = MATRICES_MIB + CUDA_CONTEXT_MIB
-    return Behaviour(test.run_seconds, test.exit_code, load=test.load, gpu_mib=mib, is_scripted=True, test=test)
+    return Behaviour(test.run_seconds, test.exit_code, gpu_mib=mib, is_scripted=True, test=test)
 
 
 @lru_cache(maxsize=4096)
@@ -170,6 +172,21 @@ def is_prof_tester(image: str, program: str) -> bool:
     """
     name, _, tag = image.rpartition("/")[2].partition(":")
     return any(word.startswith(PROGRAM) for word in ((program.rpartition("/")[2],) if program else (name, tag)))
+
+
+def runs_our_tester(image: str, words: Sequence[str]) -> bool:
+    """Whether the container runs `fairlead gpu-load`: its command says so, or its image is ours and its words
+    begin so.
+
+    >>> runs_our_tester("busybox", ("fairlead", "gpu-load", "-t 1004"))
+    True
+    >>> runs_our_tester("hub.example/fairlead:1", ("gpu-load",))
+    True
+    """
+    program, verb = (*words, "", "")[:2]
+    if program.rpartition("/")[2] == "fairlead":
+        return verb == OURS
+    return program == OURS and image.rpartition("/")[2].partition(":")[0] == "fairlead"
 
 
 def starts_notebook(image: str) -> bool:

@@ -12,17 +12,16 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu_load import DEFAULT_SECONDS, FIELD_GROUPS, TENSOR, TESTED, LoadTest, chosen_tests
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.kubelet.program import Line
 
 PROGRAM = "dcgmproftester"
-ALL_FIELDS = tuple(range(1001, 1011))
-TENSOR_FIELD, DRAM_FIELD, LAST_FIELD = 1004, 1005, 1012
-DURATION_SECONDS = 30.0
+OURS = "gpu-load"
+"""The same tests are `fairlead gpu-load`."""
 MATRICES_MIB = 3 * 128
 """What the tensor cores' test takes on the card: three matrices of 8192 x 8192 half-precision numbers."""
 
-_GROUPS = {"all": ALL_FIELDS, "nonvlink": ALL_FIELDS, "nvlink": (1011, 1012)}
 _FLAGS = {"-t": "fields", "--fieldId": "fields", "-d": "duration", "--duration": "duration"}
 _REACHED = 0.43
 """What of the peak of its tensor cores a card reaches: 27.9 of a T4's 65 TFLOPS (document 002)."""
@@ -50,26 +49,27 @@ _CHIPS = {
 
 
 class ProfTest(Struct, frozen=True, gc=False):
-    """One call: the fields it tests, so many seconds each. `validates`: whether it compares with what DCGM
-    measured."""
+    """One call: the fields it tests, so many seconds each. `is_full`: no load grows slowly.
 
-    fields: tuple[int, ...] = ALL_FIELDS
-    seconds: float = DURATION_SECONDS
+    `validates`: whether it compares with what DCGM measured.
+    """
+
+    fields: tuple[int, ...] = FIELD_GROUPS["all"]
+    seconds: float = DEFAULT_SECONDS
+    is_full: bool = False
     validates: bool = True
 
     @property
+    def tests(self) -> tuple[LoadTest, ...]:
+        return chosen_tests(self.fields, self.seconds, is_full=self.is_full)
+
+    @property
     def run_seconds(self) -> float:
-        known = [field for field in self.fields if field <= LAST_FIELD]
-        return max(1.0, self.seconds * len(known))
+        return max(1.0, self.seconds * len(self.tests))
 
     @property
     def exit_code(self) -> int:
-        return int(any(field > LAST_FIELD for field in self.fields))
-
-    @property
-    def load(self) -> str:
-        """What its cards work at; of several tests the first."""
-        return {TENSOR_FIELD: "tensor-cores", DRAM_FIELD: "memory-bandwidth"}.get(self.fields[0], "full")
+        return int(not TESTED.issuperset(self.fields))
 
 
 def parse_prof_test(arguments: Sequence[str]) -> ProfTest:
@@ -77,14 +77,14 @@ def parse_prof_test(arguments: Sequence[str]) -> ProfTest:
     given.
 
     >>> parse_prof_test(["--no-dcgm-validation", "-t 1004", "-d 120"])
-    ProfTest(fields=(1004,), seconds=120.0, validates=False)
+    ProfTest(fields=(1004,), seconds=120.0, is_full=False, validates=False)
     """
     words = re.sub(r"(?<!\S)(-[td])(?=\d)", r"\1 ", " ".join(arguments).replace("=", " ")).split()
     given = {_FLAGS[flag]: value for flag, value in pairwise(words) if flag in _FLAGS}
-    fields = _GROUPS.get(given.get("fields", "all")) or tuple(int(each) for each in re.findall(r"1\d{3}", given["fields"]))
+    fields = FIELD_GROUPS.get(given.get("fields", "all")) or tuple(int(each) for each in re.findall(r"1\d{3}", given["fields"]))
     duration = given.get("duration", "")
-    seconds = float(duration) if re.fullmatch(r"\d+(\.\d+)?", duration) else DURATION_SECONDS
-    return ProfTest(fields or ALL_FIELDS, max(1.0, seconds), "--no-dcgm-validation" not in words)
+    seconds = float(duration) if re.fullmatch(r"\d+(\.\d+)?", duration) else DEFAULT_SECONDS
+    return ProfTest(fields or FIELD_GROUPS["all"], max(1.0, seconds), "--target-max-value" in words, "--no-dcgm-validation" not in words)
 
 
 def tester_lines(test: ProfTest, model: CardModel, seconds: float, jitters: Sequence[float]) -> list[Line]:
@@ -97,10 +97,10 @@ def tester_lines(test: ProfTest, model: CardModel, seconds: float, jitters: Sequ
     told: list[Line] = [(0.0, line) for line in _beginning(test, chip, model)]
     at = 0.0
     for field in test.fields:
-        if field > LAST_FIELD:
+        if field not in TESTED:
             told.append((at, f"A test for fieldId {field} has not been implemented yet."))
             continue
-        if field == TENSOR_FIELD:
+        if field == TENSOR:
             told += [(at + second, _tensor_line(test, chip, jitters[second % len(jitters)])) for second in range(1, int(test.seconds) + 1)]
         at += test.seconds
     if not test.validates:

@@ -363,7 +363,8 @@ class Kubelets:
         if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
             return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
         told = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
-        self._devices.start(run.uid, container.name, told if told in LOADS else behaviour.load, wanted, lived_seconds)
+        load = behaviour.test.tests if behaviour.test is not None else told if told in LOADS else behaviour.load
+        self._devices.start(run.uid, container.name, load, wanted, lived_seconds)
         return behaviour
 
     def _exit(self, run: PodRun, container: ContainerRun, restarts: int, exit_code: int) -> None:

@@ -125,6 +125,7 @@ def test_002_the_pods_that_the_document_lists_are_there() -> None:
     assert len(prometheus["status"]["containerStatuses"]) == 3
     tester = pod("dcgmproftester", "nvidia/samples:dcgmproftester-2.0.10-cuda11.0-ubuntu18.04", gpus=1)
     tester["metadata"]["namespace"] = "default"
+    tester["spec"]["containers"][0]["args"] = ["--no-dcgm-validation", "-t 1004", "-d 600"]
     world.cluster.create(tester)
     live(world, 300)
     assert default_pods(world)["dcgmproftester"]["status"]["phase"] == "Running"
