@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from fairlead.errors import OutsideError, UserError
 
 if TYPE_CHECKING:
+    from fairlead.cli.frame.context import LoadBackend
     from fairlead.edge.files.laptop_state import RunningLaptop
     from fairlead.edge.files.own_files import OwnFile
     from fairlead.kinds.parts.elastic_training import SshKeys
+    from fairlead.model.devices.gpu_chip import LoadCard
     from fairlead.wire.files.snapshot_file import SavedSnapshot
+
+_MOST_CARDS: Final = 64
 
 
 class OwnMachine:
@@ -58,6 +64,14 @@ class OwnMachine:
 
         return new_ssh_keys()
 
+    def load_backend(self, name: str, sim_gpus: str) -> LoadBackend:
+        return load_backend(name, sim_gpus, self._env)
+
+    def page(self, url: str) -> str:
+        from fairlead.edge.prometheus.one_page import read_page
+
+        return read_page(url)
+
 
 def checkout_commit(root: Path) -> str:
     """The commit a source checkout stands on, read from its files; empty when `root` is no checkout."""
@@ -73,3 +87,49 @@ def checkout_commit(root: Path) -> str:
     except OSError:
         return ""
     return next((line.split()[0] for line in packed if line.endswith(f" {reference}")), "")
+
+
+def load_backend(name: str, sim_gpus: str, env: Mapping[str, str]) -> LoadBackend:
+    """`cuda`, `sim`, or `auto`: what there is of CUDA.
+
+    Raises OutsideError when there is none, UserError for models that are not known.
+    """
+    import signal
+
+    signal.signal(signal.SIGTERM, _end)
+    if name == "sim":
+        from fairlead.edge.files.told_backend import ToldBackend
+        from fairlead.edge.files.told_loads import load_folder
+
+        return ToldBackend(load_folder(env), _simulated(sim_gpus, env), env.get("NODE_NAME", ""))
+    raise OutsideError("cuda", "no GPU can be made busy: there is no array library with a card; `--backend sim` needs none")
+
+
+def _end(number: int, _: object) -> NoReturn:
+    """A container's first process does not end of a signal for which it has no handler."""
+    raise SystemExit(128 + number)
+
+
+def _simulated(text: str, env: Mapping[str, str]) -> list[LoadCard]:
+    """Cards of the models that the text names.
+
+    Their uuids are those that the container was given (NVIDIA_VISIBLE_DEVICES); without any the exporter's
+    cards of the same index are meant.
+    """
+    import re
+
+    from fairlead.model.devices.gpu_chip import CHIPS, LoadCard
+
+    given = [each for each in env.get("NVIDIA_VISIBLE_DEVICES", "").split(",") if each.startswith("GPU-")]
+    spelled = {model.replace(" ", "-"): model for model in CHIPS}
+    models: list[str] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d{1,2})x(\S+)", part.strip(), re.ASCII)
+        if match is None or match[2] not in spelled:
+            raise UserError(f"`{part.strip()}` names no simulated GPUs", f"write for example `1xTesla-T4`; known are {', '.join(spelled)}")
+        models += [spelled[match[2]]] * int(match[1])
+    if given:
+        models = (models * len(given))[: len(given)]
+    if not 0 < len(models) <= _MOST_CARDS:
+        raise UserError(f"`{text}` are {len(models)} GPUs", f"from 1 to {_MOST_CARDS} can be told")
+    return [LoadCard(index, given[index] if given else "", model, CHIPS[model]) for index, model in enumerate(models)]

@@ -31,7 +31,7 @@ def main(program: str, argv: Sequence[str]) -> int:
         return status
     except FairleadError as error:
         messages.error(error.what, error.hint)
-        return error.exit_code if program == "fairlead" else 1
+        return 1 if program == "arena" or program.startswith("kubectl") else error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -39,6 +39,11 @@ def run_kubectl_inspect_gpushare() -> NoReturn:
     _run_shortly("kubectl inspect gpushare")
 
 
+def run_dcgmproftester() -> NoReturn:
+    """`dcgmproftester11`, `12` and `13`, as manifests call NVIDIA's load generator: `fairlead gpu-load`."""
+    sys.exit(_run(f"dcgmproftester{sys.argv[0][-2:]}"))
+
+
 def _run_shortly(program: str) -> NoReturn:
     gc.set_threshold(_UNTIL_CYCLES_ARE_SOUGHT)
     status = _run(program)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, Issued, bearer
 from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.gpu_load import ToldLoad
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead_sim.api.credentials import ServerCredentials
 from fairlead_sim.gpus.sampled import SampledDevices
@@ -25,13 +26,14 @@ class Simulation:
     """A simulated world that lives at a pace. Make it on a running event loop; `driver.run()` lets it go on.
 
     Fills the port `Clock` (with the `speed` that the console asks for); `devices` gives `Devices`.
-    `has_past`: whether its history can be lived again.
+    `has_past`: whether its history can be lived again. `told`: what load generators tell its cards to show.
     """
 
     def __init__(self, world: World, speed: float, *, has_past: bool = True) -> None:
         self.world = world
         self.driver = Driver(self.world, speed)
         self._has_past = has_past
+        self.told: Callable[[], Sequence[ToldLoad]] = tuple
 
     @property
     def speed(self) -> float:
@@ -73,6 +75,7 @@ class Simulation:
 
     def _cards(self) -> Iterator[Sequence[DeviceSample]]:
         self.driver.catch_up()
+        self.world.devices.tell(self.told())
         return self.world.devices.in_parts(is_brief=self.is_large)
 
 

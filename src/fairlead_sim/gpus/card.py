@@ -7,6 +7,7 @@ far. A reading never changes a card.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sin
 
@@ -15,8 +16,7 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.gpu_load import NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX
 from fairlead.model.devices.xid import CRITICAL
 from fairlead_sim.gpus.cards import CardModel
-from fairlead_sim.gpus.load import Load
-from fairlead_sim.gpus.prof_load import ProfLoad
+from fairlead_sim.gpus.prof_load import AnyLoad, SteadyLoad
 
 FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
 """These end the programs that use the card; the others (63: a row was remapped) they survive."""
@@ -33,7 +33,7 @@ _CAP_SHARE = 0.04  # part of its peak time that a card near its power limit spen
 class Run:
     """One container at work on one card."""
 
-    load: Load | ProfLoad
+    load: AnyLoad
     started_at: float
     ended_at: float | None = None
 
@@ -120,6 +120,7 @@ class Card:
     lost_at: float | None = None
     counted: Counters = field(default_factory=Counters)
     _recent: list[Run] = field(default_factory=list)
+    _told: Run | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -130,7 +131,7 @@ class Card:
         """Held by pods of the mode that its node had before."""
         return any((hold.mode == GpuMode.SHARE) is not self.is_shared for hold in self.holds)
 
-    def start(self, hold: Hold, load: Load | ProfLoad, at: float) -> None:
+    def start(self, hold: Hold, load: AnyLoad, at: float) -> None:
         hold.run = Run(load, at)
         self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]
 
@@ -144,6 +145,18 @@ class Card:
         self.counted.add(self._worked(run, at))
         self._recent.append(run)
 
+    def tell(self, parts: Mapping[int, float], at: float) -> None:
+        """What it shows from now on beside the work of its containers; nothing ends that."""
+        before = self._told
+        if (before.load.parts if before is not None and isinstance(before.load, SteadyLoad) else {}) == parts:
+            return
+        if before is not None:
+            before.ended_at = at
+            self.counted.add(self._worked(before, at))
+            self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]
+            self._recent.append(before)
+        self._told = Run(SteadyLoad(parts), at) if parts else None
+
     def report_xid(self, code: int, at: float) -> None:
         before = self.xids.get(code)
         self.xids[code] = XidEvent(code, before.count + 1 if before else 1, at)
@@ -154,7 +167,8 @@ class Card:
             self.lost_at = at
 
     def live_runs(self, now: float) -> list[Run]:
-        return [hold.run for hold in self.holds if hold.run is not None and hold.run.is_live(now)]
+        runs = (*(hold.run for hold in self.holds), self._told)
+        return [run for run in runs if run is not None and run.is_live(now)]
 
     def level(self, now: float) -> float:
         return min(1.0, sum((run.level(now) for run in self.live_runs(now)), start=0.0))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import CardMode, GpuMode, Health
-from fairlead.model.devices.gpu_load import LoadTest
+from fairlead.model.devices.gpu_load import LoadTest, ToldLoad
 from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.load import make_load
@@ -35,6 +35,7 @@ class SimulatedDevices:
         self._cards: dict[str, list[Card]] = {}
         self._answering: list[str] = []
         self._holds: dict[str, list[tuple[Card, Hold]]] = {}
+        self._told: set[str] = set()
 
     def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False) -> None:
         """A node with so many cards; nobody gets readings of a silent one (its kubelet and its exporter do
@@ -126,6 +127,21 @@ class SimulatedDevices:
         kept = [each for each in self._holds.pop(uid, ()) if container and each[1].container != container]
         if kept:
             self._holds[uid] = kept
+
+    def tell(self, loads: Sequence[ToldLoad]) -> None:
+        """What cards are told to show from now on; those that are not named do only their containers' work.
+
+        Of two loads for one card the greater counts, part by part.
+        """
+        if not loads and not self._told:
+            return
+        now, told = self._clock.now(), set[str]()
+        for card in (card for cards in self._cards.values() for card in cards):
+            mine = [load.parts for load in loads if load.is_for(card.node, card.index, card.uuid)]
+            card.tell({field: max(parts.get(field, 0.0) for parts in mine) for field in {part for parts in mine for part in parts}}, now)
+            if mine:
+                told.add(card.uuid)
+        self._told = told
 
     def sample(self, *, is_brief: bool = False) -> Sequence[DeviceSample]:
         """All cards that answer, now; `is_brief`: only what boards show of each."""

@@ -14,6 +14,7 @@ from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuSlot
+from fairlead.model.devices.gpu_load import ToldLoad
 from fairlead_sim.gpus.cards import CARD_MODELS, CardModel, known_model
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.sampled import SampledDevices
@@ -77,14 +78,23 @@ class SimulatedDriver:
         return IsolationMeans()
 
 
-def simulated_node(node: str, models: Sequence[CardModel], now: Callable[[], float], interval_seconds: float) -> SampledDevices:
-    """`ports.Devices` of such a node: what its idle cards would answer."""
+def simulated_node(
+    node: str,
+    models: Sequence[CardModel],
+    now: Callable[[], float],
+    interval_seconds: float,
+    told: Callable[[], Sequence[ToldLoad]] = tuple,
+) -> SampledDevices:
+    """`ports.Devices` of such a node: what its cards would answer that are idle, but for what they are
+    `told`.
+    """
     clock = SimClock(now())
     devices = SimulatedDevices(0, clock)
     devices.add_cards(node, models)
 
     def read() -> Iterator[Sequence[DeviceSample]]:
         clock.advance_to(max(now(), clock.now()))
+        devices.tell(told())
         yield devices.sample()
 
     return SampledDevices(read, clock.now, interval_seconds)

@@ -6,11 +6,12 @@ its mean is its value in the middle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from fairlead.model.devices.gpu_load import GRAPHICS, LoadTest, shown
+from fairlead_sim.gpus.load import Load
 
 _MEMORY_RATIO = 0.03
 
@@ -69,3 +70,39 @@ class ProfLoad(Struct, frozen=True, gc=False):
                 return
             yield test, at
             at += test.seconds
+
+
+class SteadyLoad(Struct, frozen=True, gc=False):
+    """What somebody outside told a card to show, for as long as it is told: profiling field -> ratio."""
+
+    parts: Mapping[int, float]
+    memory_ratio: float = 0.0
+    codec_ratio: float = 0.0
+
+    @property
+    def high(self) -> float:
+        return self.parts.get(GRAPHICS, 0.0)
+
+    def level(self, s: float) -> float:
+        return self.high
+
+    def level_integral(self, s: float) -> float:
+        return self.high * s
+
+    def part(self, field: int, s: float) -> float:
+        return self.parts.get(field, 0.0)
+
+    def part_integral(self, field: int, s: float) -> float:
+        return self.part(field, s) * s
+
+    def peak_seconds(self, s: float) -> float:
+        return 0.0
+
+    def is_at_peak(self, s: float) -> bool:
+        return False
+
+    def memory_filled(self, s: float) -> float:
+        return 1.0
+
+
+AnyLoad = Load | ProfLoad | SteadyLoad

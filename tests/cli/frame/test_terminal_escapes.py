@@ -220,7 +220,7 @@ NOT_HERE: Final = {
         "as submit mpijob",
     ),
     **dict.fromkeys(_SERVERS, "servers log"),
-    **dict.fromkeys(("env", "time", "completion", "version", "quota demo"), "no text of the cluster"),
+    **dict.fromkeys(("env", "time", "completion", "version", "quota demo", "gpu-load"), "no text of the cluster"),
     "snapshot save": "writes a file",
 }
 

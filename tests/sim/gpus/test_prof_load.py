@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.devices.gpu_load import FIELD_GROUPS, LoadTest, chosen_tests
+from fairlead.model.devices.gpu_chip import CHIPS
+from fairlead.model.devices.gpu_load import FIELD_GROUPS, LoadTest, ToldLoad, chosen_tests
+from fairlead_sim.gpus.cards import CARD_MODELS
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.prof_load import ProfLoad
+from fairlead_sim.time.clock import SimClock
 
 FIELDS = st.integers(1001, 1012)
 loads = st.builds(
@@ -58,3 +62,39 @@ def test_tests_run_one_after_another() -> None:
 def test_all_are_the_ten_that_need_one_card() -> None:
     assert FIELD_GROUPS["all"] == FIELD_GROUPS["nonvlink"] == tuple(range(1001, 1011))
     assert FIELD_GROUPS["nvlink"] == (1011, 1012)
+
+
+def told_node() -> tuple[SimulatedDevices, SimClock]:
+    clock = SimClock(1000.0)
+    devices = SimulatedDevices(1, clock)
+    devices.add_cards("n1", [CARD_MODELS["NVIDIA H200"]] * 2)
+    return devices, clock
+
+
+def values(devices: SimulatedDevices, field: str) -> list[float]:
+    return [float(sample.fields[f"DCGM_FI_{field}"]) for sample in devices.sample()]
+
+
+def test_cards_show_what_they_are_told_and_count_its_energy() -> None:
+    devices, clock = told_node()
+    before = values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")
+    devices.tell([ToldLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])
+    clock.advance_to(1100.0)
+    assert values(devices, "DEV_GPU_UTIL") == [0, 98] and values(devices, "PROF_PIPE_TENSOR_ACTIVE") == [0.0, 0.87]
+    devices.tell([])
+    idle, worked = (late - early for late, early in zip(values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION"), before, strict=True))
+    assert values(devices, "DEV_GPU_UTIL") == [0, 0] and idle == 76_000 * 100 and worked > 6 * idle
+    clock.advance_to(1200.0)
+    assert values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")[1] - before[1] - worked == 76_000 * 100
+
+
+def test_of_two_loads_the_greater_counts_and_other_nodes_are_left_alone() -> None:
+    devices, _ = told_node()
+    devices.tell(
+        [ToldLoad(1, "", 9e9, {1001: 0.2}), ToldLoad(2, "", 9e9, {1001: 0.5}, ("0",)), ToldLoad(3, "", 9e9, {1001: 1.0}, (), "n2")]
+    )
+    assert values(devices, "DEV_GPU_UTIL") == [50, 20]
+
+
+def test_every_simulated_model_has_its_chip() -> None:
+    assert {name: card.memory_mhz * 1000 for name, card in CARD_MODELS.items()} == {name: chip.memory_khz for name, chip in CHIPS.items()}

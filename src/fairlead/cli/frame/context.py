@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.kinds.submission import Served
     from fairlead.model.actions import Manifest, ObjectAction, Outcome
+    from fairlead.model.devices.gpu_chip import LoadCard
+    from fairlead.model.devices.gpu_load import LoadTest, WorkDone
     from fairlead.model.event import Event
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.job import Job
@@ -267,6 +269,22 @@ class Laptop(Protocol):
     def kubeconfig(self) -> str: ...
 
 
+class LoadBackend(Protocol):
+    """What makes cards busy. Every call blocks, and raises OutsideError when a card does not do it."""
+
+    def cards(self) -> Sequence[LoadCard]:
+        """All that this process may use, by index."""
+        ...
+
+    def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
+        """Keep `ratio` of the tested part of all these cards busy for about so long; what each did."""
+        ...
+
+    def end(self) -> None:
+        """The cards are left alone."""
+        ...
+
+
 class Machine(Protocol):
     """The machine on which a verb runs: files that a person names, arena's config, a laptop, new keys."""
 
@@ -305,6 +323,17 @@ class Machine(Protocol):
 
     def ssh_keys(self) -> SshKeys:
         """A new pair, on no disk."""
+        ...
+
+    def load_backend(self, name: str, sim_gpus: str) -> LoadBackend:
+        """`cuda`, `sim`, or `auto`: CUDA where it can be had. `sim_gpus` names the models that `sim` plays.
+
+        Raises OutsideError when there is none.
+        """
+        ...
+
+    def page(self, url: str) -> str:
+        """The body of a page. Raises OutsideError when it cannot be had, UserError for what is no address."""
         ...
 
 

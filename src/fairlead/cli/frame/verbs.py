@@ -60,6 +60,7 @@ VERBS: Final = (
     Verb(("console",), "servers.console", "serve the console (the boards) of a cluster"),
     Verb(("cluster-exporter",), "servers.cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
     Verb(("gpu-exporter",), "servers.gpu_exporter", "serve Prometheus metrics of GPU devices"),
+    Verb(("gpu-load",), "servers.gpu_load", "make GPUs busy in a known way (a drop-in for dcgmproftester)"),
     Verb(("scheduler-extender",), "servers.scheduler_extender", "answer kube-scheduler about pods that share GPUs"),
     Verb(("device-plugin",), "servers.device_plugin", "serve the GPUs of this node to its kubelet, whole or shared"),
     Verb(("quota-controller",), "servers.quota_controller", "hold the cluster to its quota tree: admit, and take back"),
@@ -121,8 +122,11 @@ VERBS: Final = (
     Verb(("version",), "frame.version", "print the version of this program", is_arenas=True),
 )
 
-PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
-"""Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
+PLUGINS: Final = {
+    **dict.fromkeys(("kubectl inspect cgpu", "kubectl inspect gpushare"), ("inspect", "gpu")),
+    **dict.fromkeys(("dcgmproftester11", "dcgmproftester12", "dcgmproftester13"), ("gpu-load",)),
+}
+"""Programs that are one verb: plug-ins of kubectl, as a person types them, and NVIDIA's load generators."""
 
 _HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts what --image and the command say"
 _TRAFFIC: Final = "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two versions"
@@ -149,8 +153,8 @@ def verbs_of(program: str) -> tuple[Verb, ...]:
 
 
 def plugin_verb(program: str) -> Verb | None:
-    """The one verb of a plug-in of kubectl; None for programs that have several."""
-    return next(verb for verb in VERBS if verb.words == ("inspect", "gpu")) if program in PLUGINS else None
+    """The one verb of such a program; None for programs that have several."""
+    return next(verb for verb in VERBS if verb.words == PLUGINS[program]) if program in PLUGINS else None
 
 
 def find_verb(words: Sequence[str], program: str) -> Verb | None:

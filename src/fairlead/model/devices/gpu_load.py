@@ -78,3 +78,33 @@ def shown(field: int, ratio: float) -> Mapping[int, float]:
 def chosen_tests(fields: Sequence[int], seconds: float, *, is_full: bool) -> tuple[LoadTest, ...]:
     """The tests that there are of these fields, in their order, each so long."""
     return tuple(LoadTest(field, seconds, is_full) for field in fields if field in TESTED)
+
+
+class WorkDone(Struct, frozen=True, gc=False):
+    """What one card did in `seconds`. None: nobody can say, or it was not this kind of work.
+
+    `generated`: what the tested field is expected to say (a ratio, or bytes a second).
+    """
+
+    seconds: float
+    generated: float | None = None
+    flops: float | None = None
+    moved_bytes: float | None = None
+
+
+class ToldLoad(Struct, frozen=True, gc=False):
+    """What simulated cards are told to show, by a load generator that has no card.
+
+    `gpus`: uuids or indices of cards of `node`; empty = all. `node`: "" = any. `parts`: profiling field ->
+    ratio. It holds until `until` (epoch seconds), and while the process `pid` lives in its `pid_namespace`.
+    """
+
+    pid: int
+    pid_namespace: str
+    until: float
+    parts: Mapping[int, float]
+    gpus: tuple[str, ...] = ()
+    node: str = ""
+
+    def is_for(self, node: str, index: int, uuid: str) -> bool:
+        return self.node in ("", node) and (not self.gpus or uuid in self.gpus or str(index) in self.gpus)

@@ -1,0 +1,49 @@
+"""One look at the page of an exporter, for a command: blocking, without aiohttp."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import time
+from typing import Final
+from urllib.parse import urlsplit
+
+from fairlead import __version__
+from fairlead.edge.connection.http_blocking import open_connection, request_target
+from fairlead.edge.connection.proxy import proxy_for
+from fairlead.errors import OutsideError, UserError
+
+TIMEOUT_SECONDS: Final = 5.0
+LARGEST_PAGE_BYTES: Final = 64 << 20
+
+
+def read_page(url: str) -> str:
+    """Its text. Raises UserError for what is no such address, OutsideError when there is no page."""
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname:
+        raise UserError(f"`{url}` is no address of an exporter's page", "write it whole, for example `http://localhost:9400/metrics`")
+    proxy = proxy_for(url, None, os.environ)
+    line = open_connection(url, proxy=proxy, read_seconds=TIMEOUT_SECONDS, connect_seconds=TIMEOUT_SECONDS)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    try:
+        line.request("GET", request_target(url, "", proxy) or "/", headers={"User-Agent": f"fairlead/{__version__}"})
+        response = line.getresponse()
+        if response.status != 200:
+            raise OutsideError("exporter", f"the exporter's page `{url}` answers {response.status} {response.reason}")
+        return _read_until(response, url, deadline).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException) as error:
+        raise OutsideError("exporter", f"the exporter's page `{url}` cannot be read: {error or type(error).__name__}") from error
+    finally:
+        line.close()
+
+
+def _read_until(response: http.client.HTTPResponse, url: str, deadline: float) -> bytes:
+    pieces, size = [], 0
+    while piece := response.read(1 << 18):
+        pieces.append(piece)
+        size += len(piece)
+        if size > LARGEST_PAGE_BYTES:
+            raise OutsideError("exporter", f"the exporter's page `{url}` is larger than {LARGEST_PAGE_BYTES >> 20} MiB")
+        if time.monotonic() > deadline:
+            raise TimeoutError("it does not end")
+    return b"".join(pieces)
