@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from fairlead.errors import OutsideError, UserError
+from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.cli.frame.context import LoadBackend
@@ -64,8 +64,8 @@ class OwnMachine:
 
         return new_ssh_keys()
 
-    def load_backend(self, name: str, sim_gpus: str) -> LoadBackend:
-        return load_backend(name, sim_gpus, self._env)
+    def load_backend(self, name: str, sim_gpus: str, *, uses_matrices: bool) -> LoadBackend:
+        return load_backend(name, sim_gpus, self._env, uses_matrices=uses_matrices)
 
     def page(self, url: str) -> str:
         from fairlead.edge.prometheus.one_page import read_page
@@ -89,7 +89,7 @@ def checkout_commit(root: Path) -> str:
     return next((line.split()[0] for line in packed if line.endswith(f" {reference}")), "")
 
 
-def load_backend(name: str, sim_gpus: str, env: Mapping[str, str]) -> LoadBackend:
+def load_backend(name: str, sim_gpus: str, env: Mapping[str, str], *, uses_matrices: bool) -> LoadBackend:
     """`cuda`, `sim`, or `auto`: what there is of CUDA.
 
     Raises OutsideError when there is none, UserError for models that are not known.
@@ -102,7 +102,10 @@ def load_backend(name: str, sim_gpus: str, env: Mapping[str, str]) -> LoadBacken
         from fairlead.edge.files.told_loads import load_folder
 
         return ToldBackend(load_folder(env), _simulated(sim_gpus, env), env.get("NODE_NAME", ""))
-    raise OutsideError("cuda", "no GPU can be made busy: there is no array library with a card; `--backend sim` needs none")
+    from fairlead.edge.cuda.array_library import find_array_library
+    from fairlead.edge.cuda.backend import CudaBackend
+
+    return CudaBackend(find_array_library(), uses_matrices=uses_matrices)
 
 
 def _end(number: int, _: object) -> NoReturn:

@@ -76,7 +76,7 @@ def outcome(
     assert verb is not None and verb.name == "gpu-load"
     args = make_parser(gpu_load, program).parse(rest)
     out, err, played = io.StringIO(), io.StringIO(), cards or PlayedCards()
-    machine: Any = SimpleNamespace(load_backend=lambda name, sim_gpus: played, page=page)
+    machine: Any = SimpleNamespace(load_backend=lambda name, sim_gpus, uses_matrices: played, page=page)
     world: Any = None
     context = Context(program, global_options(args), Messages(program, err), world, out, {}, lambda: 0.0, lambda _: None, machine)
     status = gpu_load.run(args, context)

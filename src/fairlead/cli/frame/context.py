@@ -325,9 +325,10 @@ class Machine(Protocol):
         """A new pair, on no disk."""
         ...
 
-    def load_backend(self, name: str, sim_gpus: str) -> LoadBackend:
+    def load_backend(self, name: str, sim_gpus: str, *, uses_matrices: bool) -> LoadBackend:
         """`cuda`, `sim`, or `auto`: CUDA where it can be had. `sim_gpus` names the models that `sim` plays.
 
+        `uses_matrices`: for FP64, FP32 and FP16, too.
         Raises OutsideError when there is none.
         """
         ...

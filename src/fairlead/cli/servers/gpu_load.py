@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     number("--report", "-r", low=0.01, high=10, default=1.0, help="seconds between two reports, at most 10 (default 1)")
     parser.add_argument("--no-dcgm-validation", action=BooleanFlag, help="do not compare with what an exporter measured")
     parser.add_argument("--target-max-value", action=BooleanFlag, help="full load from the start, where it would grow slowly")
-    parser.add_argument("--cublas", action=BooleanFlag, help="matrices for 1006 to 1008; they are what is done without it, too")
+    parser.add_argument("--cublas", action=BooleanFlag, help="matrices for 1006 to 1008 instead of sums")
     parser.add_argument("--mode", metavar="MODES", default="", help="[no]generateload,[no]report,[no]validate,[no]fast")
     number("--percent-tolerance", low=0, high=99.999, default=None, help="how far off a measured value may be, in percent (default 10)")
     number("--absolute-tolerance", "-a", low=0, high=1e18, default=None, help="the same as an amount")
@@ -71,7 +71,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if getattr(args, name):
             context.messages.warn(f"--{name.replace('_', '-')} changes nothing")
     fields, modes = _fields(args.fieldId), _modes(args.mode)
-    backend = context.machine.load_backend(args.backend or context.env.get("FAIRLEAD_GPU_LOAD_BACKEND") or "auto", args.sim_gpus.strip())
+    name = args.backend or context.env.get("FAIRLEAD_GPU_LOAD_BACKEND") or "auto"
+    backend = context.machine.load_backend(name, args.sim_gpus.strip(), uses_matrices=args.cublas)
     try:
         return _Tester(args, context, backend, modes).run(fields)
     finally:

@@ -1,0 +1,4 @@
+"""Cards at work through CUDA, for the load generator: cupy or torch, whichever is installed.
+
+Written from their documentation and tried on a library that plays them (`tests/cuda`); not run on hardware.
+"""
