@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import gzip
 import math
+import os
 import shutil
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -23,9 +25,11 @@ from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporter
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
+from fairlead.model.devices.counter import CounterSet
 from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup
 from fairlead.model.metric import Sample
 from fairlead.rules.metrics.dcgm import DcgmLabels
+from fairlead.wire.metrics.counters_csv import parse_counters
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.metrics.prom_text import parse_page
 
@@ -325,6 +329,68 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp
     assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_config_last_reload_success")[0].value == 0
     path.unlink()
     assert await dcgm() == {"DCGM_FI_DEV_FB_USED"}
+
+
+def test_a_byte_order_mark_costs_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_FB_USED, gauge, Memory.\n", encoding="utf-8-sig")
+    assert [counter.name for counter in counters_file.CountersFile(str(path)).counters.counters] == [
+        "DCGM_FI_DEV_GPU_UTIL",
+        "DCGM_FI_DEV_FB_USED",
+    ]
+
+
+def test_what_is_no_file_of_rows_is_refused_at_once(tmp_path: Path) -> None:
+    pipe, large = tmp_path / "pipe", tmp_path / "large.csv"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(300 << 20)
+    for path, why in (
+        (pipe, "is no regular file"),
+        (tmp_path, "Is a directory"),
+        (large, "is larger than 16 MiB"),
+        (Path("/dev/zero"), "is no"),
+    ):
+        with pytest.raises(UserError, match=why):
+            exporter([], GpuExporterSettings(collectors=str(path)))
+
+
+def test_rows_that_are_skipped_are_named_once_five_and_a_count(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n" + "".join(f"DCGM_FI_DEV_TEA_{n}, gauge, Cups.\n" for n in range(100_000)))
+    exporter([], GpuExporterSettings(collectors=str(path)))
+    (record,) = caplog.records
+    assert "100000 rows skipped: line 2 `DCGM_FI_DEV_TEA_0` is no field of DCGM" in record.message and "line 6" in record.message
+    assert "line 7" not in record.message and len(record.message) < 500
+    path.write_text("DCGM_FI_DEV_TEA, gauge, Cups.\nno, row\n")
+    with pytest.raises(UserError, match="has no usable row: 2 rows skipped: line 1 `DCGM_FI_DEV_TEA` is no field of DCGM; line 2 2 fields"):
+        exporter([], GpuExporterSettings(collectors=str(path)))
+
+
+async def test_a_reload_that_takes_long_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    made = exporter([device()], GpuExporterSettings(node="gpu-1", collectors=str(path)))
+    await made.refresh()
+    begun, may_end, ended_in_time = threading.Event(), threading.Event(), []
+
+    def slow(text: str) -> CounterSet:
+        begun.set()
+        ended_in_time.append(may_end.wait(10))
+        return parse_counters(text)
+
+    monkeypatch.setattr(counters_file, "parse_counters", slow)
+    path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n# longer\n")
+    reloading = asyncio.create_task(made.refresh())
+
+    async def has_begun() -> bool:
+        return begun.is_set()
+
+    await until(has_begun)
+    assert (await ask(made.app, "GET", "/metrics"))[0] == 200
+    may_end.set()
+    await reloading
+    assert ended_in_time == [True] and b"DCGM_FI_DEV_FB_USED" in b"".join(made.page.pieces)
 
 
 def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

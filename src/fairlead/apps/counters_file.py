@@ -1,12 +1,14 @@
 """The counters of a GPU exporter: a CSV that a person named, read again when it changes, else the built-in.
 
 A file that turns bad later never empties the page: the last good counters stay, and the self metrics say that
-the reload failed.
+the reload failed. Reading may be slow (a hundred thousand rows take seconds), so it is done in a thread.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import stat
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,8 @@ from fairlead.errors import UserError
 from fairlead.model.devices.counter import CounterSet
 from fairlead.wire.metrics.counters_csv import parse_counters
 
+BYTES_MAX: Final = 16 << 20
+REASONS_MAX: Final = 5
 USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"
 _log = logging.getLogger(__name__)
 
@@ -64,17 +68,13 @@ class CountersFile:
 
     def _read(self) -> CounterSet:
         try:
-            stamp = self._stamp()
-            text = Path(self._path).read_text(encoding="utf-8")
+            self._seen, text = self._stamp(), _text_of(Path(self._path))
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             raise UserError(f"counters file `{self._path}` cannot be read: {why}", "name a readable CSV with `--collectors`") from error
-        self._seen = stamp
         found = parse_counters(text)
         if not found.counters:
-            raise UserError(
-                f"counters file `{self._path}` has no usable row ({len(found.rejected)} rejected)", "write rows `FIELD, type, help`"
-            )
+            raise UserError(f"counters file `{self._path}` has no usable row: {_reasons(found)}", "write rows `FIELD, type, help`")
         return found
 
     def _stamp(self) -> tuple[int, int]:
@@ -82,5 +82,24 @@ class CountersFile:
         return stat.st_mtime_ns, stat.st_ino
 
     def _warn_of_rejected(self) -> None:
-        for row in self.counters.rejected:
-            _log.warning("counters file `%s` line %d skipped: %s", self._path, row.line, row.reason)
+        if self.counters.rejected:
+            _log.warning("counters file `%s`: %s", self._path, _reasons(self.counters))
+
+
+def _text_of(path: Path) -> str:
+    """Raises UserError for what is no file of rows: a pipe would wait for ever, a device never end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise UserError(f"counters file `{path}` is no regular file", "name a CSV with `--collectors`")
+        data = file.read(BYTES_MAX + 1)
+    if len(data) > BYTES_MAX:
+        raise UserError(f"counters file `{path}` is larger than {BYTES_MAX >> 20} MiB", "name a CSV of fields, a row for each")
+    return data.decode("utf-8-sig")
+
+
+def _reasons(found: CounterSet) -> str:
+    """The first few of the rows that were skipped, and how many there are."""
+    if not found.rejected:
+        return "it is empty"
+    told = "; ".join(f"line {row.line} {row.reason}" for row in found.rejected[:REASONS_MAX])
+    return f"{len(found.rejected)} rows skipped: {told}{'; …' if len(found.rejected) > REASONS_MAX else ''}"

@@ -133,8 +133,8 @@ class GpuExporter:
     async def refresh(self) -> None:
         """Make the page of the latest snapshot, in a thread: one of many nodes must not hold up scrapes."""
         began = self._wall()
-        self._counters.reload_if_changed(is_asked=self._is_reload_asked)
-        self._is_reload_asked = False
+        is_asked, self._is_reload_asked = self._is_reload_asked, False
+        await asyncio.to_thread(lambda: self._counters.reload_if_changed(is_asked=is_asked))
         self._devices.want(frozenset(counter.field for counter in self._counters.counters.counters))
         snapshot = self._devices.latest()
         if snapshot.number != self._number:

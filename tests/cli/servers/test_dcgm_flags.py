@@ -9,7 +9,8 @@ import pytest
 
 from fairlead.cli.frame.parser import make_parser
 from fairlead.cli.servers import gpu_exporter
-from fairlead.cli.servers.dcgm_flags import FLAGS, warnings_of
+from fairlead.cli.servers.dcgm_flags import FLAGS, refuse_open_page, warnings_of
+from fairlead.cli.servers.gpu_exporter import chosen_backend
 from fairlead.errors import UserError
 
 THEIRS = shlex.split("""
@@ -74,10 +75,31 @@ def test_variables_switch_flags_on_and_flags_come_first(variable: str, name: str
 
 def test_what_changes_nothing_is_said_once_per_reason() -> None:
     line = "--devices g:0 --hpc-job-mapping-dir /jobs --kubernetes-virtual-gpus -p g --dump-enabled"
-    assert warnings_of(parsed(line, {"DCGM_EXPORTER_WEB_CONFIG_FILE": "/web.yaml"})) == [
-        "`--kubernetes-virtual-gpus`, `--hpc-job-mapping-dir`, `--web-config-file`: no effect yet",
+    assert warnings_of(parsed(line)) == [
+        "`--kubernetes-virtual-gpus`, `--hpc-job-mapping-dir`: no effect yet",
         "`--cpu-devices`, `--dump-enabled`: no effect: there is no DCGM here",
     ]
+
+
+@pytest.mark.parametrize(("line", "env"), [("--web-config-file /web.yaml", {}), ("", {"DCGM_EXPORTER_WEB_CONFIG_FILE": "/web.yaml"})])
+def test_a_page_that_was_to_be_guarded_is_not_open_instead(line: str, env: dict[str, str]) -> None:
+    with pytest.raises(UserError, match="`--web-config-file` does not work yet"):
+        refuse_open_page(parsed(line, env))
+    refuse_open_page(parsed("--web-systemd-socket"))
+
+
+@pytest.mark.parametrize(
+    ("line", "backend"),
+    [("", "nvml"), ("--backend nvml", "nvml"), ("--backend sim", "sim"), ("--fake-gpus", "sim"), ("--sim-gpus 1xTesla-T4", "sim")],
+)
+def test_devices_are_invented_only_for_who_asks(line: str, backend: str) -> None:
+    assert chosen_backend(parsed(line)) == backend
+
+
+@pytest.mark.parametrize("line", ["--scenario faults", "--all-nodes", "--backend nvml --fake-gpus", "--backend nvml --sim-gpus 1xTesla-T4"])
+def test_who_asks_for_both_is_told(line: str) -> None:
+    with pytest.raises(UserError):
+        chosen_backend(parsed(line))
 
 
 def test_dcgm_exporters_own_defaults_are_no_wish() -> None:

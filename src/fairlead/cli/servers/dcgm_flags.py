@@ -15,6 +15,7 @@ from fairlead.cli.frame.flags import BooleanFlag, is_true
 from fairlead.errors import UserError
 
 WORKS, NOT_YET, NEVER = "works", "no effect yet", "no effect: there is no DCGM here"
+REFUSED = "ends the start until it works"
 
 
 class DcgmFlag(NamedTuple):
@@ -64,7 +65,7 @@ FLAGS: Final = (
     DcgmFlag(("--clock-events-count-window-size",), NOT_YET, "window of DCGM_EXP_CLOCK_EVENTS_COUNT", "MS", "300000"),
     DcgmFlag(("--hpc-job-mapping-dir",), NOT_YET, "files that name the jobs of GPUs", "DIR", variable="DCGM_HPC_JOB_MAPPING_DIR"),
     DcgmFlag(("--config-file",), NOT_YET, "settings as YAML", "FILE"),
-    DcgmFlag(("--web-config-file",), NOT_YET, "TLS and passwords: the page is open to whoever reaches the port", "FILE"),
+    DcgmFlag(("--web-config-file",), REFUSED, "TLS and passwords", "FILE"),
     DcgmFlag(("--web-systemd-socket",), NOT_YET, "listen on systemd's socket", variable="DCGM_EXPORTER_SYSTEMD_SOCKET"),
     DcgmFlag(("--web-read-timeout",), NOT_YET, "longest request", "DURATION"),
     DcgmFlag(("--web-write-timeout",), NOT_YET, "longest answer", "DURATION"),
@@ -105,6 +106,14 @@ def fill_dcgm_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
         if getattr(args, flag.name) is None:
             text = env.get(flag.env, "")
             setattr(args, flag.name, _truth(flag, text) if flag.metavar is None else text)
+
+
+def refuse_open_page(args: argparse.Namespace) -> None:
+    """Raises UserError for flags that would guard the page, if they worked: it must not be open instead."""
+    asked = [flag for flag in FLAGS if flag.effect == REFUSED and _is_asked(flag, args)]
+    if asked:
+        hint = "leave it out, listen on loopback (`--listen 127.0.0.1:9400`) and put a proxy before the page"
+        raise UserError(f"`{asked[0].spellings[0]}` does not work yet, and without it the page would be open", hint)
 
 
 def _truth(flag: DcgmFlag, text: str) -> bool:

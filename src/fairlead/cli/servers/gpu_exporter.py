@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.servers.dcgm_flags import add_dcgm_flags, fill_dcgm_flags, warnings_of
+from fairlead.cli.servers.dcgm_flags import add_dcgm_flags, fill_dcgm_flags, refuse_open_page, warnings_of
 from fairlead.cli.servers.flags import add_listen, add_scenario, whole
 from fairlead.errors import UserError
 
@@ -108,13 +108,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     fill_from_variables(args, context.env)
-    args.backend = _backend(args)
+    refuse_open_page(args)
+    args.backend = chosen_backend(args)
     for sentence in warnings_of(args):
         context.messages.warn(sentence)
     return context.world.run_process(NAME, args)
 
 
-def _backend(args: argparse.Namespace) -> str:
+def chosen_backend(args: argparse.Namespace) -> str:
     """Invented devices are for who asks for them: fiction must not take the place of a real page."""
     if args.backend == "nvml" and (args.sim_gpus or args.fake_gpus):
         asked = "--sim-gpus" if args.sim_gpus else "--fake-gpus"
