@@ -38,6 +38,7 @@ _TYPES: Final = {
 """C type, PTX type, register, factor, summand (two halves are one word), and operations per instruction."""
 _CHAINS, _ROUNDS, _THREADS, _BLOCKS_PER_SM = 4, 4096, 256, 8
 _MEMORY_CLOCK_ATTRIBUTE, _BUS_WIDTH_ATTRIBUTE = 36, 37
+_IS_OPEN_ALREADY: Final = 704
 _GEMMS_PER_CHECK, _COPIES_PER_CHECK = 100, 20
 
 
@@ -88,6 +89,7 @@ class CupyLibrary:
         if there is None:
             with cupy.cuda.Device(other):
                 there = cupy.zeros(size, dtype="uint8")
+            self._open_link(card, other)
 
         def run() -> None:
             with cupy.cuda.Device(card):
@@ -119,6 +121,16 @@ class CupyLibrary:
         if (card, bits) not in self._kernels:
             self._kernels[card, bits] = self._cupy.RawKernel(source, name)
         return self._kernels[card, bits]
+
+    def _open_link(self, card: int, other: int | None) -> None:
+        """Without it a copy between cards goes through the machine's memory."""
+        cuda = self._cupy.cuda
+        with cuda.Device(card):
+            try:
+                cuda.runtime.deviceEnablePeerAccess(other)
+            except cuda.runtime.CUDARuntimeError as error:
+                if error.status != _IS_OPEN_ALREADY:
+                    raise
 
     def _pinned(self, size: int) -> Any:
         return import_module("cupyx").empty_pinned((size,), dtype="uint8")
