@@ -13,14 +13,20 @@
      delay.<call>[.<card>]          milliseconds
      hang.<call>[.<card>]           the call comes back when this is gone
 
+   Where FAIRLEAD_GPU_LOAD_DIR is set, utilization and metrics that a card has are those that a load generator tells.
+
    `events`: a line `<card> <xid>` for each, card -1 = of none; of another type: `<card> <data> <type>`. `calls`: what was begun and ended, written here.
    Structures and codes are those of NVIDIA's header. OLD leaves out what drivers before 510 do not have. */
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CARDS 64
@@ -141,10 +147,77 @@ static const char *text(const char *key, const char *without) {
     return found;
 }
 
+/* --- loads that a generator without a card told (src/fairlead/wire/gpus/told_load.py) --------------------------- */
+
+static const struct { const char *key; int field; } TOLD[] = {
+    {"gpu", 1001}, {"memory", 1005}, {"gpm.1", 1001}, {"gpm.2", 1002}, {"gpm.3", 1003}, {"gpm.5", 1004},
+    {"gpm.10", 1005}, {"gpm.11", 1006}, {"gpm.12", 1007}, {"gpm.13", 1008},
+};
+
+static int is_gone(int pid, const char *whose) {
+    char mine[64] = "";
+    ssize_t size = readlink("/proc/self/ns/pid", mine, sizeof mine - 1);
+    return size > 0 && !strcmp(mine, whose) && kill(pid, 0) && errno == ESRCH;
+}
+
+/* The ratio of a field in one file, for this card; negative = it says nothing of it now. */
+static double told_in(FILE *load, const char *card, const char *uuid, int field) {
+    char line[4096], whose[64] = "";
+    double until = 0, ratio = -1;
+    int pid = 0, is_meant = 1;
+    while (fgets(line, sizeof line, load)) {
+        line[strcspn(line, "\n")] = 0;
+        char *value = strchr(line, ' ');
+        if (!value) continue;
+        *value++ = 0;
+        if (!strcmp(line, "until")) until = strtod(value, NULL);
+        else if (!strcmp(line, "pid")) pid = atoi(value);
+        else if (!strcmp(line, "pid_namespace")) snprintf(whose, sizeof whose, "%s", value);
+        else if (!strcmp(line, "gpus")) {
+            is_meant = 0;
+            for (char *rest = value, *gpu; (gpu = strsep(&rest, ","));) is_meant |= !strcmp(gpu, card) || !strcmp(gpu, uuid);
+        } else if (atoi(line) == field) ratio = strtod(value, NULL);
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return is_meant && (double)now.tv_sec + (double)now.tv_nsec / 1e9 < until && !is_gone(pid, whose) ? ratio : -1;
+}
+
+static const char *told(const char *card, const char *uuid, const char *key, const char *without) {
+    static __thread char values[8][32];
+    static __thread int next;
+    const char *folder = getenv("FAIRLEAD_GPU_LOAD_DIR");
+    int field = 0;
+    for (size_t n = 0; n < sizeof TOLD / sizeof TOLD[0]; n++)
+        if (!strcmp(TOLD[n].key, key)) field = TOLD[n].field;
+    DIR *loads = folder && field ? opendir(folder) : NULL;
+    if (!loads) return without;
+    double most = -1;
+    for (struct dirent *entry; (entry = readdir(loads));) {
+        size_t size = strlen(entry->d_name);
+        char path[8192];
+        if (size < 5 || strcmp(entry->d_name + size - 5, ".load")) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        FILE *load = fopen(path, "r");
+        if (!load) continue;
+        double ratio = told_in(load, card, uuid, field);
+        if (ratio > most) most = ratio;
+        fclose(load);
+    }
+    closedir(loads);
+    if (most < 0) return without;
+    next = (next + 1) % 8;
+    snprintf(values[next], sizeof values[next], strchr(key, '.') ? "%.4f" : "%.0f", 100 * most);
+    return values[next];
+}
+
 static const char *of_card(const Card *card, const char *key, const char *without) {
-    char whole[256];
+    char whole[256], uuid[256];
     snprintf(whole, sizeof whole, "%s.%s", card->called, key);
-    return text(whole, without);
+    const char *found = text(whole, NULL);
+    if (!found) return without;
+    snprintf(uuid, sizeof uuid, "%s.uuid", card->called);
+    return told(card->called, text(uuid, ""), key, found);
 }
 
 static ull number(const char *value) { return strtoull(value, NULL, 0); }

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,11 +53,11 @@ class Exporter:
 
 
 @contextmanager
-def exporting(library: Path, state: StubState, home: Path, *flags: str) -> Iterator[Exporter]:
+def exporting(library: Path, state: StubState, home: Path, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[Exporter]:
     argv = [sys.executable, "-m", "fairlead", "gpu-exporter", "--listen=127.0.0.1:0", f"--nvml-library={library}", "-c", "100", *flags]
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "STUB_NVML": str(state.folder), "NODE_NAME": "n1"}
+    own = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "STUB_NVML": str(state.folder), "NODE_NAME": "n1"}
     kubelet = home / "kubelet"
-    process = subprocess.Popen([*argv, f"--kubelet-dir={kubelet}"], stderr=subprocess.PIPE, text=True, env=env)
+    process = subprocess.Popen([*argv, f"--kubelet-dir={kubelet}"], stderr=subprocess.PIPE, text=True, env=own | dict(env or {}))
     reader = None
     try:
         assert process.stderr is not None
@@ -155,3 +155,22 @@ def test_without_a_driver_the_page_says_so_and_finds_it(library: Path, state: St
         shutil.copy(library, later)
         exporter.until("it is found", "fairlead_gpu_up", {"0": 1, "1": 1})
         assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
+
+
+def test_a_load_generator_without_a_card_moves_cards_that_nvml_shows(library: Path, state: StubState, tmp_path: Path) -> None:
+    state.show_h200(0)
+    state.show_h200(1)
+    state.say({f"{card}.{key}": 0 for card in (0, 1) for key in ("gpu", "gpm.1", "gpm.5")})
+    folder = tmp_path / "loads"
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAIRLEAD_GPU_LOAD_DIR": str(folder)}
+    argv = [sys.executable, "-m", "fairlead", "gpu-load", "--backend=sim", "--sim-gpus=2xNVIDIA-H200", "--no-dcgm-validation"]
+    with exporting(library, state, tmp_path, env={"FAIRLEAD_GPU_LOAD_DIR": str(folder)}) as exporter:
+        exporter.until("at rest", "DCGM_FI_DEV_GPU_UTIL", {"0": 0.0, "1": 0.0})
+        generator = subprocess.Popen([*argv, "-t 1004", "-d 600", "-r 10", "-i 1"], stdout=subprocess.DEVNULL, env=env)
+        try:
+            exporter.until("at work", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.87})
+            exporter.until("at work", "DCGM_FI_DEV_GPU_UTIL", {"0": 0.0, "1": 98.0})
+        finally:
+            generator.kill()
+            generator.wait(20)
+        exporter.until("its process is gone", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.0})
