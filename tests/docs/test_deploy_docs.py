@@ -19,6 +19,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGE = (ROOT / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
 QUOTA_PAGE = (ROOT / "docs" / "quota-operations.md").read_text(encoding="utf-8")
 NODE_PAGE = (ROOT / "docs" / "gpu-node.md").read_text(encoding="utf-8")
+EXPORTER_PAGE = (ROOT / "docs" / "gpu-exporter.md").read_text(encoding="utf-8")
 OBJECTS: list[dict[str, Any]] = [
     each for path in sorted(DEPLOY.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each
 ]
@@ -26,7 +27,7 @@ NAMES = {(each["kind"].lower(), each["metadata"]["name"]) for each in OBJECTS}
 
 
 def test_every_file_is_named_and_every_named_file_exists() -> None:
-    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE + QUOTA_PAGE + NODE_PAGE)) - {
+    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE + QUOTA_PAGE + NODE_PAGE + EXPORTER_PAGE)) - {
         SCHEDULER,
         "fairlead-admission-webhook",
         "fairlead-console",
@@ -51,6 +52,7 @@ def test_commands_exist() -> None:
         "cluster-exporter",
         "console",
         "device-plugin",
+        "gpu-exporter",
         "quota-controller",
         "scheduler-extender",
     ]
