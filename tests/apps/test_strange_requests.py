@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.apps.every_server import SERVERS, TOKEN, WRITES, build_client, running
+from tests.apps.every_server import SERVERS, TOKEN, WITH_TLS, WRITES, build_client, running
+from tests.examples import long_case
 
 PLACES = (b"/", b"/assets/", b"/nodes/", b"/api/v1/", b"/api/v1/nodes/", b"/api/v1/namespaces/default/pods/", b"/apis/", b"/openapi/v3/")
 PLACES += (b"/gpushare-scheduler/inspect/", b"/metrics/", b"/scheduler/", b"/api/v1/pods")
@@ -74,7 +75,7 @@ def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage()[:200] for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", [long_case(server) if server in WITH_TLS else server for server in SERVERS])
 async def test_whatever_the_path_the_answer_is_no_bug(server: str, caplog: pytest.LogCaptureFixture) -> None:
     faults = {}
     async with running(server) as stranger:
@@ -124,7 +125,7 @@ HEADER_VALUES = (
 )
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", [long_case(server) if server in WITH_TLS else server for server in SERVERS])
 async def test_whatever_the_headers_the_answer_is_no_bug(server: str, caplog: pytest.LogCaptureFixture) -> None:
     """POST of a path that each server knows, with the header that makes the console read a body."""
     faults = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.examples import long_case
 from tests.sim.small_world import EPOCH
 
 from fairlead.errors import UserError
@@ -64,7 +65,13 @@ def test_a_good_scenario_loads() -> None:
     assert scenario.node_pools[0].gpu_model == "Tesla T4"
 
 
-@pytest.mark.parametrize("name", sorted(set(known_scenarios()) - {"large"}))  # for that one see test_settled.py and bench/large_world.py
+LIVED_ELSEWHERE = {"default", "faults"}
+"""`make check` lives these in test_default_scenario and test_faults_scenario."""
+
+
+@pytest.mark.parametrize(  # for `large` see test_settled.py and bench/large_world.py
+    "name", [long_case(name) if name in LIVED_ELSEWHERE else name for name in sorted(set(known_scenarios()) - {"large"})]
+)
 def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> None:
     scenario = load_scenario(name)
     assert scenario.title
