@@ -19,8 +19,7 @@ LARGEST_PAGE_BYTES: Final = 64 << 20
 
 def read_page(url: str) -> str:
     """Its text. Raises UserError for what is no such address, OutsideError when there is no page."""
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
+    if not _is_address(url):
         raise UserError(f"`{url}` is no address of an exporter's page", "write it whole, for example `http://localhost:9400/metrics`")
     proxy = proxy_for(url, None, os.environ)
     line = open_connection(url, proxy=proxy, read_seconds=TIMEOUT_SECONDS, connect_seconds=TIMEOUT_SECONDS)
@@ -35,6 +34,14 @@ def read_page(url: str) -> str:
         raise OutsideError("exporter", f"the exporter's page `{url}` cannot be read: {error or type(error).__name__}") from error
     finally:
         line.close()
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "http" and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
 
 
 def _read_until(response: http.client.HTTPResponse, url: str, deadline: float) -> bytes:

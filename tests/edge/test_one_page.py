@@ -1,0 +1,70 @@
+"""One look at an exporter's page: what it says, or in one sentence why there is none."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from fairlead.edge.prometheus import one_page
+from fairlead.edge.prometheus.one_page import read_page
+from fairlead.errors import OutsideError, UserError
+
+
+class _Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path != "/metrics":
+            self.send_error(404, "Not Found")
+            return
+        body = b'a{gpu="0"} 1\n\xff\n'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    pages = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
+    thread = threading.Thread(target=pages.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{pages.server_port}"
+    pages.shutdown()
+    pages.server_close()
+    thread.join(10)
+
+
+def test_its_text(server: str) -> None:
+    assert read_page(f"{server}/metrics") == 'a{gpu="0"} 1\n\N{REPLACEMENT CHARACTER}\n'
+
+
+def test_a_page_that_is_not_there(server: str) -> None:
+    with pytest.raises(OutsideError, match=r"the exporter's page `http://127\.0\.0\.1:\d+/` answers 404 Not Found"):
+        read_page(f"{server}/")
+
+
+def test_a_server_that_is_not_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(OutsideError, match="cannot be read"):
+        read_page(f"http://127.0.0.1:{port}/metrics")
+
+
+def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_page, "TIMEOUT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(OutsideError, match="cannot be read: timed out"):
+        read_page(f"http://127.0.0.1:{silent.getsockname()[1]}/metrics")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:9400", "https://a/metrics", "ftp://a", "http://", "http://a:x/metrics", "http://[::1/metrics"]
+)
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(UserError, match="is no address of an exporter's page"):
+        read_page(url)
