@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fairlead.edge.files.told_backend import ToldBackend
 from fairlead.edge.files.told_loads import load_folder, own_pid_namespace, read_told_loads, told_loads
+from fairlead.errors import OutsideError
 from fairlead.model.devices.gpu_chip import CHIPS, LoadCard
 from fairlead.model.devices.gpu_load import LoadTest, ToldLoad
 from fairlead.model.refusal import Refusal
@@ -38,6 +39,13 @@ def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
     assert done.flops is not None and done.flops / done.seconds == pytest.approx(27.95e12)
     told.end()
     assert not list((tmp_path / "new").iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_said_with_its_variable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OutsideError, match=r"cannot be told their load in `.*`: Not a directory") as told:
+        backend(tmp_path / "file" / "loads", []).work(CARDS, LoadTest(1001, 1.0), 0.5, 1.0)
+    assert "FAIRLEAD_GPU_LOAD_DIR" in told.value.hint
 
 
 def test_a_load_ends_by_itself(tmp_path: Path) -> None:

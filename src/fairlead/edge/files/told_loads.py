@@ -56,7 +56,8 @@ class OwnToldLoad:
             replace_whole(self._path, render_told_load(whole))
             self._path.chmod(0o644)  # the exporter of the node may be another user
         except OSError as error:
-            raise OutsideError("disk", f"simulated cards cannot be told their load in `{self._path}`: {error.strerror}") from error
+            what = f"simulated cards cannot be told their load in `{self._path}`: {error.strerror}"
+            raise OutsideError("disk", what, f"name a folder that can be written in {VARIABLE}, the exporter's too") from error
 
     def end(self) -> None:
         with contextlib.suppress(OSError):
