@@ -21,12 +21,12 @@ from tests.asgi import ask
 from tests.waiting import until
 
 from fairlead.apps import counters_file
-from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags, window_ms
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.devices.counter import CounterSet
-from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup
+from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup, XidEvent
 from fairlead.model.metric import Sample
 from fairlead.rules.metrics.dcgm import DcgmLabels
 from fairlead.wire.metrics.counters_csv import parse_counters
@@ -254,6 +254,46 @@ async def test_rows_of_type_label_print_texts_of_the_card(tmp_path: Path) -> Non
         "DEV_OEM_INFOROM_VER": "1.1",
         "DEV_ECC_INFOROM_VER": None,
     }
+
+
+async def test_what_dcgm_exporter_makes_itself_is_made_from_snapshot_to_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("\n".join(f"DCGM_EXP_{name}, gauge, Made." for name in ("XID_ERRORS_COUNT", "CLOCK_EVENTS_COUNT", "GPU_HEALTH_STATUS")))
+    clock, chosen = FixedClock(), GpuExporterSettings(node="gpu-1", collectors=str(path), compat=("dcgm",), xid_window_ms=60_000)
+    devices = FakeDevices()
+    made = GpuExporter(devices, clock, chosen)
+
+    async def after(seconds: float, **card: object) -> dict[tuple[str, str], float]:
+        clock.at = EPOCH + seconds
+        devices.tell(at=clock.at, devices=(device(sampled_at=clock.at, **card),))
+        await made.refresh()
+        found = [each for each in parse_page(b"".join(made.page.pieces).decode()).samples if each.name.startswith("DCGM_EXP_")]
+        assert all(each.labels["gpu"] == "0" and each.labels["modelName"] == "Tesla T4" for each in found)
+        what = ("xid", "clock_event", "health_watch")
+        return {(each.name[9:], next((each.labels[name] for name in what if name in each.labels), "")): each.value for each in found}
+
+    first = await after(0, throttle_reasons=0x4 | 0x40)
+    assert first == {
+        ("XID_ERRORS_COUNT", ""): 0,
+        ("CLOCK_EVENTS_COUNT", "power_cap"): 1,
+        ("CLOCK_EVENTS_COUNT", "hw_thermal"): 1,
+        ("GPU_HEALTH_STATUS", "PCIE"): 0,
+        ("GPU_HEALTH_STATUS", "MEM"): 0,
+        ("GPU_HEALTH_STATUS", "ALL"): 0,
+    }
+    hit = {"xids": (XidEvent(63, 2, EPOCH + 5),)}
+    second = await after(5, throttle_reasons=0x4, **hit)
+    assert (second["XID_ERRORS_COUNT", "63"], second["CLOCK_EVENTS_COUNT", "power_cap"], second["GPU_HEALTH_STATUS", "ALL"]) == (2, 2, 10)
+    assert (await after(64, **hit))["XID_ERRORS_COUNT", "63"] == 2
+    gone = await after(66, **hit)
+    assert gone["XID_ERRORS_COUNT", ""] == 0 and ("XID_ERRORS_COUNT", "63") not in gone
+
+
+@pytest.mark.parametrize("text", ["x", "0", "-5", "99999999999"])
+def test_a_window_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="`-x` is "):
+        window_ms(text, "-x")
+    assert (window_ms("", "-x"), window_ms("1000", "-x")) == (300_000, 1000)
 
 
 async def test_a_driver_that_is_gone_is_said_and_the_page_stays() -> None:

@@ -30,15 +30,18 @@ from fairlead.rules.devices.shown import shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families
 from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
+from fairlead.rules.metrics.dcgm_made import WINDOW_MS, MadeMetrics
 from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
 from fairlead.rules.metrics.legacy_gpu import legacy_families
 from fairlead.wire.metrics.dcgm_devices import parse_devices
+from fairlead.wire.metrics.dcgm_fields import MADE
 from fairlead.wire.metrics.prom_text import render_dcgm_number, render_go_number, render_page
 
 COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
 HOSTNAME_LABELS: Final = {"Hostname": ("Hostname",), "hostname": ("hostname",), "both": ("Hostname", "hostname")}
 SHORTEST_INTERVAL_MS: Final = 100
+LONGEST_WINDOW_MS: Final = 86_400_000
 _log = logging.getLogger(__name__)
 
 
@@ -63,6 +66,8 @@ class GpuExporterSettings(Struct, frozen=True):
     backend: str = "sim"
     stale_seconds: float | None = None
     is_alone: bool = False
+    xid_window_ms: int = WINDOW_MS
+    clock_window_ms: int = WINDOW_MS
 
     @property
     def stale_after_seconds(self) -> float:
@@ -93,6 +98,7 @@ class GpuExporter:
         self._number = 0
         self._ticked_at = self._wall()
         self._refused: Counter[tuple[str, str]] = Counter()
+        self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None
         self._has_page = asyncio.Event()
@@ -158,6 +164,11 @@ class GpuExporter:
         state = structs.replace(self._state, refused=tuple((*place, count) for place, count in sorted(self._refused.items())))
         return make_page(self._render(samples, snapshot, state, self._clock.now()))
 
+    @property
+    def _makes_metrics(self) -> bool:
+        """Whether somebody prints them; windows begin when the first row asks for one."""
+        return any(counter.field in MADE for counter in self._counters.counters.counters)
+
     def _of_chosen(self, snapshot: DeviceSnapshot) -> DeviceSnapshot:
         chosen, node = self._chosen.devices, self._chosen.node if self._chosen.is_alone else None
         if chosen is None and node is None:
@@ -168,7 +179,8 @@ class GpuExporter:
     def _render(self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, now: float) -> Iterator[bytes]:
         compat, only = self._chosen.compat, self._chosen.only
         if "dcgm" in compat:
-            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels)
+            made = self._made.of(samples, snapshot.at, now) if self._makes_metrics else {}
+            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels, made)
             yield from render_page(families, render_dcgm_number)
         if "legacy" in compat:
             yield from render_page(legacy_families(samples), render_go_number)
@@ -211,6 +223,8 @@ def settings_from_flags(
     backend: str = "sim",
     stale_seconds: float | None = None,
     repeats_card: bool = False,
+    xid_window_ms: int = WINDOW_MS,
+    clock_window_ms: int = WINDOW_MS,
 ) -> GpuExporterSettings:
     """The settings that flags ask for; raises UserError for values that make no sense."""
     if interval_ms < SHORTEST_INTERVAL_MS:
@@ -234,4 +248,15 @@ def settings_from_flags(
         devices=chosen_devices,
         backend=backend,
         stale_seconds=stale_seconds,
+        xid_window_ms=xid_window_ms,
+        clock_window_ms=clock_window_ms,
     )
+
+
+def window_ms(text: str, flag: str) -> int:
+    """Milliseconds, "" = as dcgm-exporter has them. Raises UserError."""
+    if not text:
+        return WINDOW_MS
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_WINDOW_MS):
+        raise UserError(f"`{flag}` is `{text}`", f"give milliseconds, 1 to {LONGEST_WINDOW_MS}, for example `{WINDOW_MS}`")
+    return int(text)

@@ -7,7 +7,7 @@ import os
 import time
 from contextlib import AsyncExitStack
 
-from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags, window_ms
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.server import bind_socket, parse_address
 from fairlead.apps.service import run
@@ -49,6 +49,8 @@ async def run_gpu_exporter(asked: Invocation) -> None:
         devices=args.devices,
         backend=args.backend,
         stale_seconds=args.stale_after,
+        xid_window_ms=window_ms(args.xid_count_window_size, "--xid-count-window-size"),
+        clock_window_ms=window_ms(args.clock_events_count_window_size, "--clock-events-count-window-size"),
         repeats_card=args.mig_device_fields == "repeat",
     )
     address = parse_address(args.listen)

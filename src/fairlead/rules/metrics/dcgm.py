@@ -6,7 +6,7 @@ have prints nothing, so a family may be missing altogether.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -17,7 +17,9 @@ from fairlead.model.devices.xid import xid_text
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.devices.attribution import device_holder
 from fairlead.rules.devices.mig import gpu_instances
+from fairlead.rules.metrics.dcgm_made import MadeRow
 
+_NONE_MADE: Final[Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]] = {}
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 INSTANCE_FIELDS: Final = frozenset(
     [
@@ -83,7 +85,13 @@ class _Rows(NamedTuple):
     keys: Sequence[Key]
 
 
-def dcgm_families(samples: Sequence[DeviceSample], counters: Sequence[Counter], labels: DcgmLabels) -> list[Family]:
+Made = Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]
+"""By field and card (node, uuid): rows of what is no value of the card but made of it."""
+
+
+def dcgm_families(
+    samples: Sequence[DeviceSample], counters: Sequence[Counter], labels: DcgmLabels, made: Made = _NONE_MADE
+) -> list[Family]:
     """One family per counter, in the counters' order; series by (node, GPU, GPU instance).
 
     Fields of a MIG instance are printed for each, with `GPU_I_*`, and not for the card: memory counts once.
@@ -97,6 +105,9 @@ def dcgm_families(samples: Sequence[DeviceSample], counters: Sequence[Counter], 
     for counter in counters:
         if counter.is_label:
             continue
+        if counter.field in made:
+            families.append(_made(counter, cards, made[counter.field], _base_names(rows, labels)))
+            continue
         of = parts if counter.field in INSTANCE_FIELDS or labels.repeats_card else cards
         values = [entity.value(counter.field) for entity in of.entities]
         if counter.is_double:
@@ -107,6 +118,18 @@ def dcgm_families(samples: Sequence[DeviceSample], counters: Sequence[Counter], 
             names, keys = _joined(_base_names(rows, labels), of.base, worded)
         families.append(Family(_metric(counter, names), keys, values, omits_empty=True))
     return families
+
+
+def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequence[MadeRow]], base_names: tuple[str, ...]) -> Family:
+    found = [
+        (base, {**given, **row.labels}, row.value)
+        for entity, base, given in zip(cards.entities, cards.base, cards.attributes, strict=True)
+        for row in made.get((entity.sample.node, entity.sample.uuid), ())
+    ]
+    names = dict.fromkeys(name for _, given, _ in found for name in given)
+    whole = [{**dict.fromkeys(names, ""), **given} for _, given, _ in found]
+    labels, keys = _joined(base_names, [base for base, _, _ in found], whole)
+    return Family(_metric(counter, labels), keys, [value for _, _, value in found], omits_empty=True)
 
 
 def _parts(samples: Sequence[DeviceSample]) -> list[_Entity]:

@@ -8,12 +8,12 @@ argument. A card of which nothing was ever told has no rows, never zeros.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.devices.device import XidEvent
+from fairlead.model.devices.device import DeviceSample, XidEvent
 from fairlead.rules.devices.health_checks import FAIL, OK, WARN
 
 XID_COUNT, CLOCK_COUNT = "DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT"
@@ -226,3 +226,32 @@ def p2p_rows(links: Mapping[int, int]) -> list[MadeRow]:
         MadeRow({"link_status": LINK_STATUS[status] if 0 <= status < len(LINK_STATUS) else "U", "peer_gpu": str(peer)}, status)
         for peer, status in sorted(links.items())
     ]
+
+
+# --- all of them --------------------------------------------------------------------------------------------
+
+
+class MadeMetrics:
+    """What is made of the snapshots of one exporter, each put in once, in their order."""
+
+    def __init__(self, xid_window_ms: int = WINDOW_MS, clock_window_ms: int = WINDOW_MS) -> None:
+        self._xids = XidCounts(xid_window_ms)
+        self._clocks = ClockEventCounts(clock_window_ms)
+
+    def of(self, samples: Sequence[DeviceSample], at: float, now: float) -> dict[str, dict[tuple[str, str], list[MadeRow]]]:
+        """By field and card (node, uuid). `at`: of the snapshot; `now`: the same instant in epoch seconds."""
+        made: dict[str, dict[tuple[str, str], list[MadeRow]]] = {XID_COUNT: {}, CLOCK_COUNT: {}, HEALTH_STATUS: {}}
+        cards = {f"{sample.node}/{sample.uuid}": sample for sample in samples}
+        for card, sample in cards.items():
+            self._xids.told(card, (), at)
+            for event in sample.xids:
+                self._xids.told(card, (event,), at, max(0.0, now - event.last_at))
+            reasons = sample.throttle_reasons if sample.up else None
+            self._clocks.sampled(card, reasons, sample.sampled_at)
+            place = (sample.node, sample.uuid)
+            made[XID_COUNT][place] = self._xids.rows(card, at)
+            made[CLOCK_COUNT][place] = self._clocks.rows(card, at)
+            made[HEALTH_STATUS][place] = health_rows(sample.health_checks)
+        self._xids.keep(cards)
+        self._clocks.keep(cards)
+        return made

@@ -37,19 +37,17 @@ _LINKS: Final = [f"NVLINK_BANDWIDTH_L{link}" for link in range(18)]
 _ENGINES: Final = [f"NVDEC{i}_ACTIVE" for i in range(8)] + [f"NVJPG{i}_ACTIVE" for i in range(8)] + ["NVOFA0_ACTIVE", "NVOFA1_ACTIVE"]
 _WHOLE: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_NVML_VERSION")
 
-NOT_YET: Final = frozenset(
-    {"DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS", "DCGM_EXP_P2P_STATUS"}
-)
-"""What dcgm-exporter makes itself and we do not make yet.
-
-Rows of these are refused, because nothing would be printed for them.
-"""
+MADE: Final = ("DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS")
+"""What dcgm-exporter makes itself, and we as well (`rules/metrics/dcgm_made`)."""
+NOT_YET: Final = frozenset({"DCGM_EXP_P2P_STATUS"})
+"""Rows of these are refused, because nothing would be printed for them."""
 
 FIELDS: Final[frozenset[str]] = frozenset(
     [
         *(_PREFIX + name for name in (*_DEVICE.split(), *_LINKS)),
         *(f"DCGM_FI_PROF_{name}" for name in (*_PROFILE.split(), *_ENGINES)),
         *_WHOLE,
+        *MADE,
     ]
 )
 
