@@ -94,7 +94,6 @@ def real_groups() -> tuple[Group, ...]:
     The short ones end the run.
     """
     return (
-        Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 1500),
         _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", *_but((QUOTA,))),
         Group(
             "kubelet",
@@ -107,6 +106,7 @@ def real_groups() -> tuple[Group, ...]:
             missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
         ),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
+        Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 1500),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),

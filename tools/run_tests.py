@@ -31,7 +31,7 @@ from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
 CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
-REAL_FIRST = ("kube", "quota")
+REAL_FIRST = ("kube", "quota", "kubelet")
 """The longest groups, which begin first.
 
 One more than these run at a time, for most wait more than they work.

@@ -19,7 +19,7 @@ from fairlead.apps.extender import Extender
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 
-SEEDS = range(1, 9)
+SEEDS = range(1, 6)
 QUICK_SEEDS = 1
 PODS = 1000
 

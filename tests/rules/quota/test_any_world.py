@@ -8,7 +8,7 @@ import pytest
 from tests.rules.quota.many_worlds import broken, check_arrival, told
 from tests.rules.quota.random_worlds import on_nodes, random_recipe
 
-SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(100, 1200, 100))]
+SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(100, 800, 100))]
 
 
 @pytest.mark.parametrize("first", SEEDS)
