@@ -115,3 +115,9 @@ async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_s
     await pods.ask()
     (alone,) = pods.attributed([card])
     assert [(each.pod, each.memory_used_mib, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]
+
+
+async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again(node: Node, pods: PodMap) -> None:
+    node.held = (held(MEMORY, *IDS), HeldDevices(MEMORY, IDS, "c", pod_uid="u"))
+    await pods.ask()
+    assert (names(pods), pods.state.containers) == (["p"], 1)

@@ -94,7 +94,7 @@ class PodMap:
 
     @property
     def state(self) -> PodMapState:
-        containers = {(each.namespace, each.pod, each.container) for each in self._held}
+        containers = {(each.namespace, each.pod, each.container) for each in self._held if each.pod}
         return PodMapState(self._age, len(containers), tuple(sorted(self._errors.items())))
 
     @property
