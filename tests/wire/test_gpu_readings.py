@@ -89,3 +89,18 @@ def test_idle_since_starts_with_the_first_idle_look_and_ends_with_work() -> None
     (again,) = with_idle_since([at(0.0, 40)], {"u": busy})
     (unknown,) = with_idle_since([at(None, 50)], {"u": again})
     assert [each.idle_since for each in (first, second, busy, again, unknown)] == [10, 10, None, 40, None]
+
+
+def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() -> None:
+    card = 'node_name="n1",gpu="1",uuid="GPU-b",model="H200"'
+    rows = [f"fairlead_gpu_power_watts{{{card}}} 300", f"fairlead_gpu_up{{{card}}} 1"]
+    for instance, used, total in ((1, 10, 100), (2, 20, 200)):
+        mig = f'{card},mig_gi_id="{instance}",mig_profile="1g.18gb"'
+        rows += [f"fairlead_gpu_memory_used_bytes{{{mig}}} {used << 20}", f"fairlead_gpu_memory_total_bytes{{{mig}}} {total << 20}"]
+        rows += [f"fairlead_gpu_utilization_ratio{{{mig}}} 0.5"]
+        who = f'{mig},namespace_name="ns",pod_name="p",container_name="c",pod_uid="u",allocate_mode="mig"'
+        rows += [f"fairlead_container_gpu_memory_used_bytes{{{who}}} {used << 20}"]
+    (found,) = readings("\n".join(rows) + "\n")
+    assert (found.memory_used_mib, found.memory_total_mib, found.power_watts) == (30, 300, 300)
+    assert found.utilization_ratio is None, "how busy the whole card is nobody said"
+    assert [(holder.pod, holder.mode, holder.memory_used_mib) for holder in found.holders] == [("p", "mig", 30)]

@@ -69,6 +69,8 @@ class _Card:
     model: str = ""
     driver: str = ""
     values: dict[str, float] = field(default_factory=dict)
+    parts: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Memory of MIG instances, by name and instance: a divided card tells none of its own."""
     xids: dict[int, float] = field(default_factory=dict)
     holders: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
     modes: dict[tuple[str, str, str], GpuMode] = field(default_factory=dict)
@@ -98,6 +100,8 @@ class CardsOfPage:
     def readings(self, read_at: float) -> tuple[GpuReading, ...]:
         """One reading per card, by (node, index)."""
         cards = self._other | self._native
+        for card in cards.values():
+            card.values |= _together(card.parts)
         found = (_reading(uuid, card, read_at) for uuid, card in cards.items())
         return tuple(sorted(found, key=lambda each: (each.node, each.index, each.uuid)))
 
@@ -131,22 +135,33 @@ def _note_native(cards: dict[str, _Card], sample: Sample) -> None:
     card.index = _index(labels.get("gpu", ""), card.index)
     card.model = labels.get("model", card.model)
     if sample.name.startswith(_CONTAINER):
-        if not labels.get("mig_gi_id"):
-            _note_holder(card, labels, sample.name.removeprefix(_CONTAINER), sample.value)
+        _note_holder(card, labels, sample.name.removeprefix(_CONTAINER), sample.value)
         return
     name = sample.name.removeprefix(_NATIVE)
     if name == "info":
         card.driver = labels.get("driver_version", "")
     elif name == "xid_last_timestamp_seconds":
         card.xids[_index(labels.get("xid", ""), 0)] = sample.value
-    elif (name != "temperature_celsius" or labels.get("sensor") == "gpu") and not labels.get("mig_gi_id"):
+    elif instance := labels.get("mig_gi_id", ""):
+        if name.startswith("memory_"):
+            card.parts[name, instance] = sample.value
+    elif name != "temperature_celsius" or labels.get("sensor") == "gpu":
         card.values[name] = sample.value
+
+
+def _together(parts: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for (name, _), value in parts.items():
+        found[name] = found.get(name, 0.0) + value
+    return found
 
 
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
     card.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
-    card.holders.setdefault(who, {})[name] = value
+    held = card.holders.setdefault(who, {})
+    is_part = bool(labels.get("mig_gi_id")) and name.startswith("memory_")
+    held[name] = held.get(name, 0.0) + value if is_part else value
 
 
 _DCGM_TO_NATIVE: Final = {
