@@ -108,8 +108,8 @@ def real_groups() -> tuple[Group, ...]:
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 1500),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
-        _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),
+        _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _folder_group("nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)),
         _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
     )

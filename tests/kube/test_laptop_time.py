@@ -69,7 +69,8 @@ def test_while_time_stands_writes_are_taken_streams_stay_open_and_nothing_moves(
     try:
         wait_until("the streams speak", lambda: len(watch.lines) >= 2 and len(logs.lines) >= 1)
         stood = fairlead_time(laptop, "pause")
-        spoken = len(logs.lines)
+        spoken = len(kubectl.run("logs", "talks").splitlines())  # a line said before may still be on its way to the stream
+        wait_until("the stream has said all of it", lambda: len(logs.lines) == spoken)
         made = kubectl.run("run", "waits", "--image=train:1m", "--restart=Never")
         assert made == "pod/waits created\n"
         wait_until("the watch tells of the write", lambda: any(line.startswith("waits") for line in watch.lines))
