@@ -13,6 +13,7 @@ from pathlib import Path
 
 from debian import C_COMPILER, C_HEADERS, CHINESE_FONTS, CHROMIUM, FISH, GROFF, NODE_PACKAGES, PROMETHEUS, ZSH, Package
 from environment import PYTHON
+from progress import cache_home
 from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
@@ -26,6 +27,8 @@ PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
 """Tests that mostly wait, of folders that are a group each; these are one of their own."""
 _NOT_LONG = ("-m", "not long")
 _LONG_FOLDERS = ("tests/apps", "tests/cli", "tests/edge", "tests/properties", "tests/rules", "tests/run", "tests/scenarios", "tests/sim")
+MYPY = ("-m", "mypy", f"--cache-dir={cache_home() / 'mypy'}")
+"""What it knows is kept between clones: it looks at a file's content."""
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -66,7 +69,7 @@ def check_groups() -> tuple[Group, ...]:
     """All that needs no real component."""
     return (
         Group("lint", "ruff", (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."))),
-        Group("types", "mypy, strict", (_python("mypy fairlead", "-m", "mypy"), _python("mypy tools", "-m", "mypy", *_tool_files()))),
+        Group("types", "mypy, strict", (_python("mypy fairlead", *MYPY), _python("mypy tools", *MYPY, *_tool_files()))),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
         Group(
             "unit",
@@ -108,8 +111,9 @@ def real_groups() -> tuple[Group, ...]:
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 1500),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
-        _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),
+        _cluster_group("contracts", "one suite on two API servers", 1500, "tests/contracts"),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
+        _cluster_group("documents", "the lines of the documents, on both", 1500, "tests/documents"),
         _folder_group("nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)),
         _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
     )

@@ -1,6 +1,6 @@
 """Storms over shared GPUs on the real thing: kube-scheduler, API server and our extender, each of which dies, while pods come and go.
 
-Six seeds of 54 pods (twelve with FAIRLEAD_ALL_STORMS=1) on one control plane, every kind of accident in each. In memory
+Four seeds of 54 pods (twelve with FAIRLEAD_ALL_STORMS=1) on one control plane, every kind of accident in each. In memory
 (tests/apps/test_share_storm.py) storms are larger and time jumps; here the real programs are asked, and the truth is the API
 server's own watch, looked at event by event.
 """
@@ -41,7 +41,7 @@ POOLS = (
     NodePool(name="big", count=3, cpu=64, memory="256Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=4, shared=True),
     NodePool(name="small", count=2, cpu=64, memory="256Gi", gpu_model="Tesla T4", gpus=1, shared=True),
 )
-SEEDS = range(1, 13) if os.environ.get("FAIRLEAD_ALL_STORMS") else (1, 2, 3, 4, 7, 12)
+SEEDS = range(1, 13) if os.environ.get("FAIRLEAD_ALL_STORMS") else (2, 3, 4, 12)
 BATCHES = 6
 PODS_A_BATCH = 9
 AWAY_SECONDS = {4: 20.0, 11: 20.0, 2: 2.0, 7: 3.0, 12: 6.0}
