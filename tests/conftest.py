@@ -9,6 +9,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.turns import is_in_turn
+
+LONG_TURNS = 3
 
 # A busy machine is not a failure. People explore new examples with every run; CI repeats the same ones: a commit is judged by itself.
 settings.register_profile("fairlead", deadline=None, derandomize=os.environ.get("CI") == "true")
@@ -19,6 +22,15 @@ def pytest_collection_finish() -> None:
     """Modules and cases live to the end: the collector need not walk over them for every few hundred new objects (a tenth of `sim`)."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of what is marked `long` a run plays a third, the next commit another."""
+    if config.option.markexpr != "long":
+        return
+    kept = [item for item in items if "long" not in item.keywords or is_in_turn(item.nodeid, LONG_TURNS)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
 
 
 @pytest.fixture(scope="session")

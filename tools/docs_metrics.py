@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairlead.apps import quota_controller
-from fairlead.apps.counters_file import built_in_counters
+from fairlead.apps.configuration.counters_file import built_in_counters
 from fairlead.apps.node_agent import agent as node_agent
 from fairlead.apps.node_agent import desk as node_desk
 from fairlead.apps.node_agent import overuse
@@ -41,6 +41,7 @@ Section = tuple[str, str, Sequence[MetricName]]
 
 GPU: Sequence[Section] = (
     ("Devices", "One series per GPU, on every GPU exporter.", gpu_metrics.NAMES),
+    ("Processes on GPUs", "`--process-metrics process` (off): one series per process and GPU.", container_gpu_metrics.PROCESS_NAMES),
     ("Containers on GPUs", "One series per container and GPU it was given; 0 used when it runs nothing.", container_gpu_metrics.NAMES),
     (
         "`nvidia_gpu_*`",

@@ -32,6 +32,7 @@ SCRIPTS = {
     "arena": "run_arena",
     "kubectl-inspect-cgpu": "run_kubectl_inspect",
     "kubectl-inspect-gpushare": "run_kubectl_inspect_gpushare",
+    "dcgm-exporter": "run_dcgm_exporter",
     **{f"dcgmproftester{cuda}": "run_dcgmproftester" for cuda in (11, 12, 13)},
 }
 

@@ -18,7 +18,7 @@ from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
-REAL_FOLDERS = ("kube", "kubelet", "cdi", "nvml", "contracts", "documents", "browser", "shells")
+REAL_FOLDERS = ("kube", "kubelet", "cdi", "nvml", "contracts", "documents", "browser", "prometheus", "shells")
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
@@ -114,6 +114,7 @@ def real_groups() -> tuple[Group, ...]:
         _cluster_group("contracts", "one suite on two API servers", 1500, "tests/contracts"),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("documents", "the lines of the documents, on both", 1500, "tests/documents"),
+        _folder_group("prometheus", "rules and alerts: what fires, asked of Prometheus's promtool", packages=(PROMETHEUS,)),
         _folder_group("nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)),
         _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
     )
@@ -164,7 +165,7 @@ def _console_steps() -> tuple[Step, ...]:
 
 
 def _tool_files() -> list[str]:
-    return [str(path.relative_to(REPOSITORY)) for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return [str(path.relative_to(REPOSITORY)) for path in sorted(Path(__file__).parent.rglob("*.py"))]
 
 
 def _tool(title: str, *arguments: str) -> Step:

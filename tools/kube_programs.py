@@ -96,6 +96,9 @@ CONTAINERD = Family(
     {name: "github.com/containerd/containerd/v2/cmd/" + name for name in ("containerd", "containerd-shim-runc-v2", "ctr")},
     tags="no_btrfs,no_devmapper,no_zfs",
 )
+PROMETHEUS_ADAPTER = Family(
+    "adapter", "sigs.k8s.io/prometheus-adapter", {"prometheus-adapter": "sigs.k8s.io/prometheus-adapter/cmd/adapter"}
+)
 # The peer of `bench/quota_admissions.py`, which builds it when it is first run; no test needs it.
 KUEUE = Family(
     "kueue",
@@ -110,11 +113,12 @@ SPARK_OPERATOR = Family("definitions", "github.com/kubeflow/spark-operator/v2", 
 VOLCANO = Family("definitions", "volcano.sh/volcano", {})
 KUBEDL = Family("definitions", "github.com/alibaba/kubedl", {})
 KSERVE = Family("definitions", "github.com/kserve/kserve", {})
-BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD)
+PROMETHEUS_OPERATOR = Family("definitions", "github.com/prometheus-operator/prometheus-operator", {})
+BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD, PROMETHEUS_ADAPTER)
 
 # The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody
 # brought along.
-READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL, KSERVE)
+READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL, KSERVE, PROMETHEUS_OPERATOR)
 
 FAMILY_OF = {program: family for family in (*BUILT, KUEUE) for program in family.packages}
 

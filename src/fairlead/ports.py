@@ -17,7 +17,16 @@ from fairlead.model.devices.device import DeviceSnapshot
 from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
-from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, ContainerLimits, GivenShare, HeldDevices, OfferedDevice
+from fairlead.model.devices.kubelet import (
+    CdiDevices,
+    ClaimableCard,
+    ContainerEdits,
+    ContainerLimits,
+    GivenShare,
+    HeldDevices,
+    OfferedDevice,
+)
+from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -99,6 +108,10 @@ class GpuReadings(Protocol):
 
         `hint`: the addresses tried, and what to set.
         """
+        ...
+
+    def tally(self) -> PageTally | None:
+        """How the reading itself goes; None: nothing is read."""
         ...
 
 
@@ -506,6 +519,32 @@ class KubeletHolders(Protocol):
         Raises OutsideError when neither can be read.
         """
         ...
+
+
+class ClaimableCards(Protocol):
+    """Cards of a node that resource claims can name."""
+
+    async def run(self) -> None: ...
+
+    def latest(self) -> Mapping[tuple[str, str, str], ClaimableCard]:
+        """By driver, pool and device."""
+
+
+class PodIdentities(Protocol):
+    """Labels and UIDs of a node's pods."""
+
+    async def run(self, news: Callable[[], None]) -> None:
+        """Until cancelled, call `news` when they may have changed."""
+
+    def latest(self) -> Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]:
+        """By namespace and name, the UID and the labels."""
+
+
+class TextSource(Protocol):
+    """A text that somebody else keeps, and may change or take away."""
+
+    async def read_text(self) -> str | None:
+        """As it is now, None where there is none. Raises OutsideError."""
 
 
 class GivenFile(Protocol):

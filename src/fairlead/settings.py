@@ -18,6 +18,10 @@ SCHEDULER_EXTENDER_PORT: Final = 39999
 QUOTA_CONTROLLER_PORT: Final = 9402
 NODE_AGENT_PORT: Final = 9403
 
+GPU_EXPORTER_LABELS: Final = "app.kubernetes.io/name=fairlead-gpu-exporter"
+GPU_EXPORTER_PORT_NAME: Final = "metrics"
+"""By what the pods of GPU exporters are found (deploy/gpu-exporter.yaml)."""
+
 USERS_NAMESPACE: Final = "kube-ai"
 SYSTEM_NAMESPACE: Final = "fairlead-system"
 
@@ -25,6 +29,7 @@ SHARE_LEASE: Final = "fairlead-gpushare"
 """The Lease of the scheduler extender that may place pods (sharing contract 2.4)."""
 
 QUOTA_LEASE: Final = "fairlead-quota"
+CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
 """The Lease of the quota controller that may write (quota contract 3.2)."""
 
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
@@ -35,6 +40,9 @@ READ_SECONDS: Final = 10.0
 
 (Console and telemetry contracts.)
 """
+
+WRITE_SECONDS: Final = 10.0
+"""How long a scraper of a GPU exporter may take to read its page (telemetry contract 1.1)."""
 
 LAPTOP_CONTEXT: Final = "fairlead"
 """The name of a laptop's context and cluster in a kubeconfig: `kubectl --context fairlead`."""

@@ -9,10 +9,12 @@ from msgspec import structs
 
 from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample, DeviceSnapshot, XidEvent
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 
 EPOCH = 1767600000.0
+MIB = 1 << 20
 
 
 class FixedClock:
@@ -87,9 +89,10 @@ class FakeCluster:
 
 
 class FakeReadings:
-    def __init__(self, readings: Sequence[GpuReading] = (), source: Source | None = None) -> None:
+    def __init__(self, readings: Sequence[GpuReading] = (), source: Source | None = None, tally: PageTally | None = None) -> None:
         self.readings = tuple(readings)
         self.told = source or Source("gpu-telemetry", good_at=EPOCH)
+        self.tallied = tally
 
     async def run(self) -> None:
         await asyncio.Event().wait()
@@ -100,11 +103,20 @@ class FakeReadings:
     def source(self) -> Source:
         return self.told
 
+    def tally(self) -> PageTally | None:
+        return self.tallied
+
 
 def process(
     pod: str, mode: str, used: float, limit: float, sm: float, container: str = "main", namespace: str = "research"
 ) -> DeviceProcess:
-    return DeviceProcess(namespace, pod, container, f"uid-{pod}", mode, used, limit, sm, processes=1 if used else 0)
+    return DeviceProcess(namespace, pod, container, f"uid-{pod}", mode, int(used * MIB), int(limit * MIB), sm, processes=1 if used else 0)
+
+
+def memory(**mib: int) -> dict[str, int | float]:
+    """Fields of device memory, as a driver's bytes and as DCGM's MiB."""
+    fields: dict[str, int | float] = {f"DCGM_FI_DEV_FB_{name}": amount for name, amount in mib.items()}
+    return fields | {f"DCGM_FI_DEV_FB_{name}_BYTES": amount * MIB for name, amount in mib.items()}
 
 
 def device(
@@ -124,10 +136,7 @@ def device(
         f"{d}ENC_UTIL": 0,
         f"{d}DEC_UTIL": 0,
         f"{d}XID_ERRORS": 0,
-        f"{d}FB_TOTAL": 15360,
-        f"{d}FB_FREE": 15079 - used,
-        f"{d}FB_USED": used,
-        f"{d}FB_RESERVED": 281,
+        **memory(TOTAL=15360, FREE=15079 - used, USED=used, RESERVED=281),
         f"{d}VGPU_LICENSE_STATUS": 0,
         f"{d}ECC_SBE_VOL_TOTAL": 0,
         f"{d}ECC_DBE_VOL_TOTAL": 0,

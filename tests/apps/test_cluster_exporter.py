@@ -24,6 +24,7 @@ from fairlead.apps.metrics_page import MetricsPage, make_page, parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.metric import Sample
 from fairlead.model.node import Condition
 from fairlead.model.pod import Container
@@ -62,7 +63,7 @@ def value(samples: list[Sample], name: str, **labels: str) -> float:
 
 
 async def test_every_family_of_the_contract_is_there(page: list[Sample]) -> None:
-    expected = {metric.name for metric in (*arena_metrics.NAMES, *cluster_metrics.NAMES)}
+    expected = {metric.name for metric in (*arena_metrics.NAMES, *cluster_metrics.NAMES)} - {cluster_metrics.QUOTA_SMALLEST.name}
     assert expected == {each.name for each in page if each.name.startswith(("arena_", "fairlead_")) and "_exporter_" not in each.name}
     assert len(arena_metrics.NAMES) == 18
 
@@ -208,6 +209,22 @@ async def test_who_waits_by_reason_and_what_is_claimed() -> None:
     assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="Unjudged") == len(rest) > 0
     assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="NeverFits") == 0
     assert not named(page, "fairlead_quota_waiting_pods", quota="root"), "of leaves, so that they add up"
+
+
+async def test_a_pod_that_lacks_gpus_waits_for_gpus_alone() -> None:
+    """Vision uses 3 of at most 4 GPUs; the pod asks for cores and memory, too, of which there are enough."""
+    asks = {"cpu": 1000, "memory": 1 << 30, "nvidia.com/gpu": 2}
+    first = next(pod for pod in company().pods if pod.namespace == "vision")
+    spec = {"containers": (Container("c", requests=asks, limits=asks),), "init_containers": (), "gates": ("fairlead.io/quota",)}
+    waiting = structs.replace(first, name="waits", uid="waits", node="", phase="Pending", conditions=(), statuses=(), **spec)
+    samples = parse_page(await page_text(structs.replace(company(), pods=(*company().pods, waiting)))).samples
+    told = {each.labels["resource"]: each.value for each in named(samples, "fairlead_quota_waiting_for", quota="root.vision")}
+    assert {name for name, units in told.items() if units} == {"nvidia.com/gpu"} < set(told)
+    assert [(each.labels["path"], each.labels["resource"], each.value) for each in named(samples, "fairlead_quota_pending_smallest")] == [
+        ("root.vision", "nvidia.com/gpu", 2)
+    ]
+    assert {each.labels["leaf"] for each in named(samples, "fairlead_quota_waiting_for")} == {"true"}
+    assert {each.labels["leaf"] for each in named(samples, "fairlead_quota_used", quota="root")} == {"false"}
 
 
 async def test_use_per_user_adds_up_to_the_leafs(page: list[Sample]) -> None:
@@ -448,3 +465,28 @@ async def test_a_quota_tree_with_a_name_twice_gives_no_series_twice() -> None:
         for each in parse_page(await page_text(structs.replace(plain, quota=doubled))).samples
     ]
     assert len(set(series)) == len(series)
+
+
+async def test_how_the_pages_of_exporters_are_read_is_on_the_page_and_nothing_where_none_is() -> None:
+    url = "http://10.0.0.7:9400/metrics"
+    tally = PageTally(
+        read=190, failing=10, oldest_seconds=4.5, reads=380, failures=20, bad_lines={(url, "blank"): 6}, twice=1, duplicates=8
+    )
+    made = ClusterExporter(FakeCluster(company()), FakeReadings(readings(), tally=tally), FixedClock(), ClusterExporterSettings(node="h"))
+    await made.refresh()
+    page = parse_page(b"".join(made.page.pieces).decode()).samples
+    found = {
+        (each.name.removeprefix("fairlead_exporter_"), *each.labels.values()): each.value for each in page if "_exporter_gpu" in each.name
+    }
+    assert found == {
+        ("gpu_pages", "h", "read"): 190,
+        ("gpu_pages", "h", "failing"): 10,
+        ("gpu_pages", "h", "waiting"): 0,
+        ("gpu_page_reads_total", "h", "read"): 380,
+        ("gpu_page_reads_total", "h", "failed"): 20,
+        ("gpu_oldest_page_age_seconds", "h"): 4.5,
+        ("gpu_bad_lines_total", "h", url, "blank"): 6,
+        ("gpus_told_twice", "h"): 1,
+        ("gpu_duplicate_readings_total", "h"): 8,
+    }
+    assert "_exporter_gpu" not in await page_text(company(), readings())

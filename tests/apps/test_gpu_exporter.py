@@ -20,8 +20,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.asgi import ask
 from tests.waiting import until
 
-from fairlead.apps import counters_file
-from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags, window_ms
+from fairlead.apps.configuration import counters_file
+from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
@@ -240,9 +240,11 @@ async def test_a_card_that_hangs_is_down_at_once_and_keeps_its_values_until_they
 async def test_rows_of_type_label_print_texts_of_the_card(tmp_path: Path) -> None:
     path = tmp_path / "counters.csv"
     names = ("DRIVER_VERSION", "NVML_VERSION", "DEV_BRAND", "DEV_SERIAL", "DEV_VBIOS_VERSION", "DEV_OEM_INFOROM_VER", "DEV_ECC_INFOROM_VER")
+    names += ("DEV_POWER_INFOROM_VER", "DEV_INFOROM_IMAGE_VER")
     rows = [f"DCGM_FI_{name}, label, A text." for name in names]
     path.write_text("\n".join(["DCGM_FI_DEV_GPU_UTIL, gauge, Use.", *rows]))
     texts = {"DCGM_FI_NVML_VERSION": "12.570", "DCGM_FI_DEV_BRAND": "NVIDIA", "DCGM_FI_DEV_OEM_INFOROM_VER": "1.1"}
+    texts |= {"DCGM_FI_DEV_INFOROM_IMAGE_VER": "G500.0200.00.04", "DCGM_FI_DEV_POWER_INFOROM_VER": "N/A"}
     found = await samples_of([device(texts=texts)], GpuExporterSettings(node="gpu-1", collectors=str(path), compat=("dcgm",)))
     labels = named(found, "DCGM_FI_DEV_GPU_UTIL")[0].labels
     assert {name: labels.get(f"DCGM_FI_{name}") for name in names} == {
@@ -253,6 +255,8 @@ async def test_rows_of_type_label_print_texts_of_the_card(tmp_path: Path) -> Non
         "DEV_VBIOS_VERSION": "90.04.38.00.03",
         "DEV_OEM_INFOROM_VER": "1.1",
         "DEV_ECC_INFOROM_VER": None,
+        "DEV_POWER_INFOROM_VER": "N/A",
+        "DEV_INFOROM_IMAGE_VER": "G500.0200.00.04",
     }
 
 
@@ -287,13 +291,6 @@ async def test_what_dcgm_exporter_makes_itself_is_made_from_snapshot_to_snapshot
     assert (await after(64, **hit))["XID_ERRORS_COUNT", "63"] == 2
     gone = await after(66, **hit)
     assert gone["XID_ERRORS_COUNT", ""] == 0 and ("XID_ERRORS_COUNT", "63") not in gone
-
-
-@pytest.mark.parametrize("text", ["x", "0", "-5", "99999999999"])
-def test_a_window_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="`-x` is "):
-        window_ms(text, "-x")
-    assert (window_ms("", "-x"), window_ms("1000", "-x")) == (300_000, 1000)
 
 
 async def test_a_driver_that_is_gone_is_said_and_the_page_stays() -> None:
@@ -387,7 +384,7 @@ def test_what_is_no_file_of_rows_is_refused_at_once(tmp_path: Path) -> None:
         file.truncate(300 << 20)
     for path, why in (
         (pipe, "is no regular file"),
-        (tmp_path, "Is a directory"),
+        (tmp_path, "is a directory"),
         (large, "is larger than 16 MiB"),
         (Path("/dev/zero"), "is no"),
     ):

@@ -5,34 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from msgspec import structs
+from tests.apps.leases import Clock, OneLease
 
 from fairlead.apps.leader import LEASE_SECONDS, SAFE_SECONDS, Leader
-from fairlead.errors import OutsideError
-from fairlead.ports import LeaseRecord
-
-
-class OneLease:
-    """The API server's one Lease. `away`: it does not answer."""
-
-    def __init__(self) -> None:
-        self.record: LeaseRecord | None = None
-        self.away = False
-        self._version = 0
-
-    async def get_lease(self) -> LeaseRecord | None:
-        if self.away:
-            raise OutsideError("kubernetes", "connection refused")
-        return self.record
-
-    async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
-        if self.away:
-            raise OutsideError("kubernetes", "connection refused")
-        if record.version != (self.record.version if self.record else ""):
-            return None
-        self._version += 1
-        self.record = structs.replace(record, renewed=record.renewed or str(self._version), version=str(self._version))
-        return self.record
 
 
 class Candidate:
@@ -47,13 +22,6 @@ class Candidate:
     def turn(self) -> bool:
         asyncio.run(self.leader.turn())
         return self.leader.is_held
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_a_holder_gives_way_to_one_that_is_called_and_not_while_something_is_under_way() -> None:

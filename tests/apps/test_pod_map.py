@@ -14,6 +14,7 @@ from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.refusal import Refusal
+from fairlead.rules.metrics.container_gpu import process_families
 from fairlead_sim.gpus.node_cards import simulated_uuid
 
 from .fakes import device
@@ -93,7 +94,7 @@ class Homes:
     """Pid 7 is the pod's, 8 nobody's."""
 
     def homes(self, pids: Collection[int]) -> dict[int, ProcessHome]:
-        return {pid: ProcessHome("u" if pid == 7 else "") for pid in pids if pid in (7, 8)}
+        return {pid: ProcessHome("u" if pid == 7 else "", name=f"program-{pid}") for pid in pids if pid in (7, 8)}
 
 
 async def test_processes_are_put_to_their_containers(node: Node) -> None:
@@ -101,8 +102,21 @@ async def test_processes_are_put_to_their_containers(node: Node) -> None:
     await pods.ask()
     seen = (SeenProcess(7, "C", 300 << 20, 40.0), SeenProcess(8, "C", 100 << 20, 5.0), SeenProcess(9, "C", 1 << 40, 100.0))
     (sample,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])
-    rows = [(each.pod, each.memory_used_mib, each.sm_percent, each.processes) for each in sample.processes]
+    rows = [(each.pod, each.memory_used_bytes >> 20, each.sm_percent, each.processes) for each in sample.processes]
     assert rows == [("p", 300.0, 40.0, 1), ("", 100.0, 5.0, 1)], "one that has ended meanwhile is nobody's"
+
+
+async def test_each_process_has_its_series_when_they_are_asked_for(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    await pods.ask()
+    seen = (SeenProcess(8, "C+G", 100 << 20, None), SeenProcess(7, "C", None, 150.0), SeenProcess(9, "C", 1 << 40, 100.0))
+    memory, work = process_families(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)]))
+    labels = [dict(zip(memory.metric.labels, key, strict=True)) for key in memory.keys]
+    assert [(each["pod_name"], each["pid"], each["process_name"], each["process_type"]) for each in labels] == [
+        ("", "8", "program-8", "C+G"),
+        ("p", "7", "program-7", "C"),
+    ]
+    assert (memory.values, work.values) == ([100 << 20, None], [None, 1.0]), "unknown is absent, and nothing is above the whole"
 
 
 async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_sole_holder_uses_what_the_card_does(node: Node) -> None:
@@ -110,11 +124,11 @@ async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_s
     card = structs.replace(device(used=500, util=42), uuid=CARD, seen=(SeenProcess(1, "C", 300 << 20, 40.0),))
     await pods.ask()
     (shared,) = pods.attributed([card])
-    assert [(each.memory_used_mib, each.processes) for each in shared.processes] == [(0.0, 0)]
+    assert [(each.memory_used_bytes, each.processes) for each in shared.processes] == [(None, None)]
     node.held = (held("nvidia.com/gpu", CARD),)
     await pods.ask()
     (alone,) = pods.attributed([card])
-    assert [(each.pod, each.memory_used_mib, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]
+    assert [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]
 
 
 async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again(node: Node, pods: PodMap) -> None:

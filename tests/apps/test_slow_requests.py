@@ -189,7 +189,7 @@ Respond = Callable[[dict[str, Any], Callable[[], Awaitable[Any]]], Awaitable[byt
 
 
 @asynccontextmanager
-async def answering(respond: Respond) -> AsyncIterator[Stranger]:
+async def answering(respond: Respond, write_seconds: float | None = None) -> AsyncIterator[Stranger]:
     """A server whose answers are what `respond` makes of scope and receive."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -198,7 +198,7 @@ async def answering(respond: Respond) -> AsyncIterator[Stranger]:
         await send({"type": "http.response.body", "body": body})
 
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
-    serving = asyncio.create_task(serve(app, sock=sock, ready=ready, read_seconds=PATIENCE))
+    serving = asyncio.create_task(serve(app, sock=sock, ready=ready, read_seconds=PATIENCE, write_seconds=write_seconds))
     try:
         await asyncio.wait_for(ready.wait(), 5)
         yield Stranger(sock.getsockname()[1], None)
@@ -262,3 +262,38 @@ async def test_a_stream_ends_with_its_connection_though_another_request_waited_b
         await writer.drain()
         writer.close()
         await has_ended.wait()
+
+
+async def test_who_does_not_read_the_answer_is_let_go_and_who_reads_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    """Several megabytes: more than both machines' buffers hold."""
+
+    async def respond(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> bytes:
+        return {"/large": b"x" * (32 << 20), "/medium": b"x" * (1 << 20)}.get(scope["path"], b"small")
+
+    ask = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with answering(respond, write_seconds=PATIENCE) as stranger, asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection("127.0.0.1", stranger.port, limit=1 << 10)
+        writer.write(ask % b"/large")
+        kept_reader, kept = await stranger.connect()
+        for _ in range(3):  # each request anew: the time is an answer's, not a connection's
+            kept.write(ask % b"/small")
+            assert (await kept_reader.readuntil(b"small")).startswith(b"HTTP/1.1 200")
+            await patience_over(stranger)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await reader.readexactly(32 << 20)
+        kept.write(ask % b"/medium")
+        await kept_reader.readuntil(b"\r\n\r\n")
+        assert len(await kept_reader.readexactly(1 << 20)) == 1 << 20
+        for each in (writer, kept):
+            each.close()
+    assert complaints(caplog) == []
+
+
+async def test_an_answer_that_never_comes_is_given_up() -> None:
+    async def respond(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]]) -> bytes:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        return b""
+
+    async with answering(respond, write_seconds=PATIENCE) as stranger:
+        assert await stranger.say(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") == b""

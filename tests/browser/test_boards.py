@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -112,6 +113,27 @@ def test_what_needs_somebody_stands_first_and_leads_there(browser: Browser, faul
         expect(tab.page.get_by_text("XID").first).to_be_visible()
 
 
+def test_every_card_is_listed_with_who_has_it_and_how_it_feels(browser: Browser, simulated: Sight) -> None:
+    """The exporter's own page says how warm each card is, kubectl how many each node has; a node alone is charted alone."""
+    with window(browser, simulated.url, height=1600) as tab:
+        tab.open("/devices?size=100", "devices")
+        soon(
+            "cards of each node",
+            lambda: Counter(tab.column("devices", "Node").values()),
+            lambda: Counter({name: node.total for name, node in simulated.counts().nodes.items()}),
+        )
+        warm = [text for text in tab.column("devices", "GPU Temperature").values() if text.endswith(" °C")]
+        assert len(warm) >= simulated.counts().gpus - simulated.counts().unhealthy
+        node = sorted(simulated.counts().nodes)[0]
+        tab.open(f"/devices?gpu_node={node}", "devices")
+        soon("cards of one", lambda: set(tab.column("devices", "Node").values()), lambda: {node})
+        for slug in ("gpu-duty-cycle", "gpu-temperature", "gpu-power"):
+            panel = tab.at(f"panel-{slug}")
+            panel.scroll_into_view_if_needed()
+            expect(panel.locator(".chart-canvas")).to_be_visible()
+        tab.keep("simulated-devices")
+
+
 @BOTH
 def test_everybody_who_holds_a_gpu_is_listed_and_the_greatest_lead_there(browser: Browser, simulated: Sight, language: str) -> None:
     def holding(namespace: str) -> set[str]:
@@ -127,6 +149,9 @@ def test_everybody_who_holds_a_gpu_is_listed_and_the_greatest_lead_there(browser
         first.click()
         expect(tab.at("page-holders")).to_be_visible()
         soon("holders", lambda: {key.split("/")[1] for key in tab.column("holders", "Pod")}, lambda: holding(namespace))
+        used = tab.at("panel-container-gpu-memory")
+        used.scroll_into_view_if_needed()
+        expect(used.locator(".chart-canvas")).to_be_visible()
         tab.keep(f"simulated-holders-{language}")
 
 

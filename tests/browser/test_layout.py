@@ -1,12 +1,12 @@
 """Is each page whole at any width, in both languages and themes? Nothing sideways, nothing cut, contrast, names, headings.
 
 `axe-core` judges what it knows; what it does not (a control outside the window or cut by its box, blocks in another order than they
-are seen) is asked of the browser's own boxes. `FAIRLEAD_ALL_LOOKS=1` looks at every world in every language and theme.
+are seen) is asked of the browser's own boxes. A run takes two of the twelve looks, the next
+commit other ones; `FAIRLEAD_TURN=all` takes all.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +14,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight
+from tests.turns import in_turn
 
 WIDTHS: Final = (320, 390, 640, 1024, 1440, 2560)
 """640: a window of 1280 at 200 % zoom."""
 AXE: Final = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-LOOKS: Final = (("default", "en-US", "light"), ("faults", "zh-CN", "dark"), ("empty", "en-US", "dark"), ("faults", "en-US", "light"))
-ALL_LOOKS: Final = tuple(
+LOOKS: Final = tuple(
     (world, locale, scheme) for world in ("default", "faults", "empty") for locale in ("en-US", "zh-CN") for scheme in ("light", "dark")
 )
 SIDEWAYS: Final = """() => {
@@ -73,7 +73,13 @@ VIOLATIONS: Final = """async () => {
 def pages_of(sight: Sight) -> list[tuple[str, str]]:
     """(address, page) of all pages; details of the first thing that there is."""
     boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
-    boards += [("/gpus", "holders"), ("/gpus?by=owner", "holders"), ("/gpus?by=user&unfold=//", "holders"), ("/mine", "mine")]
+    boards += [
+        ("/devices", "devices"),
+        ("/gpus", "holders"),
+        ("/gpus?by=owner", "holders"),
+        ("/gpus?by=user&unfold=//", "holders"),
+        ("/mine", "mine"),
+    ]
     nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
     details = [(f"/nodes/{name}", "node") for name in nodes[:1]]
     details += [(f"/jobs/{key}{tab}", "job") for key in jobs[:1] for tab in ("", "?tab=logs", "?tab=yaml")]
@@ -88,7 +94,7 @@ def settle(tab: Window) -> None:
     tab.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-@pytest.mark.parametrize(("world", "locale", "scheme"), ALL_LOOKS if os.environ.get("FAIRLEAD_ALL_LOOKS") else LOOKS)
+@pytest.mark.parametrize(("world", "locale", "scheme"), in_turn(LOOKS, 6))
 def test_every_page_is_whole_at_every_width(browser: Browser, request: pytest.FixtureRequest, world: str, locale: str, scheme: str) -> None:
     sight: Sight = request.getfixturevalue({"default": "simulated"}.get(world, world))
     wrong: list[str] = []

@@ -222,7 +222,14 @@ def test_a_server_that_is_gone_is_noticed_within_seconds(browser: Browser, lapto
         assert [tab.at(f"state-{word}").count() for word in ("error", "outdated", "server")] == [0, 0, 1]
 
 
-TABLES = {"nodes": "/nodes", "jobs": "/jobs?job_status=Running", "holders": "/gpus", "quota": "/quota", "waiting": "/quota"}
+TABLES = {
+    "nodes": "/nodes",
+    "devices": "/devices",
+    "jobs": "/jobs?job_status=Running",
+    "holders": "/gpus",
+    "quota": "/quota",
+    "waiting": "/quota",
+}
 
 
 @pytest.mark.parametrize("table", TABLES)

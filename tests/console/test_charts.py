@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.charts.answer import chart_answer, heatmap
@@ -17,6 +18,7 @@ from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.queries import CHART_QUERIES
 from fairlead.console.charts.request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
 from fairlead.errors import OutsideError, UserError
+from fairlead.model.devices.gpu import GpuHolder
 from fairlead.ports import SeriesLine
 
 from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, reading, telemetry, training_job
@@ -239,6 +241,24 @@ def test_what_is_counted_is_never_averaged_and_what_is_measured_is(query: str, l
         history.add(EPOCH - 15 + 15 * tick, [LineSample(query, (("line", line),), value)])
     found = history_lines(history, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query))
     assert [value for _, value in found.lines[0].points] == [None, None, expected]
+
+
+def test_a_container_s_lines_are_of_its_card_and_its_percentage_of_its_limit() -> None:
+    """One that has the card for itself may use all of it; what nobody knows has no line."""
+    parts = (
+        GpuHolder("a", "alone", "c", memory_used_mib=4000.0, utilization_ratio=0.25),
+        GpuHolder("a", "half", "c", memory_used_mib=2000.0, memory_limit_mib=8000.0),
+    )
+    held = structs.replace(reading(total_mib=16_000), holders=parts)
+    found = samples_of(BoardState(cluster([gpu_node()], gpus=[held]), EPOCH))
+    lines = {(each.query, dict(each.labels)["pod"]): each.value for each in found if each.query.startswith("container-")}
+    assert lines == {
+        ("container-gpu-memory-used", "alone"): 4000,
+        ("container-gpu-memory-percent", "alone"): 25,
+        ("container-gpu-utilization", "alone"): 25,
+        ("container-gpu-memory-used", "half"): 2000,
+        ("container-gpu-memory-percent", "half"): 25,
+    }
 
 
 def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:

@@ -61,6 +61,9 @@ class StillReadings:
     def source(self) -> Source:
         return self._source
 
+    def tally(self) -> None:
+        return
+
 
 def still_world(
     snapshot: ClusterSnapshot, *, is_ready: bool = True, source: Source | None = None, series: Series | None = None, speed: float = 1.0

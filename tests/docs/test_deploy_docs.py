@@ -11,7 +11,7 @@ import yaml
 
 from fairlead.cli.frame.verbs import find_verb
 from fairlead.rules.sharing.admission import GRANT_WRITERS, SCHEDULER
-from fairlead.settings import QUOTA_LEASE, SCHEDULER_EXTENDER_PORT, SHARE_LEASE, SYSTEM_NAMESPACE
+from fairlead.settings import CLUSTER_EXPORTER_LEASE, QUOTA_LEASE, SCHEDULER_EXTENDER_PORT, SHARE_LEASE, SYSTEM_NAMESPACE
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -19,7 +19,8 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGE = (ROOT / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
 QUOTA_PAGE = (ROOT / "docs" / "quota-operations.md").read_text(encoding="utf-8")
 NODE_PAGE = (ROOT / "docs" / "gpu-node.md").read_text(encoding="utf-8")
-EXPORTER_PAGE = (ROOT / "docs" / "gpu-exporter.md").read_text(encoding="utf-8")
+BOARDS_PAGE = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+FILES = sorted(str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.is_file())
 OBJECTS: list[dict[str, Any]] = [
     each for path in sorted(DEPLOY.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each
 ]
@@ -27,12 +28,11 @@ NAMES = {(each["kind"].lower(), each["metadata"]["name"]) for each in OBJECTS}
 
 
 def test_every_file_is_named_and_every_named_file_exists() -> None:
-    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE + QUOTA_PAGE + NODE_PAGE + EXPORTER_PAGE)) - {
-        SCHEDULER,
-        "fairlead-admission-webhook",
-        "fairlead-console",
+    named = {
+        name for page in DOCS for name in re.findall(r"deploy/((?:[\w-]+/)*[\w.-]+\.[\w]+|Dockerfile)", page.read_text(encoding="utf-8"))
     }
-    assert named == {path.name for path in DEPLOY.iterdir()} - {"Dockerfile.dockerignore"}
+    assert named == {name for name in FILES if not name.startswith("grafana/")} - {"Dockerfile.dockerignore"}
+    assert "deploy/grafana/" in BOARDS_PAGE, "a folder of boards is named as one"
 
 
 def test_workloads_of_the_commands_exist() -> None:
@@ -68,7 +68,11 @@ def test_the_extender_has_one_port_in_manifests_and_pages() -> None:
     """12345 is the shipped port, 39999 the one of a process that was told none (sharing contract 2.1)."""
     commands = [part["command"] for each in OBJECTS for part in _containers(each) if part["command"][1:2] == ["scheduler-extender"]]
     listening = {word.rpartition(":")[2] for command in commands for word in command if word.startswith("--listen=")}
-    asked = {port for path in (*DEPLOY.iterdir(), *DOCS) for port in re.findall(r"127\.0\.0\.1:(\d+)/gpushare-scheduler", path.read_text())}
+    asked = {
+        port
+        for path in (*map(DEPLOY.joinpath, FILES), *DOCS)
+        for port in re.findall(r"127\.0\.0\.1:(\d+)/gpushare-scheduler", path.read_text())
+    }
     assert len(commands) == 2
     assert listening == asked == {"12345"}
     for page in DOCS:
@@ -88,7 +92,7 @@ def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
         if "leases" in rule["resources"]
         for name in rule.get("resourceNames", ())
     }
-    assert leases == {SHARE_LEASE, QUOTA_LEASE, SCHEDULER}
+    assert leases == {SHARE_LEASE, QUOTA_LEASE, CLUSTER_EXPORTER_LEASE, SCHEDULER}
     assert all(f"`{name}`" in PAGE + QUOTA_PAGE for name in leases)
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from fairlead.apps.counters_file import built_in_counters
+from fairlead.apps.configuration.counters_file import built_in_counters
 from fairlead.wire.metrics.prom_text import parse_page
 
 ROOT = Path(__file__).parent.parent.parent
@@ -54,5 +54,13 @@ def test_names_and_types_keep_the_rules() -> None:
             continue
         assert (metric.type == "counter") == metric.name.endswith("_total"), metric.name
         assert not metric.name.endswith(("_count", "_sum", "_bucket")), metric.name
-        assert not TARGET_LABELS & set(metric.labels), metric.name
+        assert not (TARGET_LABELS | {"node"}) & set(metric.labels), f"{metric.name}: telemetry contract 0"
         assert metric.help.rstrip(").").strip(), metric.name
+
+
+def test_what_stands_on_a_node_says_on_which() -> None:
+    """Telemetry contract 0, 1.9, 1.15: one label joins cards, containers, exporters and agents of a node."""
+    sections = (*REFERENCE.GPU, *REFERENCE.AGENT, ("", "", REFERENCE.cluster_exporter_metrics.NAMES))
+    native = [metric for _, _, metrics in sections for metric in metrics if metric.name.startswith("fairlead_")]
+    assert len(native) > 50
+    assert not [metric.name for metric in native if "node_name" not in metric.labels]

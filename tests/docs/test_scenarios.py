@@ -13,6 +13,8 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.scenario.file import known_scenarios, parse_scenario
 from fairlead_sim.scenario.scenario import (
+    ForeignProcess,
+    Hang,
     JobKind,
     LoadName,
     NetworkService,
@@ -29,7 +31,21 @@ from fairlead_sim.scenario.scenario import (
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
-STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, ScenarioService, StandingPod, NetworkService, Stream)
+STRUCTS = (
+    Scenario,
+    NodePool,
+    Xid,
+    Hang,
+    ForeignProcess,
+    Outage,
+    Team,
+    Quota,
+    PriorityClass,
+    ScenarioService,
+    StandingPod,
+    NetworkService,
+    Stream,
+)
 
 
 def test_the_example_loads_and_lives() -> None:

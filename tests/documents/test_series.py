@@ -207,7 +207,7 @@ def test_the_cuda_malloc_of_document_001_takes_what_the_document_shows() -> None
     world.cluster.create(stateful)
     live(world, 120)
     card = busy_card(world)
-    assert [process.memory_used_mib for process in card.processes] == [3193, 3193]
+    assert [process.memory_used_bytes >> 20 for process in card.processes] == [3193, 3193]
     assert abs(float(card.fields["DCGM_FI_DEV_FB_USED"]) - 6396) <= 10
     assert card.fields["DCGM_FI_DEV_GPU_UTIL"] == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.edge.prometheus.answer import PrometheusFailure
 from fairlead.edge.prometheus.answer import PrometheusSample as Answer
-from fairlead.edge.prometheus.readings import QUERY, PrometheusReadings, readings_of
+from fairlead.edge.prometheus.readings import QUERY, PrometheusReadings, cards_of
 from fairlead.wire.metrics.gpu_readings import METRICS
 
 LABELS = {"__name__": "fairlead_gpu_utilization_ratio", "node_name": "n1", "gpu": "0", "uuid": "GPU-a", "model": "T4"}
@@ -67,4 +67,24 @@ async def test_a_prometheus_without_gpu_metrics_says_so() -> None:
 
 
 def test_samples_older_than_a_minute_are_not_taken_for_now() -> None:
-    assert readings_of([Answer(LABELS, 900.0, 0.5)], 1000.0) == ()
+    assert cards_of([Answer(LABELS, 900.0, 0.5)], 1000.0).readings == ()
+
+
+async def test_a_card_that_two_targets_tell_counts_once_and_is_said() -> None:
+    readings, prometheus, _ = made()
+    dcgm = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "Hostname": "n1.example", "gpu": "0", "UUID": "GPU-a", "instance": "a1:9400"}
+    ours = {**LABELS, "__name__": "fairlead_gpu_up", "instance": "n1:9400"}
+    prometheus.answer = [Answer(ours, 995.0, 1), Answer({**LABELS, "instance": "n1:9400"}, 995.0, 0.5), Answer(dcgm, 999.0, 70)]
+    await readings.read_once()
+    assert [(each.node, each.utilization_ratio) for each in readings.latest()] == [("n1", 0.5)]
+    source = readings.source()
+    tally = readings.tally()
+    assert (tally.read, tally.reads, tally.twice, tally.duplicates, tally.bad_lines) == (1, 1, 1, 1, {})
+    assert (source.state, source.message.split(";")[0]) == ("ok", "GPU `GPU-a` is told by `n1:9400` and by `a1:9400`")
+
+
+async def test_of_one_series_from_two_targets_the_newest_counts() -> None:
+    readings, prometheus, _ = made()
+    prometheus.answer = [Answer({**LABELS, "job": "b"}, 999.0, 0.75), Answer({**LABELS, "job": "a"}, 990.0, 0.25)]
+    await readings.read_once()
+    assert [each.utilization_ratio for each in readings.latest()] == [0.75]

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from tests.apps.company import company, readings
-from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, device, four_cards, process
+from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, device, four_cards, memory, process
 
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.metrics_page import MetricsPage
 from fairlead.model.devices.device import DeviceSample, MigInstance
+from fairlead.model.devices.page_tally import PageTally
 from fairlead.rules.metrics.dcgm import DcgmLabels
 
 FOLDER = Path(__file__).parent / "metrics"
@@ -39,12 +40,10 @@ def time_sliced() -> list[DeviceSample]:
 
 def divided() -> list[DeviceSample]:
     """A whole card, and one of two MIG instances, of which one is held."""
-    d, p = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
+    p = "DCGM_FI_PROF_"
     held = process("mig-0", "mig", 4096, 20096, 0)
-    one = MigInstance(
-        9, 0, "1g.18gb", "MIG-a", {f"{d}FB_USED": 4100, f"{d}FB_TOTAL": 20096, f"{p}GR_ENGINE_ACTIVE": 0.5}, processes=(held,)
-    )
-    two = MigInstance(2, 0, "3g.71gb", "MIG-b", {f"{d}FB_USED": 12, f"{d}FB_TOTAL": 71000, f"{p}GR_ENGINE_ACTIVE": 0.0})
+    one = MigInstance(9, 0, "1g.18gb", "MIG-a", {**memory(USED=4100, TOTAL=20096), f"{p}GR_ENGINE_ACTIVE": 0.5}, processes=(held,))
+    two = MigInstance(2, 0, "3g.71gb", "MIG-b", {**memory(USED=12, TOTAL=71000), f"{p}GR_ENGINE_ACTIVE": 0.0})
     return [device(0, used=500), device(1, used=4112, instances=(one, two), mig_mode="enabled")]
 
 
@@ -76,9 +75,15 @@ async def gpu_page(samples: Sequence[DeviceSample], chosen: GpuExporterSettings)
     return made.page
 
 
+TALLY = PageTally(3, 1, 1, 4.5, 40, 2, {("http://10.0.0.7:9400/metrics", "blank"): 6}, 1, 8)
+
+
 async def cluster_page(*, with_readings: bool) -> MetricsPage:
     made = ClusterExporter(
-        FakeCluster(company()), FakeReadings(readings() if with_readings else ()), FixedClock(), ClusterExporterSettings(node="host-1")
+        FakeCluster(company()),
+        FakeReadings(readings(), tally=TALLY) if with_readings else FakeReadings(),
+        FixedClock(),
+        ClusterExporterSettings(node="host-1"),
     )
     await made.refresh()
     return made.page

@@ -34,12 +34,13 @@ START_SECONDS = 180.0
 class ControlPlane:
     """A running cluster. `admin` is kubectl as cluster admin; `components` are its programs by name."""
 
-    def __init__(self, folder: Path, logs: Path, advertise_address: str) -> None:
+    def __init__(self, folder: Path, logs: Path, advertise_address: str, *, routes_to_endpoints: bool = False) -> None:
         self.folder = folder
         self.logs = logs
         self.port = free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self._advertise_address = advertise_address
+        self._routes_to_endpoints = routes_to_endpoints
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -193,6 +194,7 @@ class ControlPlane:
             f"--service-account-key-file={accounts_key}",
             f"--service-account-signing-key-file={accounts_key}",
             f"--service-cluster-ip-range={SERVICE_RANGE}",
+            f"--enable-aggregator-routing={str(self._routes_to_endpoints).lower()}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--shutdown-delay-duration=0s",
@@ -208,6 +210,9 @@ class ControlPlane:
             "--use-service-account-credentials=true",
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
+            # Autoscalers look every other second and forget a peak after five, in place of 15 s and 5 min.
+            "--horizontal-pod-autoscaler-sync-period=2s",
+            "--horizontal-pod-autoscaler-downscale-stabilization=5s",
             *_NO_SERVING,
         )
 
@@ -229,8 +234,12 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 
 @contextmanager
-def running_control_plane() -> Iterator[ControlPlane]:
-    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>-…`, all else is removed."""
+def running_control_plane(*, routes_to_endpoints: bool = False) -> Iterator[ControlPlane]:
+    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>-…`, all else is removed.
+
+    `routes_to_endpoints`: aggregated APIs are asked at the addresses of their EndpointSlices, for nothing here routes those
+    of Services. Webhooks behind a Service with an external name are then asked no more.
+    """
     _remove_outputs_of_dead_runs()
     OUTPUT.mkdir(parents=True, exist_ok=True)
     logs = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=OUTPUT))
@@ -239,7 +248,7 @@ def running_control_plane() -> Iterator[ControlPlane]:
         folder.mkdir()
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
         address = leaving.enter_context(address_beyond_loopback())
-        control_plane = ControlPlane(folder, logs, address)
+        control_plane = ControlPlane(folder, logs, address, routes_to_endpoints=routes_to_endpoints)
         leaving.callback(control_plane.stop)
         control_plane.start()
         yield control_plane

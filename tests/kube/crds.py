@@ -44,6 +44,13 @@ def install_kserve(admin: Kubectl) -> None:
     _install(admin, [_read(module_folder("KSERVE") / "config/crd/full/serving.kserve.io_inferenceservices.yaml")])
 
 
+def install_monitors(admin: Kubectl) -> None:
+    """PodMonitor, ServiceMonitor and PrometheusRule of the Prometheus operator; returns when the API server serves them."""
+    folder = module_folder("PROMETHEUS_OPERATOR") / "example" / "prometheus-operator-crd"
+    kinds = ("podmonitors", "servicemonitors", "prometheusrules")
+    _install(admin, [_read(folder / f"monitoring.coreos.com_{kind}.yaml") for kind in kinds])
+
+
 def _training_jobs() -> dict[str, Any]:
     """TrainingJob as et-operator's documents describe it: its own definition is in no module that can be had, so this one is ours."""
     count = {"type": "integer", "minimum": 1}

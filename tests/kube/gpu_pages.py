@@ -88,12 +88,12 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 @contextmanager
-def served(page: str) -> Iterator[str]:
-    """The `host:port` at which the page can be scraped for as long as the block lasts."""
-    body = page.encode()
+def served(page: str | Callable[[], str]) -> Iterator[str]:
+    """The `host:port` at which the page, or what it is by now, can be scraped for as long as the block lasts."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            body = (page if isinstance(page, str) else page()).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import urllib.error
@@ -30,17 +32,28 @@ class Sample(NamedTuple):
 class Prometheus:
     """A running server: queries answer with real evaluation, targets tell what scraping met."""
 
-    def __init__(self, component: Component, host: str, port: int) -> None:
+    def __init__(self, component: Component, host: str, port: int, config: Path, scrape_seconds: int) -> None:
         self.component = component
+        self._config = config
+        self._scrape_seconds = scrape_seconds
         self.port = port
         self.url = f"http://{host}:{port}"
 
     def query(self, expression: str) -> list[Sample]:
-        """The instant vector (or scalar) of an expression; an invalid one raises urllib's HTTPError."""
-        result = self._ask("query", query=expression)
+        """The instant vector (or scalar) of an expression; an invalid one raises urllib's HTTPError, in its words."""
+        try:
+            result = self._ask("query", query=expression)
+        except urllib.error.HTTPError as refused:
+            refused.add_note(f"{expression}: {refused.read().decode(errors='replace')}")
+            raise
         if result["resultType"] == "scalar":
             return [Sample({}, float(result["result"][1]))]
         return [Sample(item["metric"], float(item["value"][1])) for item in result["result"]]
+
+    def query_range(self, expression: str, start: float, end: float, step: float) -> list[dict[float, float]]:
+        """Each series of an expression over time: instant -> value."""
+        asked = {"query": expression, "start": str(start), "end": str(end), "step": str(step)}
+        return [{float(at): float(value) for at, value in series["values"]} for series in self._ask("query_range", **asked)["result"]]
 
     def label_values(self, metric: str, label: str) -> list[str]:
         """What Grafana's `label_values(metric, label)` asks for."""
@@ -50,6 +63,31 @@ class Prometheus:
     def targets(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._ask("targets")["activeTargets"]
         return found
+
+    def configure(
+        self,
+        targets: Mapping[str, str],
+        labels: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        honor_labels: bool = False,
+        more: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """What it scrapes from its next start, or from `reload`, on."""
+        jobs = [
+            {
+                "job_name": name,
+                "honor_labels": honor_labels,
+                "static_configs": [{"targets": [place], "labels": {**(labels or {}).get(name, {})}}],
+            }
+            for name, place in targets.items()
+        ]
+        every = f"{self._scrape_seconds}s"
+        timing = {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": "1s"}
+        self._config.write_text(yaml.safe_dump({"global": timing, "scrape_configs": [*jobs, *more]}), encoding="utf-8")
+
+    def reload(self) -> None:
+        """The new configuration without a restart: what it holds stays."""
+        os.kill(self.component.pid, signal.SIGHUP)
 
     def wait_for_data(self, expression: str, seconds: float = 60.0) -> list[Sample]:
         """Ask until the expression returns something; TimeoutError that names it when time is up."""
@@ -85,20 +123,23 @@ def running_prometheus(
     labels: Mapping[str, Mapping[str, str]] | None = None,
     host: str = "127.0.0.1",
     flags: Sequence[str] = (),
+    more: Sequence[Mapping[str, Any]] = (),
+    history: str = "",
 ) -> Iterator[Prometheus]:
     """Prometheus for as long as the block lasts; `targets` maps job names to `host:port`, `labels` to what discovery would add.
+
+    `more`: whole scrape configurations. `history`: samples that it has from its start, as OpenMetrics text with
+    times.
 
     As everywhere with the default `honor_labels: false`, a page's own label of such a name becomes `exported_…`.
     """
     folder = Path(tempfile.mkdtemp(prefix="fairlead-prometheus-"))
     port = free_port()
-    added = labels or {}
-    jobs = [
-        {"job_name": name, "static_configs": [{"targets": [place], "labels": {**added.get(name, {})}}]} for name, place in targets.items()
-    ]
-    timing = {"scrape_interval": f"{scrape_seconds}s", "scrape_timeout": f"{scrape_seconds}s", "evaluation_interval": "1s"}
     config = folder / "prometheus.yml"
-    config.write_text(yaml.safe_dump({"global": timing, "scrape_configs": jobs}), encoding="utf-8")
+    if history:
+        (folder / "history.om").write_text(history, encoding="utf-8")
+        argv = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "history.om"), str(folder / "data")]
+        subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
     component = Component(
         "prometheus",
         [
@@ -111,7 +152,8 @@ def running_prometheus(
         ],
         log,
     )
-    prometheus = Prometheus(component, host, port)
+    prometheus = Prometheus(component, host, port, config, scrape_seconds)
+    prometheus.configure(targets, labels, more=more)
     try:
         component.start()
         component.wait_until(prometheus.is_ready, 60)

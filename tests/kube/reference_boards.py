@@ -1,5 +1,7 @@
 """Which expressions do the reference's four Grafana boards ask Prometheus? Every one of the telemetry contract 3.2, last table.
 
+And those of the public board 12239, made for dcgm-exporter (contract 4).
+
 Variables are filled in as Grafana does for "All": the values that exist, joined as one regular expression.
 """
 
@@ -62,6 +64,20 @@ JOB_BOARD = (
     f"arena_gpu_utilization_of_training_job_instance{{{_INSTANCE}}}",
 )
 QUOTA_BOARD = (f"max_over_time(arena_elastic_resource_quota_tree{{{_QUOTA}}}[20s])",)
+_FIELD = '{instance=~"$instance", gpu=~"$gpu"}'
+TENSOR_OF_12239 = f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{_FIELD}"
+"""Empty before Hopper."""
+BOARD_12239 = (
+    f"DCGM_FI_DEV_GPU_TEMP{_FIELD}",
+    f"avg(DCGM_FI_DEV_GPU_TEMP{_FIELD})",
+    f"DCGM_FI_DEV_POWER_USAGE{_FIELD}",
+    f"sum(DCGM_FI_DEV_POWER_USAGE{_FIELD})",
+    f"DCGM_FI_DEV_SM_CLOCK{_FIELD} * 1000000",
+    f"DCGM_FI_DEV_GPU_UTIL{_FIELD}",
+    f"DCGM_FI_DEV_FB_USED{_FIELD}",
+    TENSOR_OF_12239,
+)
+VARIABLES_OF_12239 = {"instance": ("DCGM_FI_DEV_GPU_TEMP", "instance"), "gpu": ("DCGM_FI_DEV_GPU_TEMP", "gpu")}
 BOARDS = (*CLUSTER_BOARD, *NODE_BOARD, *JOB_BOARD, *QUOTA_BOARD)
 
 

@@ -22,6 +22,7 @@ from tests.kube.addresses import free_port
 from tests.kube.admission_cases import EXTENDER
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.crds import install_monitors
 from tests.kube.deployed import DEPLOY, FILES, Object, of_file, of_kind
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubectl import Kubectl, KubectlError
@@ -38,6 +39,7 @@ from fairlead_sim.scenario.scenario import NodePool, Scenario
 CARD = NodePool(name="card", cpu=32, memory="128Gi", gpu_model="Tesla T4", gpus=1, shared=True)
 SYSTEM = "fairlead-system"
 READER = f"system:serviceaccount:{SYSTEM}:fairlead-reader"
+EXPORTER = f"system:serviceaccount:{SYSTEM}:fairlead-cluster-exporter"
 WEBHOOK = f"system:serviceaccount:{SYSTEM}:fairlead-admission-webhook"
 QUOTA = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
 LEASES = "coordination.k8s.io/leases"
@@ -64,30 +66,34 @@ WEBHOOK_EVERYWHERE |= {
     for kind, names in (("mutating", ("gpu-scheduler", "quota-gate")), ("validating", ("gpu-grants", "quota-guard", "quota-tree")))
     for name in names
 }
+READ = {
+    f"{verb} {what}"
+    for verb in ("list", "watch")
+    for what in (
+        *("/nodes", "/pods", "/events", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs"),
+        *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
+        *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
+        # who owns pods, for the plan of quota
+        *("/namespaces", "policy/poddisruptionbudgets", "batch/jobs", "batch/cronjobs", "ray.io/rayclusters", "apps.kubedl.io/crons"),
+        *("apps/deployments", "apps/replicasets", "apps/statefulsets"),
+        *("scheduling.x-k8s.io/podgroups", "scheduling.volcano.sh/podgroups"),
+    )
+}
+READ |= {
+    f"get {what}"  # what the console shows of one job
+    for what in (
+        *("/pods/log", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs", "ray.io/rayjobs"),
+        *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
+    )
+}
 RIGHTS = {
     (EXTENDER, "default"): EVERYWHERE,
     (EXTENDER, "kube-system"): {*EVERYWHERE, "list /configmaps", "watch /configmaps"},
     (EXTENDER, SYSTEM): {*EVERYWHERE, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-gpushare" for verb in ("get", "update"))},
-    (READER, "default"): {
-        f"{verb} {what}"
-        for verb in ("list", "watch")
-        for what in (
-            *("/nodes", "/pods", "/events", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs"),
-            *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
-            *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
-            # who owns pods, for the plan of quota
-            *("/namespaces", "policy/poddisruptionbudgets", "batch/jobs", "batch/cronjobs", "ray.io/rayclusters", "apps.kubedl.io/crons"),
-            *("apps/deployments", "apps/replicasets", "apps/statefulsets"),
-            *("scheduling.x-k8s.io/podgroups", "scheduling.volcano.sh/podgroups"),
-        )
-    }
-    | {
-        f"get {what}"  # what the console shows of one job
-        for what in (
-            *("/pods/log", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs", "ray.io/rayjobs"),
-            *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
-        )
-    },
+    (READER, "default"): READ,
+    (EXPORTER, "default"): READ,
+    (EXPORTER, "kube-system"): {*READ, "list /configmaps", "watch /configmaps"},
+    (EXPORTER, SYSTEM): {*READ, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-cluster-exporter" for verb in ("get", "update"))},
     (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
     (WEBHOOK, SYSTEM): {
         *WEBHOOK_EVERYWHERE,
@@ -138,11 +144,12 @@ def cluster() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def rights(cluster: ControlPlane) -> dict[str, Any]:
     """What accounts may do before kube-scheduler's roles come: exactly `RIGHTS`."""
-    for file in ("admission-webhook.yaml", "gpushare-extender.yaml", "quota-controller.yaml", "reader.yaml"):
+    for file in ("admission-webhook.yaml", "gpushare-extender.yaml", "quota-controller.yaml", "reader.yaml", "cluster-exporter.yaml"):
         cluster.admin.run("apply", "-f", str(DEPLOY / file))
     api = ApiClient("real", cluster.kubeconfig)
     until_allowed(api, EXTENDER, "create", "events", "default")
     until_allowed(api, READER, "list", "pods", "default")
+    until_allowed(api, EXPORTER, "list", "pods", "default")
     until_allowed(api, QUOTA, "create", "events", "default")
     return {user + namespace: rights_of(api, user, namespace) for user, namespace in RIGHTS}
 
@@ -207,6 +214,13 @@ def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, f
         "apply", "--server-side", "--dry-run=server", "--warnings-as-errors", "--force-conflicts", "-f", str(DEPLOY / file)
     )
     assert len(said.splitlines()) == len(of_file(file))
+
+
+def test_the_operator_of_prometheus_and_autoscaling_take_their_files(cluster: ControlPlane) -> None:
+    install_monitors(cluster.admin)
+    for file, count in (("prometheus/servicemonitor.yaml", 5), ("autoscaling/hpa.yaml", 2)):
+        said = cluster.admin.run("create", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", str(DEPLOY / file))
+        assert len(said.splitlines()) == count
 
 
 def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
@@ -419,9 +433,10 @@ def test_nobody_was_refused_a_right(deployed: ControlPlane, beside: Beside) -> N
 
 @pytest.mark.parametrize("file", ["cluster-exporter.yaml", "console.yaml"])
 def test_the_readers_rights_are_enough(deployed: ControlPlane, file: str) -> None:
-    token = deployed.admin.run("create", "token", "fairlead-reader", "-n", SYSTEM).strip()
+    spec = of_kind(of_file(file), "Deployment")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    token = deployed.admin.run("create", "token", spec["serviceAccountName"], "-n", SYSTEM).strip()
     kubeconfig = write_kubeconfig(deployed.folder / "reader.kubeconfig", deployed.server, deployed.authority, token_user(token))
-    (container,) = of_kind(of_file(file), "Deployment")["spec"]["template"]["spec"]["containers"]
     verb, *flags = (word for word in container["command"][1:] if not word.startswith("--listen="))
     with running(verb, *flags, f"--kubeconfig={kubeconfig}", log=deployed.logs / f"shipped-{verb}.log") as server:
         assert server.is_ready()

@@ -225,11 +225,11 @@ class Line:
         return [*self.events(name), str(self.pod(name)["status"].get("message", ""))]
 
     @contextmanager
-    def exporter(self) -> Iterator[Server]:
+    def exporter(self, *flags: str) -> Iterator[Server]:
         """The GPU exporter of this node, in its namespaces."""
         port = free_port()
         argv = [*FAIRLEAD, "gpu-exporter", f"--listen=127.0.0.1:{port}", "--backend=sim", f"--sim-gpus={self.agent.gpus}"]
-        argv += ["--collect-interval=500"]
+        argv += ["--collect-interval=500", *flags]
         own = {**environment(), "NODE_NAME": NODE}
         component = Component("gpu-exporter", beside(self.kubelet, *argv), self.cluster.logs / "gpu-exporter.log", own)
         server = Server(component, f"http://127.0.0.1:{port}")

@@ -290,7 +290,19 @@ def modes_never_overlap(line: Line) -> None:
 
 def exporter_names_the_pods(line: Line) -> None:
     """The page of the node's exporter says who has which card, within ten seconds, and no longer when they are gone."""
-    with line.exporter() as exporter:
+    csv = {"metrics": "DCGM_FI_DEV_GPU_TEMP, gauge, Told by a ConfigMap."}
+    meta = {"name": "counters", "namespace": "default"}
+    line.cluster.admin.create([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": csv}])
+    asked = (
+        "-m=default:counters",
+        "-kubernetes",
+        "-kubernetes-virtual-gpus",
+        "-kubernetes-enable-pod-labels",
+        "-kubernetes-enable-pod-uid",
+    )
+    with line.exporter(f"--kubeconfig={line.cluster.kubeconfig}", *asked) as exporter:
+        wait_until("the ConfigMap's counter is there", lambda: exporter.metrics().has("DCGM_FI_DEV_GPU_TEMP"), SECONDS)
+        assert not exporter.metrics().has("DCGM_FI_DEV_SM_CLOCK"), "and no other"
         line.create(shared("seen", container("app", 4, SHOWS)))
         line.runs("seen")
         (grant,) = json.loads(line.annotation("seen", "fairlead.io/gpu-allocation"))["app"]
@@ -300,6 +312,8 @@ def exporter_names_the_pods(line: Line) -> None:
         assert (labels["uuid"], labels["container_name"], labels["allocate_mode"]) == (grant["uuid"], "app", "share")
         assert exporter.metrics().value(limit, pod_name="seen") == grant["mib"] << 20
         assert exporter.metrics().value("fairlead_exporter_pod_map_containers") == 1
+        own = exporter.metrics().labels("DCGM_FI_DEV_GPU_TEMP", pod="seen")
+        assert (own["fairlead_test"], own["pod_uid"]) == ("node-agent", line.pod("seen")["metadata"]["uid"])
         line.remove_all()
         wait_until("it is not named any more", lambda: not exporter.metrics().has(limit), SECONDS)
         assert exporter.metrics().has("fairlead_gpu_memory_total_bytes"), "a device's series stay"

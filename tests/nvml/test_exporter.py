@@ -77,8 +77,13 @@ def exporting(library: Path, state: StubState, home: Path, *flags: str, env: Map
         process.stderr.close()
 
 
+ODD_TOTAL, ODD_RESERVED = 15360 * MIB + 12_345, 281 * MIB + 12_346
+"""Of one card: no whole MiB, and the rest of the reserve is larger than the rest of the total."""
+
+
 def busy(state: StubState, cards: int) -> None:
     state.show_cards(cards)
+    state.say({"3.total": ODD_TOTAL, "3.reserved": ODD_RESERVED})
     state.say({f"{card}.gpu": 10 + card for card in range(cards)} | {f"{card}.memory": 5 for card in range(cards)})
 
 
@@ -94,7 +99,11 @@ def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None
     assert exporter.values("fairlead_exporter_build_info", "backend") == {"nvml": 1}
     assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
     assert exporter.values("DCGM_FI_DEV_FB_FREE", "UUID").keys() == {uuid(card) for card in range(8)}
-    assert exporter.values("fairlead_gpu_memory_total_bytes") == dict.fromkeys("01234567", 15360 * MIB)
+    cards = dict.fromkeys("01234567", 15360 * MIB)
+    assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": ODD_TOTAL}, "to the byte (telemetry contract 1.9)"
+    assert exporter.values("nvidia_gpu_memory_total_bytes", "minor_number")["3"] == ODD_TOTAL
+    grantable = (ODD_TOTAL - ODD_RESERVED) // MIB * MIB
+    assert exporter.values("fairlead_gpu_memory_grantable_bytes")["3"] == grantable, "shares are of whole MiB (sharing contract 1.2)"
     assert exporter.values("DCGM_FI_DEV_FB_RESERVED") == dict.fromkeys("01234567", 281)
     assert exporter.values("DCGM_FI_DEV_GPU_UTIL") == {str(card): 10 + card for card in range(8)}
     assert exporter.values("fairlead_gpu_healthy") == dict.fromkeys("01234567", 1)

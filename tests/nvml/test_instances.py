@@ -23,7 +23,8 @@ def divided(state: StubState) -> None:
 
 
 def _memory(slot: int) -> dict[str, int | float]:
-    told = {"TOTAL": 70000, "FREE": 70000 - 1000 - slot - 100, "USED": 1000 + slot, "RESERVED": 100, "USED_PERCENT": (1000 + slot) / 69900}
+    mib = {"TOTAL": 70000, "FREE": 70000 - 1000 - slot - 100, "USED": 1000 + slot, "RESERVED": 100}
+    told = mib | {f"{name}_BYTES": amount * MIB for name, amount in mib.items()} | {"USED_PERCENT": (1000 + slot) / 69900}
     return {f"DCGM_FI_DEV_FB_{name}": value for name, value in told.items()}
 
 

@@ -25,6 +25,14 @@ TROUBLE = {4: "Insufficient Permissions", 999: "Unknown Error", 1234: "a new kin
 
 TOTAL, FIRST, LAST = (f"DCGM_FI_DEV_NVLINK_BANDWIDTH_{each}" for each in ("TOTAL", "L0", "L17"))
 
+
+def memory(**mib: int) -> dict[str, int | float]:
+    """As DCGM's MiB and as bytes."""
+    told: dict[str, int | float] = {f"FB_{name}": amount for name, amount in mib.items()}
+    return told | {f"FB_{name}_BYTES": amount * MIB for name, amount in mib.items()}
+
+
+MEMORY = {*memory(TOTAL=0, FREE=0, USED=0, RESERVED=0), "FB_USED_PERCENT"}
 FAST = {
     "SM_CLOCK": 1980,
     "MEM_CLOCK": 3201,
@@ -40,10 +48,7 @@ FAST = {
     "MEM_COPY_UTIL": 12,
     "ENC_UTIL": 3,
     "DEC_UTIL": 4,
-    "FB_TOTAL": 143771,
-    "FB_FREE": 103150,
-    "FB_USED": 40000,
-    "FB_RESERVED": 621,
+    **memory(TOTAL=143771, FREE=103150, USED=40000, RESERVED=621),
     "FB_USED_PERCENT": 40000 / 143150,
     "PCIE_TX_BYTES": 19700000000,
     "PCIE_RX_BYTES": 19800000000,
@@ -151,7 +156,7 @@ def test_integers_are_integers_where_dcgm_prints_some(h200: CardReader, clock: S
 
 def test_a_card_that_tells_next_to_nothing(state: StubState, reader_on: ReaderOn) -> None:
     bare = reader_on(1)
-    assert bare.fast().fields == fields(GPU_TEMP=40, FB_TOTAL=15360, FB_FREE=15079, FB_USED=0, FB_RESERVED=281, FB_USED_PERCENT=0.0)
+    assert bare.fast().fields == fields(GPU_TEMP=40, **memory(TOTAL=15360, FREE=15079, USED=0, RESERVED=281), FB_USED_PERCENT=0.0)
     assert bare.slow().fields == fields(VGPU_LICENSE_STATUS=0)
     for reading in (bare.fast(), bare.slow(), bare.static()):
         assert reading.failures == {}
@@ -175,7 +180,7 @@ def test_a_second_way_is_not_asked_when_the_first_tells(h200: CardReader, state:
 CALLS = [
     ("fast", "nvmlDeviceGetUtilizationRates", {"GPU_UTIL", "MEM_COPY_UTIL"}),
     ("fast", "nvmlDeviceGetFanSpeed", {"FAN_SPEED"}),
-    ("fast", "nvmlDeviceGetMemoryInfo_v2", {"FB_TOTAL", "FB_FREE", "FB_USED", "FB_RESERVED", "FB_USED_PERCENT"}),
+    ("fast", "nvmlDeviceGetMemoryInfo_v2", MEMORY),
     ("slow", "nvmlDeviceGetBAR1MemoryInfo", {"BAR1_TOTAL", "BAR1_USED", "BAR1_FREE"}),
     ("slow", "nvmlDeviceGetPowerManagementLimitConstraints", {"POWER_MGMT_LIMIT_MIN", "POWER_MGMT_LIMIT_MAX"}),
     ("static", "nvmlDeviceGetMinorNumber", {"MINOR_NUMBER"}),
@@ -355,7 +360,7 @@ def test_pcie_throughput_is_asked_when_it_is_wanted(h200: CardReader, state: Stu
 def test_an_old_driver_tells_memory_in_its_form(state: StubState, reader_on: ReaderOn, old_library: Path) -> None:
     state.show_h200()
     told = reader_on(0, "DCGM_FI_PROF_SM_ACTIVE", library=old_library).fast()
-    assert {name: value for name, value in told.fields.items() if "_FB_" in name} == fields(FB_TOTAL=143771, FB_FREE=103150, FB_USED=40621)
+    assert {name: value for name, value in told.fields.items() if "_FB_" in name} == fields(**memory(TOTAL=143771, FREE=103150, USED=40621))
     assert told.fields["DCGM_FI_DEV_CLOCKS_EVENT_REASONS"] == 0x24
     assert told.failures == {}
 
@@ -438,7 +443,7 @@ TOLD_BY = {
     "nvmlDeviceGetPowerUsage": {"POWER_USAGE"},
     "nvmlDeviceGetPerformanceState": {"PSTATE"},
     "nvmlDeviceGetFanSpeed": {"FAN_SPEED"},
-    "nvmlDeviceGetMemoryInfo_v2": {"FB_TOTAL", "FB_FREE", "FB_USED", "FB_RESERVED", "FB_USED_PERCENT"},
+    "nvmlDeviceGetMemoryInfo_v2": MEMORY,
     "nvmlDeviceGetMaxClockInfo": {"MAX_SM_CLOCK", "MAX_MEM_CLOCK"},
     "nvmlDeviceGetTemperatureThreshold": {"SLOWDOWN_TEMP", "SHUTDOWN_TEMP"},
     "nvmlDeviceGetPowerManagementLimit": {"POWER_MGMT_LIMIT"},

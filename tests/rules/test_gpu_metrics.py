@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from tests.apps.fakes import device, lost_device, process
+from msgspec import structs
+from tests.apps.fakes import MIB, device, lost_device, memory, process
 
-from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.rules.metrics.container_gpu import container_families
-from fairlead.rules.metrics.gpu import allocated_ratio, gpu_families
+from fairlead.rules.metrics.gpu import allocated_ratio, gpu_families, grantable_bytes
 from fairlead.rules.metrics.legacy_gpu import legacy_families
 
 
 def without(sample: DeviceSample, *fields: str) -> DeviceSample:
-    kept = {name: value for name, value in sample.fields.items() if name.removeprefix("DCGM_FI_DEV_") not in fields}
+    kept = {name: value for name, value in sample.fields.items() if name.removeprefix("DCGM_FI_DEV_").removesuffix("_BYTES") not in fields}
     return device(fields=kept, processes=sample.processes)
 
 
@@ -35,6 +37,33 @@ EXCLUSIVE = device(processes=(process("a", "exclusive", 0, 15079, 0),))
 )
 def test_how_much_of_a_card_is_given_away(sample: DeviceSample, ratio: float | None) -> None:
     assert allocated_ratio(sample) == (None if ratio is None else pytest.approx(ratio))
+
+
+@pytest.mark.parametrize(
+    ("sample", "mib"),
+    [
+        (device(), 15079),
+        (SHARED, 15079),
+        (EXCLUSIVE, 15360),
+        (device(processes=(process("", "", 300, 0, 0),)), 15079),
+        (device(processes=(process("a", "timeslice", 0, 15360, 0),)), 15360),
+        (without(SHARED, "FB_RESERVED"), 15360),
+        (without(SHARED, "FB_TOTAL"), None),
+        (without(EXCLUSIVE, "FB_TOTAL"), None),
+    ],
+    ids=["free", "shared", "whole", "foreign", "by turns", "an old driver tells no reserve", "unknown", "whole and unknown"],
+)
+def test_what_a_card_can_give(sample: DeviceSample, mib: int | None) -> None:
+    """A T4 of 15360 MiB of which the driver keeps 281: sharing contract 1.2 has 15079 for 14 units."""
+    assert grantable_bytes(sample) == (None if mib is None else mib << 20)
+
+
+def test_a_divided_card_can_give_its_instances() -> None:
+    sizes = (20096, 71000)
+    parts = [MigInstance(place, 0, "1g.18gb", f"MIG-{place}", memory(TOTAL=size)) for place, size in enumerate(sizes)]
+    assert grantable_bytes(device(instances=tuple(parts), mig_mode="enabled")) == sum(sizes) << 20
+    untold = (parts[0], MigInstance(2, 0, "3g.71gb", "MIG-2"))
+    assert grantable_bytes(device(instances=untold, mig_mode="enabled")) is None
 
 
 def test_a_process_of_nobody_is_foreign_and_its_memory_is_not_unattributed() -> None:
@@ -86,3 +115,21 @@ def test_a_process_of_nobody_does_not_take_the_card_from_its_holder() -> None:
     processes = (process("", "", 300, 0, 0), process("a", "exclusive", 600, 15360, 0))
     (used,) = [each for each in legacy_families([device(used=1000, processes=processes)]) if each.name == "nvidia_gpu_memory_used_bytes"]
     assert [(key[0], key[6]) for key in used.keys] == [("exclusive", "a")]
+
+
+def test_memory_is_printed_to_the_byte() -> None:
+    """A card whose memory is no whole MiB (telemetry contract 1.9), and a container that has it whole or a part of it."""
+    told = {"TOTAL": 16384 * MIB + 5, "USED": 1000 * MIB + 3, "FREE": 15130 * MIB - 6, "RESERVED": 254 * MIB + 8}
+    odd = device(fields={f"DCGM_FI_DEV_FB_{name}_BYTES": amount for name, amount in told.items()})
+    whole = DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, 999 * MIB + 1, 16384 * MIB + 5, 0.0)
+    for sample, grantable in ((odd, 16129 * MIB), (structs.replace(odd, processes=(whole,)), 16384 * MIB + 5)):
+        values = {family.name: family.values for family in (*gpu_families([sample]), *legacy_families([sample]))}
+        for name, amount in told.items():
+            assert values[f"fairlead_gpu_memory_{name.lower()}_bytes"] == [amount]
+        assert values["nvidia_gpu_memory_total_bytes"] == [told["TOTAL"]]
+        assert values["nvidia_gpu_memory_used_bytes"] == [told["USED"]]
+        assert values["fairlead_gpu_memory_grantable_bytes"] == [grantable]
+    assert values["fairlead_gpu_memory_unattributed_bytes"] == [MIB + 2]
+    held = {family.name: family.values for family in container_families([sample])}
+    assert held["fairlead_container_gpu_memory_used_bytes"] == [999 * MIB + 1]
+    assert held["fairlead_container_gpu_memory_limit_bytes"] == [16384 * MIB + 5]

@@ -12,13 +12,14 @@ from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
 from fairlead.rules.metrics.gpu import gpu_families
 
 USED, POWER, ENGINE = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+BYTES = f"{USED}_BYTES"
 COUNTERS = [Counter(field, field, "gauge", "", is_double=field != USED) for field in (USED, POWER, ENGINE, "DCGM_FI_DEV_XID_ERRORS")]
 
 
 def divided() -> DeviceSample:
     held = (process("a", "mig", 4096, 20096, 0),)
-    one = MigInstance(9, 0, "1g.18gb", "MIG-a", {USED: 4100, ENGINE: 0.5}, processes=held)
-    return device(1, used=9999, instances=(one, MigInstance(2, 0, "3g.71gb", "MIG-b", {USED: 12})))
+    one = MigInstance(9, 0, "1g.18gb", "MIG-a", {USED: 4100, BYTES: 4100 << 20, ENGINE: 0.5}, processes=held)
+    return device(1, used=9999, instances=(one, MigInstance(2, 0, "3g.71gb", "MIG-b", {USED: 12, BYTES: 12 << 20})))
 
 
 def rows(family: Family) -> list[tuple[dict[str, str], float]]:
@@ -78,6 +79,6 @@ def test_what_an_instance_does_not_tell_is_not_told_in_its_place_by_the_card() -
 
 
 def test_two_compute_instances_of_one_gpu_instance_are_one_series() -> None:
-    parts = (MigInstance(2, 0, "1c.3g.71gb", "MIG-a", {USED: 12}), MigInstance(2, 1, "2c.3g.71gb", "MIG-b", {USED: 12}))
+    parts = (MigInstance(2, 0, "1c.3g.71gb", "MIG-a", {USED: 12}), MigInstance(2, 1, "2c.3g.71gb", "MIG-b", {USED: 12, BYTES: 12 << 20}))
     found = of(dcgm_families([device(0, instances=parts)], COUNTERS, DcgmLabels()), USED)
     assert [(labels["GPU_I_ID"], labels["GPU_I_PROFILE"], value) for labels, value in found] == [("2", "3g.71gb", 12)]

@@ -7,6 +7,8 @@ import pytest
 from tests.rules.sharing import container, node, pod
 
 from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
@@ -131,6 +133,17 @@ def test_compute_that_only_an_init_container_needs_is_no_whole_card() -> None:
     (card,) = found.cards
     assert {holder.mode for holder in card.holders} == {"share"}
     assert (found.gpus_allocated, card.units_free, card.core_used, card.core_free) == (pytest.approx(4 / 15), 11, 60, 40)
+
+
+def test_a_job_whose_pods_share_cards_holds_their_parts() -> None:
+    """Telemetry contract 3.1: a share counts by its part of the card, in a job's sum as in the node's and the cluster's."""
+    pods = tuple(msgspec.structs.replace(sharer(units, 0, "GPU-n-0"), name=name, uid=name) for name, units in (("w-0", 4), ("w-1", 3)))
+    seen = ClusterSnapshot(nodes=(node("n", (15,)),), pods=pods)
+    job = Job("mpijob", "MPIJob", "kubeflow.org/v2beta1", "default", "bert", uid="u")
+    summary = summarize(seen, (JobInstances(job, pods, ("worker", "worker")),), 0)
+    told = {family.name: family.values for family in native_families(summary)}
+    for level in ("job", "node", "cluster"):
+        assert told[f"fairlead_{level}_gpus_allocated"] == [pytest.approx(7 / 15)], level
 
 
 def test_a_card_of_an_inventory_without_memory_has_what_its_units_are() -> None:

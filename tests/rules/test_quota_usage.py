@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fairlead.model.node import Condition
 from fairlead.model.pod import Container, Owner, Pod
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode, Violation
 from fairlead.rules.quota.managed import managed_resources
-from fairlead.rules.quota.usage import quota_usage
+from fairlead.rules.quota.usage import lacks_of, quota_usage
 
 from .builders import pod, snapshot
 
@@ -109,3 +111,66 @@ def test_each_namespace_of_a_leaf_is_there_also_without_pods() -> None:
 
 def test_without_a_tree_there_is_no_use() -> None:
     assert quota_usage(snapshot([], [asks("a", 1000)])) == ()
+
+
+GPU = "nvidia.com/gpu"
+LENDER = QuotaNode("root.a", "root.a", "root", min={"cpu": 50_000, GPU: 6}, namespaces=("lender",))
+BORROWER = QuotaNode("root.b", "root.b", "root", min={"cpu": 50_000, GPU: 2}, max={GPU: 7}, namespaces=("borrower",))
+EIGHT = QuotaNode("root", "root", min={"cpu": 100_000, GPU: 8}, max={"cpu": 100_000, GPU: 8}, children=(LENDER, BORROWER))
+
+
+def waits(name: str, gpus: int, namespace: str = "lender", **more: object) -> QuotaPod:
+    return QuotaPod(namespace, name, name, {"cpu": 1000, GPU: gpus}, **more)  # type: ignore[arg-type]
+
+
+def runs(name: str, gpus: int, namespace: str = "borrower") -> QuotaPod:
+    return waits(name, gpus, namespace, is_admitted=True)
+
+
+def stops(name: str, gpus: int) -> QuotaPod:
+    return waits(name, gpus, "borrower", is_admitted=True, is_stopping=True)
+
+
+def lacks(*pods: QuotaPod, **more: object) -> dict[str, dict[str, tuple[int, int]]]:
+    found = lacks_of(QuotaState(EIGHT, pods, **more))  # type: ignore[arg-type]
+    return {leaf: {name: (lack.units, lack.smallest) for name, lack in of_leaf.items()} for leaf, of_leaf in found.items()}
+
+
+class TestWhatIsWaitedFor:
+    def test_the_resource_that_has_no_room_and_no_other_that_is_asked_for_too(self) -> None:
+        assert lacks(runs("a", 7), waits("b", 2), waits("c", 4)) == {"root.a": {GPU: (2, 2)}}
+
+    def test_nothing_where_there_is_room_or_nobody_waits(self) -> None:
+        assert lacks(runs("a", 4), waits("b", 4)) == {}
+        assert lacks(runs("a", 7)) == {}
+
+    def test_what_is_stopping_has_not_given_back_yet(self) -> None:
+        assert lacks(stops("a", 7), waits("b", 4)) == {"root.a": {GPU: (1, 4)}}
+
+    def test_the_leafs_own_max_as_well_as_what_is_above(self) -> None:
+        assert lacks(runs("a", 7), waits("b", 1, "borrower")) == {"root.b": {GPU: (1, 1)}}
+
+    def test_as_much_as_the_cluster_has(self) -> None:
+        assert lacks(runs("a", 4), waits("b", 3)) == {}
+        assert lacks(runs("a", 4), waits("b", 3), capacity={GPU: 6}) == {"root.a": {GPU: (1, 3)}}
+
+    def test_a_gang_is_one_unit_and_asks_for_all_of_it(self) -> None:
+        pair = (waits(name, 2, gang="g", gang_size=2) for name in ("b", "c"))
+        assert lacks(runs("a", 7), *pair) == {"root.a": {GPU: (1, 4)}}
+
+    def test_a_suspended_job_waits_without_pods(self) -> None:
+        job = Workload("MPIJob", "kubeflow.org/v1", "lender", "j", "j", is_suspended=True, suspended_for="x", request={GPU: 3})
+        assert lacks(runs("a", 7), workloads={"j": job}) == {"root.a": {GPU: (1, 3)}}
+
+    def test_what_others_were_promised_counts_as_used(self) -> None:
+        claimant = waits("b", 2, "borrower", claim_since=1.0)
+        assert lacks(runs("a", 4), claimant, waits("c", 3)) == {"root.a": {GPU: (1, 3)}}
+
+    def test_whom_room_in_the_tree_would_not_help_is_left_out(self) -> None:
+        for reason in ("UserCap", "NoFitOnNodes", "NonPreemptibleOverMin", "GangIncomplete", "NeverFits"):
+            assert lacks(runs("a", 7), waits("b", 2, said_reason=reason)) == {}, reason
+        assert lacks(runs("a", 7), waits("b", 2, said_reason="PDBBlocked")) == {"root.a": {GPU: (1, 2)}}
+        assert lacks(waits("b", 9)) == {}, "more than the tree has"
+
+    def test_nothing_in_a_broken_tree(self) -> None:
+        assert lacks(runs("a", 7), waits("b", 2), violations=(Violation("root", "BadShape", "broken", stops=True),)) == {}

@@ -78,7 +78,7 @@ def test_an_init_container_holds_its_part_while_it_runs_and_then_the_others_thei
     live(world, 60)
     assert held(world) == {"init": [(0, 12924)]}
     samples = {process.container: process for device in world.devices.sample() for process in device.processes}
-    assert samples["init"].memory_limit_mib == 12924
+    assert samples["init"].memory_limit_bytes == 12924 << 20
     assert samples["init"].processes == 1
     live(world, 120)
     assert phase(world) == "Running"

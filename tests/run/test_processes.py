@@ -82,6 +82,7 @@ def status_of(url: str) -> int:
     [
         (("console", "--listen", "127.0.0.1:0"), "there is no cluster to follow: no kubeconfig and no service account"),
         long_case(("cluster-exporter", "--listen", "127.0.0.1:0"), "there is no cluster to follow"),
+        long_case(("cluster-exporter", "--listen", "127.0.0.1:0", "--identity", "a"), "`--identity` names a process in the Lease"),
         (("console", "--listen", "0.0.0.0:0"), "`0.0.0.0` can be reached from other machines"),
         long_case(("console", "--listen", "nowhere"), "`nowhere` is not an address to listen on"),
         long_case(("api-server", "--listen", ":0"), "can be reached from other machines"),
@@ -108,32 +109,16 @@ def test_what_cannot_start_ends_with_a_sentence(arguments: tuple[str, ...], word
     assert "\nhint: " in ended.stderr and "Traceback" not in ended.stderr
 
 
-@pytest.mark.parametrize("verb", ["console", "cluster-exporter"])
-def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("console",), ("cluster-exporter", "--leader-elect")], ids=["console", "cluster-exporter"])
+def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(words: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "config").write_text(NOBODY)
-    with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config")) as (process, url):
+    with running(tmp_path, *words, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert (status_of(f"{url}/healthz"), status_of(f"{url}/readyz")) == (200, 503)
         assert "hint: check the address in the kubeconfig" in said_by(process, "refused the connection; ")
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
         assert time.monotonic() - started < 5
-
-
-@pytest.mark.parametrize("verb", ["console", "cluster-exporter"])
-@pytest.mark.parametrize(
-    ("arguments", "times"),
-    [((), 1), (("--gpu-source", "none"), 0), (("--gpu-exporter", "http://127.0.0.1:1/metrics"), 0)],
-    ids=["none named", "none wanted", "one named"],
-)
-def test_without_a_gpu_exporter_it_is_said_once_at_the_start(verb: str, arguments: tuple[str, ...], times: int, tmp_path: Path) -> None:
-    (tmp_path / "config").write_text(NOBODY)
-    with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config"), *arguments) as (process, url):
-        assert status_of(f"{url}/healthz") == 200
-        process.send_signal(signal.SIGTERM)
-        assert process.stderr is not None
-        said = process.stderr.read()
-    assert said.count("warning: no GPU values: no GPU exporter is named; hint: name its page with `--gpu-exporter`\n") == times
 
 
 @pytest.mark.long

@@ -104,3 +104,10 @@ def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() 
     assert (found.memory_used_mib, found.memory_total_mib, found.power_watts) == (30, 300, 300)
     assert found.utilization_ratio is None, "how busy the whole card is nobody said"
     assert [(holder.pod, holder.mode, holder.memory_used_mib) for holder in found.holders] == [("p", "mig", 30)]
+
+
+def test_a_holder_of_instances_that_is_told_twice_has_its_memory_once() -> None:
+    labels = 'node_name="n1",gpu="0",uuid="GPU-a",namespace_name="ns",pod_name="p",container_name="c",allocate_mode="exclusive"'
+    lines = [f'fairlead_container_gpu_memory_used_bytes{{{labels},mig_gi_id="{instance}"}} 1048576' for instance in (1, 2)]
+    (found,) = readings("\n".join([*lines, *lines]))
+    assert [each.memory_used_mib for each in found.holders] == [2]

@@ -25,6 +25,7 @@ describe("a table's commands", () => {
     expect(tableCommands("jobs", asked("job_namespace=vision&job_type=mpijob&job_status=Running&q=x"))).toEqual(["arena list -n vision --type=mpijob --status=RUNNING"]);
     expect(tableCommands("jobs", asked("job_namespace=a&job_namespace=b"))).toEqual(["arena list -A"]);
     expect(tableCommands("nodes", asked("gpu_node=a&gpu_node=b"))).toEqual(["arena top node a b", "kubectl get nodes a b -o wide"]);
+    expect(tableCommands("devices", asked("gpu_node=a&GPU=0&q=x"))).toEqual(["arena top node a -d", "kubectl inspect cgpu -d a"]);
     expect(tableCommands("holders", asked("namespace=a&node=gpu-1"))).toEqual(["kubectl get pods -n a -o wide --field-selector=spec.nodeName=gpu-1"]);
     expect(tableCommands("waiting", asked("path=root.a"))).toEqual(["fairlead quota plan"]);
     expect(tableCommands("quota", asked(""))[0]).toBe("fairlead quota tree");

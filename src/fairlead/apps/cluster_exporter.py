@@ -3,7 +3,8 @@
 
 A scrape asks nobody anything. The page is made in a thread when the cluster or the readings changed, at most
 once a second, and also while nothing changes, because durations grow. Before the first full read it has self
-metrics only.
+metrics only; so has, of several exporters, each that does not hold the Lease, so that no sum counts a GPU
+twice. A standby follows the cluster all the same, to take over at once.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairlead import __version__, settings
+from fairlead.apps.leader import Leader
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
-from fairlead.apps.service import Probes, ServedApp, pages_app
+from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.kinds.instances import all_instances
+from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Clock, Cluster, GpuReadings
 from fairlead.rules.metrics.arena import arena_families
 from fairlead.rules.metrics.cluster import native_families
-from fairlead.rules.metrics.cluster_exporter import ClusterExporterState, cluster_exporter_families
+from fairlead.rules.metrics.cluster_exporter import ClusterExporterState, cluster_exporter_families, page_families
 from fairlead.rules.reports.cluster import summarize
 from fairlead.wire.metrics.prom_text import render_page
 
@@ -65,17 +68,24 @@ def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExpor
 
 
 class ClusterExporter:
-    """The loop and its page. `refresh` makes one page; `run` follows the cluster until cancelled."""
+    """The loop and its page. `refresh` makes one page; `run` follows the cluster until cancelled.
 
-    def __init__(self, cluster: Cluster, readings: GpuReadings, clock: Clock, chosen: ClusterExporterSettings) -> None:
+    `leader`: of several exporters the one that holds the Lease prints the cluster; None = there is one only.
+    """
+
+    def __init__(
+        self, cluster: Cluster, readings: GpuReadings, clock: Clock, chosen: ClusterExporterSettings, leader: Leader | None = None
+    ) -> None:
         self._cluster = cluster
         self._readings = readings
         self._clock = clock
         self._chosen = chosen
+        self._leader = leader
         self._state = ClusterExporterState(node=chosen.node or socket.gethostname(), version=__version__, is_synced=False)
         self._scrapes = 0
         self._refreshed_at = time.monotonic()
-        self.page = MetricsPage()
+        self._whole: MetricsPage | None = None
+        self._own = MetricsPage()
         self.probes = Probes(self._trouble, self._unready)
         self.app = pages_app("cluster exporter", self.probes, self._metrics)
 
@@ -83,20 +93,35 @@ class ClusterExporter:
         """Whoever serves it runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
         return ServedApp(app=self.app, sock=sock, loops=(self.run,), probes=self.probes, read_seconds=self._chosen.read_seconds)
 
+    @property
+    def page(self) -> MetricsPage:
+        """What a scrape gets now: the page with the cluster not a moment longer than the Lease is held."""
+        return self._whole if self._whole is not None and self._leads() else self._own
+
     async def run(self) -> None:
+        """Until cancelled; then the Lease is given back, and the next exporter need not wait for its end."""
+        if self._leader is None:
+            await self._refresh_for_ever()
+            return
+        try:
+            await together(self._leader.run(), self._refresh_for_ever())
+        finally:
+            await self._leader.release()
+
+    async def _refresh_for_ever(self) -> None:
         """Refresh on changes, at most once a second, at least every five; more seldom where `LEISURE` asks.
 
         A page that cannot be made leaves the last one.
         """
         while True:
-            version, readings, began = self._cluster.version, self._readings.latest(), time.monotonic()
+            version, readings, began, led = self._cluster.version, self._readings.latest(), time.monotonic(), self._leads()
             try:
                 await self.refresh()
             except Exception:  # noqa: BLE001 - whatever it is, a page that was right a moment ago beats none
                 _log.exception("the page could not be made; the last one stays")
             await asyncio.sleep(max(SHORTEST_PAUSE_SECONDS, LEISURE * (time.monotonic() - began)))
             for _ in range(int(LONGEST_PAUSE_SECONDS - SHORTEST_PAUSE_SECONDS)):
-                if self._readings.latest() is not readings:
+                if self._readings.latest() is not readings or self._leads() != led:
                     break
                 if await self._cluster.wait_changed(version, SHORTEST_PAUSE_SECONDS) != version:
                     break
@@ -105,22 +130,33 @@ class ClusterExporter:
         """Make one page in a thread and swap it in; ready is what the page shows, not what has been read."""
         began = time.monotonic()
         is_synced = self._state.is_synced or self._cluster.is_ready  # a kind that appears later never empties the page
+        leads = self._leads()
         snapshot = self._cluster.snapshot().with_gpus(self._readings.latest(), self._readings.source())
-        state = structs.replace(self._state, is_synced=is_synced, scrapes=self._scrapes, page_bytes=self.page.size or None)
-        pieces = self._render(snapshot, self._clock.now(), state)
-        self.page = await asyncio.to_thread(make_page, pieces)
+        state = structs.replace(self._state, is_synced=is_synced, is_leader=leads, scrapes=self._scrapes, page_bytes=self.page.size or None)
+        now, tally = self._clock.now(), self._readings.tally()
+        if not leads:
+            self._whole = None  # should the Lease come back, it is too old
+        if self._leader is not None:
+            self._own = await asyncio.to_thread(make_page, self._render(snapshot, now, structs.replace(state, is_leader=False), tally))
+        if leads:
+            self._whole = await asyncio.to_thread(make_page, self._render(snapshot, now, state, tally))
         self._refreshed_at = time.monotonic()
         self._state = structs.replace(state, render_seconds=self._refreshed_at - began)
 
-    def _render(self, snapshot: ClusterSnapshot, now: float, state: ClusterExporterState) -> Iterator[bytes]:
-        if state.is_synced:
+    def _render(self, snapshot: ClusterSnapshot, now: float, state: ClusterExporterState, tally: PageTally | None) -> Iterator[bytes]:
+        if state.is_synced and state.is_leader:
             yield from render_page(cluster_families(snapshot, now, self._chosen))
         yield from render_page(cluster_exporter_families(state, snapshot.main_sources.values(), now))
+        if tally is not None:
+            yield from render_page(page_families(state.node, tally))
         yield process_metrics()
 
     async def _metrics(self, request: Request) -> Response:
         self._scrapes += 1
         return PageResponse(self.page, request)
+
+    def _leads(self) -> bool:
+        return self._leader is None or self._leader.is_held
 
     def _trouble(self) -> str:
         silent = time.monotonic() - self._refreshed_at
@@ -128,8 +164,15 @@ class ClusterExporter:
 
     def _unready(self) -> str:
         if self._state.is_synced:
-            return ""
+            return self._unled()
         if self._cluster.is_ready:
             return "the first page is being made"
         waiting = [source for source in self._cluster.snapshot().main_sources.values() if not source.is_ok]
         return "\n".join(["not yet read:", *(f"{source.name}: {source.state} {source.message}".rstrip() for source in waiting)])
+
+    def _unled(self) -> str:
+        """A standby is ready, or no rolling update would come to its end; not so while nobody leads."""
+        leader = self._leader
+        if leader is None or leader.is_held or leader.holder not in ("", leader.identity):
+            return ""
+        return leader.trouble or "nobody holds the lease yet"

@@ -19,15 +19,17 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from fairlead import __version__, settings
-from fairlead.apps.counters_file import CountersFile, usual_file
+from fairlead.apps.configuration.counters_file import CountersFile, CountersInForce, usual_file
+from fairlead.apps.configuration.web_guard import WebGuard
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
+from fairlead.apps.owner_names import OwnerNames
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
 from fairlead.ports import Clock, Devices
 from fairlead.rules.devices.shown import shown, stale_after
-from fairlead.rules.metrics.container_gpu import container_families
+from fairlead.rules.metrics.container_gpu import container_families, process_families
 from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
 from fairlead.rules.metrics.dcgm_made import WINDOW_MS, MadeMetrics
@@ -41,7 +43,6 @@ from fairlead.wire.metrics.prom_text import render_dcgm_number, render_go_number
 COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
 HOSTNAME_LABELS: Final = {"Hostname": ("Hostname",), "hostname": ("hostname",), "both": ("Hostname", "hostname")}
 SHORTEST_INTERVAL_MS: Final = 100
-LONGEST_WINDOW_MS: Final = 86_400_000
 _log = logging.getLogger(__name__)
 
 
@@ -49,9 +50,11 @@ class GpuExporterSettings(Struct, frozen=True):
     """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
     `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
-    others at all; None = all. `read_seconds`: how long a client may take to send a request. `backend`: where
-    the devices come from, nvml or sim. `stale_seconds`: how old a value may be, None = three intervals, 15 s
-    at least. `is_alone`: only cards of `node` are printed.
+    others at all; None = all. `read_seconds`: how long a client may take to send a request, `write_seconds`:
+    to read the answer. `backend`: where the devices come from, nvml or sim. `stale_seconds`: how old a value
+    may be, None = three intervals, 15 s at least. `is_alone`: only cards of `node` are printed.
+    `needs_gpus`: `/health` is 503 while there is none. `has_containers`: containers have series of
+    their own; `has_processes`: so have their processes, and those of nobody.
     """
 
     collectors: str = ""
@@ -63,11 +66,15 @@ class GpuExporterSettings(Struct, frozen=True):
     devices: frozenset[int] | None = None
     only: frozenset[str] | None = None
     read_seconds: float = settings.READ_SECONDS
+    write_seconds: float = settings.WRITE_SECONDS
     backend: str = "sim"
     stale_seconds: float | None = None
     is_alone: bool = False
     xid_window_ms: int = WINDOW_MS
     clock_window_ms: int = WINDOW_MS
+    needs_gpus: bool = False
+    has_containers: bool = True
+    has_processes: bool = False
 
     @property
     def stale_after_seconds(self) -> float:
@@ -77,7 +84,8 @@ class GpuExporterSettings(Struct, frozen=True):
 class GpuExporter:
     """The loop and its page. `run` makes a page of each snapshot until cancelled; `refresh` is one turn.
 
-    `pods`: whose the cards are, where the devices do not say. `wall` gives monotonic seconds.
+    `pods`: whose the cards are, where the devices do not say. `wall` gives monotonic seconds. `counters`: in
+    place of the file that the settings name. `names`: more about the owners of cards.
     """
 
     def __init__(
@@ -87,13 +95,16 @@ class GpuExporter:
         chosen: GpuExporterSettings,
         wall: Callable[[], float] = time.monotonic,
         pods: PodMap | None = None,
+        counters: CountersInForce | None = None,
+        names: OwnerNames | None = None,
     ) -> None:
+        self._names = names or OwnerNames()
         self._pods = pods
         self._wall = wall
         self._devices = devices
         self._clock = clock
         self._chosen = chosen
-        self._counters = CountersFile(chosen.collectors, is_strict=chosen.is_strict_csv)
+        self._counters = counters or CountersFile(chosen.collectors, is_strict=chosen.is_strict_csv)
         self._state = ExporterState(node=chosen.node, version=__version__, backend=chosen.backend)
         self._number = 0
         self._ticked_at = self._wall()
@@ -108,18 +119,33 @@ class GpuExporter:
         self.probes = Probes(self._trouble)
         self.app = pages_app("GPU exporter", self.probes, self._metrics, {"/health": self._dcgm_health})
 
-    def service(self, sock: socket.socket) -> ServedApp:
-        """The first page exists before anybody is answered; it waits for no device."""
-        loops = (self.run, self._ask_devices)
+    def service(self, sock: socket.socket, guard: WebGuard | None = None) -> ServedApp:
+        """The first page exists before anybody is answered; it waits for no device. `guard` locks it."""
+        loops = [self.run, self._ask_devices, self._follow_counters, self._follow_names]
+        loops += [self._pods.run] if self._pods else []
+        loops += [guard.follow] if guard else []
         return ServedApp(
-            app=self.app,
+            app=guard.guarded(self.app) if guard else self.app,
             sock=sock,
-            loops=loops if self._pods is None else (*loops, self._pods.run),
+            loops=tuple(loops),
             probes=self.probes,
+            tls=guard.tls if guard else None,
             opens=self._has_page,
-            reload=self.reload,
+            reload=lambda: self._reload(guard),
             read_seconds=self._chosen.read_seconds,
+            write_seconds=self._chosen.write_seconds,
         )
+
+    async def _follow_counters(self) -> None:
+        await self._counters.follow(self._news.set)
+
+    async def _follow_names(self) -> None:
+        await self._names.run(self._news.set)
+
+    def _reload(self, guard: WebGuard | None) -> None:
+        self.reload()
+        if guard is not None:
+            guard.reload()
 
     async def _ask_devices(self) -> None:
         await self._devices.run(self._news.set)
@@ -134,6 +160,7 @@ class GpuExporter:
     def reload(self) -> None:
         """Read the counters file again now, whether it seems to have changed or not, and make a page."""
         self._is_reload_asked = True
+        self._counters.ask_now()
         self._news.set()
 
     async def refresh(self) -> None:
@@ -180,13 +207,15 @@ class GpuExporter:
         compat, only = self._chosen.compat, self._chosen.only
         if "dcgm" in compat:
             made = self._made.of(samples, snapshot.at, now) if self._makes_metrics else {}
-            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels, made)
+            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels, made, self._names.latest())
             yield from render_page(families, render_dcgm_number)
         if "legacy" in compat:
             yield from render_page(legacy_families(samples), render_go_number)
         if "custom" in compat:
             yield from render_page(custom_families(samples), render_dcgm_number)
-        yield from render_page([*gpu_families(samples, only), *container_families(samples, only)])
+        of_containers = container_families(samples, only) if self._chosen.has_containers else []
+        of_processes = process_families(samples) if self._chosen.has_processes else []
+        yield from render_page([*gpu_families(samples, only), *of_containers, *of_processes])
         yield from render_page(exporter_families(state, snapshot, now))
         yield process_metrics()
 
@@ -198,8 +227,10 @@ class GpuExporter:
         return response
 
     async def _dcgm_health(self, request: Request) -> Response:
-        has_page = "true" if self.page.pieces else "false"
-        return PlainTextResponse("OK", headers={"X-Registry-Available": has_page, "X-Reload-In-Progress": "false"})
+        headers = {"X-Registry-Available": "true" if self.page.pieces else "false", "X-Reload-In-Progress": "false"}
+        if self._chosen.needs_gpus and not any(sample.up for sample in self._devices.latest().devices):
+            return PlainTextResponse("no GPU is seen", 503, headers)
+        return PlainTextResponse("OK", headers=headers)
 
     def _trouble(self) -> str:
         silent = self._wall() - self._ticked_at
@@ -223,6 +254,8 @@ def settings_from_flags(
     backend: str = "sim",
     stale_seconds: float | None = None,
     repeats_card: bool = False,
+    has_virtual_gpus: bool = False,
+    has_claims: bool = False,
     xid_window_ms: int = WINDOW_MS,
     clock_window_ms: int = WINDOW_MS,
 ) -> GpuExporterSettings:
@@ -242,7 +275,9 @@ def settings_from_flags(
         collectors=collectors or usual_file(),
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,
-        labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids, repeats_card),
+        labels=DcgmLabels(
+            hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids, repeats_card, has_virtual_gpus, has_claims
+        ),
         compat=parse_compat(compat, COMPATIBILITIES),
         node=node or socket.gethostname(),
         devices=chosen_devices,
@@ -251,12 +286,3 @@ def settings_from_flags(
         xid_window_ms=xid_window_ms,
         clock_window_ms=clock_window_ms,
     )
-
-
-def window_ms(text: str, flag: str) -> int:
-    """Milliseconds, "" = as dcgm-exporter has them. Raises UserError."""
-    if not text:
-        return WINDOW_MS
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_WINDOW_MS):
-        raise UserError(f"`{flag}` is `{text}`", f"give milliseconds, 1 to {LONGEST_WINDOW_MS}, for example `{WINDOW_MS}`")
-    return int(text)

@@ -47,6 +47,8 @@ class LeaseTimes(Struct, frozen=True):
 
 BRIEF: Final = LeaseTimes()
 """For who answers others, and must not keep them waiting."""
+UNHURRIED: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
+"""For who works by itself: an API server that is restarted costs nobody the Lease."""
 
 
 class Leader:
@@ -61,8 +63,8 @@ class Leader:
         self,
         api: LeaseApi,
         identity: str,
-        on_taken: Callable[[], None],
-        is_idle: Callable[[], bool],
+        on_taken: Callable[[], None] = lambda: None,
+        is_idle: Callable[[], bool] = lambda: True,
         monotonic: Callable[[], float] = time.monotonic,
         times: LeaseTimes = BRIEF,
     ) -> None:

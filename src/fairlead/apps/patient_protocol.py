@@ -1,8 +1,8 @@
 """HTTP/1.1 with a limit on how long a client may take to send a request, and on how large its head may be.
 
-Only the reading of a request is limited: an answer may take or stream as long as it likes, and a connection
-between two requests idles as long as uvicorn lets it. The limit holds for head and body together, so that a
-byte now and then does not extend it.
+An answer may take or stream as long as it likes, unless its server limits it, too; and a connection between
+two requests idles as long as uvicorn lets it. The limit holds for head and body together, so that a byte now
+and then does not extend it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ HEAD_BYTES_MAX: Final = 1 << 20
 class PatientProtocol(HttpToolsProtocol):
     """One connection. A request not complete after `read_seconds` is answered with 408, and that is its end.
 
-    A connection on which no request begins at all ends without a word after the same time.
+    A connection on which no request begins at all ends without a word after the same time. With
+    `write_seconds` so does one whose client has not read an answer so long after the request.
     """
 
-    def __init__(self, *args: Any, read_seconds: float, **named: Any) -> None:
+    def __init__(self, *args: Any, read_seconds: float, write_seconds: float | None = None, **named: Any) -> None:
         super().__init__(*args, **named)
+        self._write_seconds = write_seconds
+        self._unread: asyncio.TimerHandle | None = None
         self._read_seconds = read_seconds
         self._deadline: asyncio.TimerHandle | None = None
         self._is_reading = False
@@ -37,6 +40,8 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_wait()
+        if self._unread is not None:
+            self._unread.cancel()
         super().connection_lost(exc)
         self._tell_gone()
 
@@ -64,9 +69,13 @@ class PatientProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._is_reading = False
         self._end_wait()
+        if not self.pipeline:
+            self._begin_answer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self.cycle is not None and not self.cycle.response_complete:  # the next of several begins
+            self._begin_answer()
         if self._is_reading and self._deadline is None:  # it came behind the request that is answered now
             self._begin_wait()
 
@@ -77,6 +86,18 @@ class PatientProtocol(HttpToolsProtocol):
         """Who asks for another protocol (`kubectl exec`) is answered in this one: no library is to be
         installed.
         """
+
+    def _begin_answer(self) -> None:
+        if self._write_seconds is not None:
+            if self._unread is not None:
+                self._unread.cancel()
+            self._unread = self.loop.call_later(self._write_seconds, self._end_unread)
+
+    def _end_unread(self) -> None:
+        """What the app has written may still lie in the transport, which a close would wait for."""
+        self._unread = None
+        if (self.cycle is not None and not self.cycle.response_complete) or self.transport.get_write_buffer_size():
+            self.transport.abort()
 
     def _begin_wait(self) -> None:
         self._end_wait()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -18,14 +18,14 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
-from fairlead.ports import GivenFile, KubeletHolders, ProcessHomes
-from fairlead.rules.devices.container_use import container_use, sole_holder_use
+from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, ProcessHomes
+from fairlead.rules.devices.container_use import container_use, sole_holder_use, unknown_use
 from fairlead.rules.devices.pod_devices import device_processes
 from fairlead.rules.metrics.exporter import PodMapState
 
 ASK_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 1.0
-_TOTAL, _USED, _PERCENT = "DCGM_FI_DEV_FB_TOTAL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_UTIL"
+_TOTAL, _USED, _PERCENT = "DCGM_FI_DEV_FB_TOTAL_BYTES", "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -39,7 +39,13 @@ class PodMap:
         ttl_seconds: float,
         monotonic: Callable[[], float] = time.monotonic,
         homes: ProcessHomes | None = None,
+        ask_seconds: float = ASK_SECONDS,
+        more_resources: Collection[str] = (),
+        claimable: ClaimableCards | None = None,
     ) -> None:
+        self._claimable = claimable
+        self._more_resources = more_resources
+        self._ask_seconds = ask_seconds
         self._kubelet = kubelet
         self._given = given
         self._ttl_seconds = ttl_seconds
@@ -52,8 +58,12 @@ class PodMap:
 
     async def run(self) -> None:
         """Ask now and then, until cancelled."""
+        asking = () if self._claimable is None else (self._claimable.run(),)
+        await asyncio.gather(self._ask_on(), *asking)
+
+    async def _ask_on(self) -> None:
         while True:  # noqa: ASYNC110 - the kubelet tells nobody
-            await asyncio.sleep(ASK_SECONDS if await self.ask() else RETRY_SECONDS)
+            await asyncio.sleep(self._ask_seconds if await self.ask() else RETRY_SECONDS)
 
     async def ask(self) -> bool:
         """Ask once. Whether both have told."""
@@ -74,9 +84,10 @@ class PodMap:
         """The samples with the containers that have each card, and what they use of it. Reads /proc."""
         if self._age is None or self._age > self._ttl_seconds:
             return samples
-        totals = {sample.uuid: (sample.index, float(sample.fields.get(_TOTAL, 0))) for sample in samples}
-        totals |= {each.uuid: (-1, float(each.fields.get(_TOTAL, 0))) for sample in samples for each in sample.instances}
-        holders = device_processes(self._held, self._shares, totals)
+        totals = {sample.uuid: (sample.index, int(sample.fields.get(_TOTAL, 0))) for sample in samples}
+        totals |= {each.uuid: (-1, int(each.fields.get(_TOTAL, 0))) for sample in samples for each in sample.instances}
+        claims = {} if self._claimable is None else self._claimable.latest()
+        holders = device_processes(self._held, self._shares, totals, self._more_resources, claims)
         return [self._attributed(sample, holders) for sample in samples]
 
     def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]]) -> DeviceSample:
@@ -87,7 +98,7 @@ class PodMap:
 
     def _use(self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...]) -> tuple[DeviceProcess, ...]:
         if sample.seen is None:
-            return containers
+            return unknown_use(containers)
         if self._homes is None:
             return sole_holder_use(containers, sample.fields.get(_USED), sample.fields.get(_PERCENT))
         return container_use(containers, sample.seen, self._homes.homes([each.pid for each in sample.seen]))

@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.apps.leader import Leader, LeaseTimes
+from fairlead.apps.leader import UNHURRIED, Leader, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent, WriteTreeStatus
@@ -31,7 +31,6 @@ from fairlead.ports import QuotaApi
 from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
-TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
 """Quota contract 3.2. The fence is no shorter than `WRITE_SECONDS`."""
 WRITE_SECONDS: Final = 3.0
 """Within so long the API server decides a write, so that none of a dead controller comes true later."""
@@ -70,7 +69,7 @@ class QuotaController:
         api: QuotaApi,
         identity: str,
         *,
-        times: LeaseTimes = TIMES,
+        times: LeaseTimes = UNHURRIED,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:

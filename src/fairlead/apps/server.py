@@ -12,8 +12,9 @@ import contextlib
 import errno
 import ipaddress
 import logging
+import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from ssl import SSLContext
 from typing import Any, Final
@@ -30,6 +31,8 @@ from fairlead.settings import READ_SECONDS
 GRACE_SECONDS: Final = 2
 """How long running requests may finish after a stop, even one whose client never reads."""
 _BACKLOG: Final = 1024
+_FIRST_OF_SYSTEMD: Final = 3
+"""The descriptor of the first socket that systemd hands over (sd_listen_fds)."""
 _log = logging.getLogger(__name__)
 
 
@@ -87,6 +90,24 @@ def bind_socket(host: str, port: int) -> socket.socket:
     return sock
 
 
+def systemd_socket(env: Mapping[str, str]) -> socket.socket:
+    """The listening socket that systemd hands over (`LISTEN_FDS`). Raises UserError where there is none."""
+    hint = "start it by a `.socket` unit of systemd with one address, or leave `--web-systemd-socket` out"
+    if env.get("LISTEN_PID") != str(os.getpid()) or env.get("LISTEN_FDS", "0") == "0":
+        raise UserError("systemd hands over no socket: `LISTEN_PID` and `LISTEN_FDS` are not this process's", hint)
+    if env["LISTEN_FDS"] != "1":
+        raise UserError(f"systemd hands over {env['LISTEN_FDS']} sockets, and one page has one", hint)
+    try:
+        sock = socket.socket(fileno=_FIRST_OF_SYSTEMD)
+        is_listening = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    except OSError as error:
+        raise UserError(f"what systemd hands over is no socket: {_reason(error)}", hint) from error
+    if not is_listening or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        raise UserError("what systemd hands over is no listening TCP socket", hint)
+    sock.setblocking(False)
+    return sock
+
+
 def _reason(error: OSError) -> str:
     return "the port is taken" if error.errno == errno.EADDRINUSE else (error.strerror or str(error)).lower()
 
@@ -102,8 +123,16 @@ def _bind_hint(error: OSError) -> str:
 class _Server(uvicorn.Server):
     """uvicorn without signal handlers, patient for `read_seconds`, telling when it accepts connections."""
 
-    def __init__(self, app: ASGIApp | Answerer, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp | Answerer,
+        config: uvicorn.Config,
+        read_seconds: float,
+        write_seconds: float | None,
+        ready: asyncio.Event | None,
+    ) -> None:
         super().__init__(config)
+        self._write_seconds = write_seconds
         self._answerer = app if isinstance(app, Answerer) else None
         self._read_seconds = read_seconds
         self._ready = ready
@@ -131,7 +160,11 @@ class _Server(uvicorn.Server):
         if self._answerer is not None:
             return QuestionProtocol(self._answerer, self.server_state, self._read_seconds)
         return PatientProtocol(
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state, read_seconds=self._read_seconds
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            read_seconds=self._read_seconds,
+            write_seconds=self._write_seconds,
         )
 
 
@@ -154,13 +187,15 @@ async def serve(
     ready: asyncio.Event | None = None,
     stopping: Callable[[], None] | None = None,
     read_seconds: float = READ_SECONDS,
+    write_seconds: float | None = None,
 ) -> None:
     """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`.
 
     What is no ASGI app answers whole questions (`question_protocol`). No lifespan: an app's loops run beside
     it (`service.ServedApp`). `sock`: of `bind_socket`, closed at the end. `stopping` is called as soon as the
     stop begins: an app that streams without end (watches) ends its streams there. Who has not sent a whole
-    request within `read_seconds` is let go.
+    request within `read_seconds` is let go; so is, of an ASGI app, who has not read an answer within
+    `write_seconds` (None = it may take or stream as long as it likes).
     """
     asgi: Any = app if isinstance(app, Answerer) else _Heard(app)
     config = uvicorn.Config(
@@ -178,7 +213,7 @@ async def serve(
     )
     config.load()
     config.ssl = ssl
-    server = _Server(app, config, read_seconds, ready)
+    server = _Server(app, config, read_seconds, write_seconds, ready)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     try:
         await asyncio.shield(serving)

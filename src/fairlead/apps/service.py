@@ -74,8 +74,8 @@ class ServedApp(Struct, frozen=True, kw_only=True):
 
     `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: nobody is
     answered before it is set. `stopping` is called as soon as the end begins: whoever streams without end
-    ends the streams there. `reload` is what SIGHUP asks for. `accepting` is set once connections are
-    accepted.
+    ends the streams there. `reload` is what SIGHUP asks for. `read_seconds` and `write_seconds` as of
+    `server.serve`. `accepting` is set once connections are accepted.
     """
 
     app: ASGIApp | Answerer
@@ -87,6 +87,7 @@ class ServedApp(Struct, frozen=True, kw_only=True):
     stopping: Callable[[], None] | None = None
     reload: Callable[[], None] | None = None
     read_seconds: float = READ_SECONDS
+    write_seconds: float | None = None
     accepting: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
@@ -98,7 +99,15 @@ class ServedApp(Struct, frozen=True, kw_only=True):
         if self.opens is not None:
             await self.opens.wait()
         ssl = self.tls.context if isinstance(self.tls, ServingCertificate) else self.tls
-        await serve(self.app, sock=self.sock, ssl=ssl, ready=self.accepting, stopping=self.stopping, read_seconds=self.read_seconds)
+        await serve(
+            self.app,
+            sock=self.sock,
+            ssl=ssl,
+            ready=self.accepting,
+            stopping=self.stopping,
+            read_seconds=self.read_seconds,
+            write_seconds=self.write_seconds,
+        )
 
     def hang_up(self) -> None:
         """SIGHUP: read again what was read at the start."""

@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import logging
 import os
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from socket import socket
+from typing import Final
 
-from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags, window_ms
+from msgspec import structs
+
+from fairlead.apps.configuration.card_jobs import CardJobs
+from fairlead.apps.configuration.counters_file import CountersFile, CountersInForce, WrittenCounters
+from fairlead.apps.configuration.counters_map import KEY, CountersMap
+from fairlead.apps.configuration.regular_file import read_regular_file
+from fairlead.apps.configuration.web_guard import WebGuard
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.owner_names import OwnerNames, label_patterns
 from fairlead.apps.pod_map import PodMap
-from fairlead.apps.server import bind_socket, parse_address
+from fairlead.apps.server import bind_socket, parse_address, systemd_socket
 from fairlead.apps.service import run
+from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.files.own_files import absolute
 from fairlead.edge.files.told_loads import load_folder, told_loads
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.node.claimable_cards import NodeSlices
+from fairlead.edge.node.pod_identities import NodePods
 from fairlead.edge.node.process_homes import NodeProcesses, sees_node
 from fairlead.edge.nvml.devices import NvmlDevices
 from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import NvmlBeat
 from fairlead.edge.nvml.readings import CardReader
+from fairlead.edge.queries.config_map import ConfigMapText
+from fairlead.errors import UserError
+from fairlead.model.refusal import Refusal
 from fairlead.ports import Devices
 from fairlead.rules.devices.xid_reports import fresh_reports
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
+from fairlead.run.wiring import log_as_json
+from fairlead.wire.files.exporter_config import ExporterConfig, parse_exporter_config
 
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read when it is imported; else it writes to stderr as it likes
 
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.edge.node.agent_files import GrantsFile, KubeletLists
+
+NO_CONFIG_MAP: Final = "none"
+"""dcgm-exporter's default of `--configmap-data`."""
+FIRST_ANSWER_SECONDS: Final = 5.0
+"""So long the start waits for a ConfigMap; the page of a cluster without an API server is not to wait."""
+CONFIG_BYTES_MAX: Final = 1 << 20
 
 
 async def run_gpu_exporter(asked: Invocation) -> None:
@@ -34,6 +61,24 @@ async def run_gpu_exporter(asked: Invocation) -> None:
     args = asked.args
     if args.debug:
         logging.getLogger().setLevel(logging.DEBUG)
+    if args.log_format == "json":
+        log_as_json()
+    config = _config_file(asked)
+    chosen = _settings(args)
+    async with AsyncExitStack() as ending:
+        counters = await _counters(asked, config, chosen, ending)
+        names = await _names(asked, chosen, ending)
+        guard = WebGuard(absolute(args.web_config_file)) if args.web_config_file else None
+        sock = systemd_socket(asked.env) if args.web_systemd_socket else bind_socket(*parse_address(args.listen))
+        if args.backend == "sim" and not args.sim_gpus:
+            with needing_simulation("`fairlead gpu-exporter --backend sim`"):
+                from fairlead.run.simulated_servers import run_simulated_exporter
+            await run_simulated_exporter(asked, chosen, sock, guard, counters, names)
+            return
+        await _run_node_exporter(asked, chosen, sock, guard, counters, names)
+
+
+def _settings(args: argparse.Namespace) -> GpuExporterSettings:
     chosen = settings_from_flags(
         collectors=args.collectors,
         interval_ms=args.collect_interval,
@@ -49,17 +94,91 @@ async def run_gpu_exporter(asked: Invocation) -> None:
         devices=args.devices,
         backend=args.backend,
         stale_seconds=args.stale_after,
-        xid_window_ms=window_ms(args.xid_count_window_size, "--xid-count-window-size"),
-        clock_window_ms=window_ms(args.clock_events_count_window_size, "--clock-events-count-window-size"),
+        xid_window_ms=args.xid_count_window_size,
+        clock_window_ms=args.clock_events_count_window_size,
         repeats_card=args.mig_device_fields == "repeat",
+        has_virtual_gpus=args.kubernetes_virtual_gpus,
+        has_claims=args.kubernetes_enable_dra,
     )
-    address = parse_address(args.listen)
-    if args.backend == "sim" and not args.sim_gpus:
-        with needing_simulation("`fairlead gpu-exporter --backend sim`"):
-            from fairlead.run.simulated_servers import run_simulated_exporter
-        await run_simulated_exporter(asked, chosen, address)
-        return
-    await _run_node_exporter(asked, chosen, address, _devices(asked, chosen))
+    return structs.replace(
+        chosen,
+        read_seconds=args.web_read_timeout,
+        write_seconds=args.web_write_timeout,
+        needs_gpus=args.health_require_gpus,
+        has_containers=args.process_metrics != "off",
+        has_processes=args.process_metrics == "process",
+    )
+
+
+def _config_file(asked: Invocation) -> ExporterConfig:
+    """What `--config-file` says, put where no flag and no variable says it. Raises UserError."""
+    args = asked.args
+    if not args.config_file:
+        return ExporterConfig()
+    path, hint = absolute(args.config_file), "name a file as dcgm-exporter has it with `--config-file`"
+    config = parse_exporter_config(read_regular_file(path, CONFIG_BYTES_MAX, "configuration", hint))
+    if isinstance(config, Refusal):
+        raise UserError(f"configuration `{path}`: {config.reason}", hint)
+    if config.groups:
+        names = ", ".join(f"`{name}`" for name in config.groups)
+        asked.messages.warn(f"{names} of `{path}`: no effect: fields are sampled in the groups fast, slow and static")
+    if config.interval_ms is not None and "collect_interval" not in args.told:
+        args.collect_interval = config.interval_ms
+    is_told = {"collectors", "configmap_data"} & args.told
+    if (config.file or config.rows) and not is_told:
+        args.collectors = config.file
+    return ExporterConfig() if is_told else config
+
+
+async def _counters(asked: Invocation, config: ExporterConfig, chosen: GpuExporterSettings, ending: AsyncExitStack) -> CountersInForce:
+    """Of a ConfigMap, of the configuration file's own rows, or of a CSV. Raises UserError."""
+    args, is_strict = asked.args, chosen.is_strict_csv
+    if config.rows:
+        return WrittenCounters(config.rows, f"configuration `{args.config_file}`", is_strict=is_strict)
+    file = CountersFile(chosen.collectors, is_strict=is_strict)
+    if args.configmap_data == NO_CONFIG_MAP:
+        return file
+    namespace, _, name = args.configmap_data.partition(":")
+    if not namespace or not name or ":" in name:
+        raise UserError(f"`--configmap-data {args.configmap_data}` names no ConfigMap", "write `NAMESPACE:NAME`, or `none`")
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    if connection is None:
+        asked.messages.warn(f"`--configmap-data {args.configmap_data}`: no kubeconfig and no service account: the counters file counts")
+        return file
+    api = await ending.enter_async_context(KubeApi(connection))
+    found = CountersMap(ConfigMapText(api, namespace, name, KEY), args.configmap_data, file)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FIRST_ANSWER_SECONDS):
+            await found.look()
+    if is_strict:
+        found.read_strictly()
+    return found
+
+
+async def _names(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack) -> OwnerNames:
+    """Labels and UIDs of the node's pods by the API server, where they are asked for; HPC jobs."""
+    args = asked.args
+    jobs = CardJobs(absolute(args.hpc_job_mapping_dir)).jobs if args.hpc_job_mapping_dir else None
+    allowed = label_patterns(args.kubernetes_pod_label_allowlist_regex) if args.kubernetes_enable_pod_labels else None
+    if not args.kubernetes or not (args.kubernetes_enable_pod_labels or args.kubernetes_enable_pod_uid):
+        return OwnerNames(jobs=jobs)
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    if connection is None:
+        asked.messages.warn("labels and UIDs of pods: no kubeconfig and no service account tell which API server to ask")
+        return OwnerNames(jobs=jobs)
+    api = await ending.enter_async_context(KubeApi(connection))
+    return OwnerNames(NodePods(api, chosen.node), allowed, jobs)
+
+
+async def _claimable(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncExitStack) -> NodeSlices | None:
+    """Which cards resource claims can name, by the API server, where that is asked for."""
+    if not (asked.args.kubernetes and asked.args.kubernetes_enable_dra):
+        return None
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    if connection is None:
+        asked.messages.warn("cards of resource claims: no kubeconfig and no service account tell which API server to ask")
+        return None
+    return NodeSlices(await ending.enter_async_context(KubeApi(connection)), chosen.node)
 
 
 def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
@@ -74,14 +193,25 @@ def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
     return NvmlDevices(chosen.node, CardReader, beat, args.nvml_library, log, fresh_reports)
 
 
-async def _run_node_exporter(asked: Invocation, chosen: GpuExporterSettings, address: tuple[str, int], devices: Devices) -> None:
+async def _run_node_exporter(
+    asked: Invocation, chosen: GpuExporterSettings, sock: socket, guard: WebGuard | None, counters: CountersInForce, names: OwnerNames
+) -> None:
     args = asked.args
-    resources = PodResources(absolute(args.kubelet_dir) / "pod-resources" / "kubelet.sock")
-    sock = bind_socket(*address)
+    devices = _devices(asked, chosen)
+    own_socket = args.pod_resources_kubelet_socket
+    resources = PodResources(absolute(own_socket) if own_socket else absolute(args.kubelet_dir) / "pod-resources" / "kubelet.sock")
     async with AsyncExitStack() as ending:
         ending.push_async_callback(resources.close)
         lists = KubeletLists(resources, absolute(args.kubelet_dir) / "device-plugins", needs_names=True)
-        pods = PodMap(lists, GrantsFile(absolute(args.grants_file)), args.pod_map_ttl, homes=NodeProcesses() if sees_node() else None)
-        exporter = GpuExporter(devices, WallClock(), chosen, pods=pods)
-        said = f"GPU metrics of node {chosen.node} on {url_of(sock)}/metrics"
-        await run(exporter.service(sock), on_ready=lambda: asked.messages.info(said))
+        pods = PodMap(
+            lists,
+            GrantsFile(absolute(args.grants_file)),
+            args.pod_map_ttl,
+            homes=NodeProcesses() if sees_node() else None,
+            ask_seconds=args.pod_map_interval,
+            more_resources=args.nvidia_resource_names,
+            claimable=await _claimable(asked, chosen, ending),
+        )
+        exporter = GpuExporter(devices, WallClock(), chosen, pods=pods, counters=counters, names=names)
+        said = f"GPU metrics of node {chosen.node} on {url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"
+        await run(exporter.service(sock, guard), on_ready=lambda: asked.messages.info(said))

@@ -44,6 +44,11 @@ def run_dcgmproftester() -> NoReturn:
     sys.exit(_run(f"dcgmproftester{sys.argv[0][-2:]}"))
 
 
+def run_dcgm_exporter() -> NoReturn:
+    """`dcgm-exporter`, as its image's entry point and a node's unit call it: `fairlead gpu-exporter`."""
+    sys.exit(_run("dcgm-exporter"))
+
+
 def _run_shortly(program: str) -> NoReturn:
     gc.set_threshold(_UNTIL_CYCLES_ARE_SOUGHT)
     status = _run(program)

@@ -59,5 +59,8 @@ class _Stood:
     def source(self) -> Source:
         return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, SourceState.OFF, "the snapshot has no GPU values")
 
+    def tally(self) -> None:
+        return
+
     def now(self) -> float:
         return self._at

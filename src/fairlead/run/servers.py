@@ -21,6 +21,7 @@ from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.extender import Extender
+from fairlead.apps.leader import UNHURRIED, Leader
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
@@ -32,6 +33,7 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.quota_api import KubeQuotaApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.edge.queries.admission_api import KubeAdmissionApi
@@ -88,12 +90,27 @@ async def _run_console(asked: Invocation) -> None:
 async def _run_cluster_exporter(asked: Invocation) -> None:
     args = asked.args
     sock = bind_socket(*parse_address(args.listen))
-    chosen = ClusterExporterSettings(parse_compat(args.compat, COMPATIBILITIES), args.max_jobs)
+    chosen = ClusterExporterSettings(parse_compat(args.compat, COMPATIBILITIES), args.max_jobs, asked.env.get("NODE_NAME", ""))
 
-    def service(world: Ports) -> ServedApp:
-        return ClusterExporter(world.cluster, world.gpus, world.clock, chosen).service(sock)
+    async with _leader(asked, settings.CLUSTER_EXPORTER_LEASE) as leader:
 
-    await _run_reader(asked, sock, service, ("cluster metrics", "/metrics"))
+        def service(world: Ports) -> ServedApp:
+            return ClusterExporter(world.cluster, world.gpus, world.clock, chosen, leader).service(sock)
+
+        await _run_reader(asked, sock, service, ("cluster metrics", "/metrics"))
+
+
+@asynccontextmanager
+async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]:
+    """None where no Lease is asked for. It has a connection of its own, which no long list holds up."""
+    args = asked.args
+    if not args.leader_elect:
+        yield None
+        return
+    if asked.options.snapshot:
+        raise UserError("a saved snapshot has no Lease", "leave out --leader-elect")
+    async with KubeApi(required_connection(asked)) as api:
+        yield Leader(KubeLease(api, args.lease_namespace, lease), _identity(args), times=UNHURRIED)
 
 
 async def _run_admission_webhook(asked: Invocation) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from socket import socket
 from typing import Final
 
 from msgspec import structs
 
 from fairlead import settings
+from fairlead.apps.configuration.counters_file import CountersInForce
+from fairlead.apps.configuration.web_guard import WebGuard
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.apps.owner_names import OwnerNames
 from fairlead.apps.server import bind_socket, parse_address, require_loopback
 from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.standard_streams import Stdout
@@ -31,19 +35,20 @@ async def _run_up(asked: Invocation) -> None:
     await run_laptop(asked.args, asked.env, asked.messages, Stdout(sys.stdout))
 
 
-async def run_simulated_exporter(asked: Invocation, chosen: GpuExporterSettings, address: tuple[str, int]) -> None:
+async def run_simulated_exporter(
+    asked: Invocation, chosen: GpuExporterSettings, sock: socket, guard: WebGuard | None, counters: CountersInForce, names: OwnerNames
+) -> None:
     """The cards of one node of a scenario, as an exporter has them; with `--all-nodes` those of all."""
     args = asked.args
     world = scenario_beginning(args.scenario).world(args.seed)
     if not args.all_nodes:
         chosen = structs.replace(chosen, node=_node_of(world, args.node, args.scenario), is_alone=True)
-    sock = bind_socket(*address)
     simulation = Simulation(world, args.speed)
     simulation.told = told_loads(load_folder(asked.env), asked.messages.warn)
-    exporter = GpuExporter(simulation.devices(chosen.interval_seconds), simulation, chosen)
+    exporter = GpuExporter(simulation.devices(chosen.interval_seconds), simulation, chosen, counters=counters, names=names)
     whose = f"all nodes of scenario {args.scenario}" if args.all_nodes else f"node {chosen.node} of scenario {args.scenario}"
-    said = f"GPU metrics of {whose}, simulated, on {url_of(sock)}/metrics"
-    await run(exporter.service(sock), loops=(simulation.driver.run(),), on_ready=lambda: asked.messages.info(said))
+    said = f"GPU metrics of {whose}, simulated, on {url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"
+    await run(exporter.service(sock, guard), loops=(simulation.driver.run(),), on_ready=lambda: asked.messages.info(said))
 
 
 def _node_of(world: World, node: str, scenario: str) -> str:

@@ -71,7 +71,7 @@ class Simulation:
 
     def devices(self, interval_seconds: float) -> SampledDevices:
         """The cards of all nodes, some at a time: 40,000 are a second of work."""
-        return SampledDevices(self._cards, self.now, interval_seconds)
+        return SampledDevices(self._cards, self.now, interval_seconds, self.world.devices.stuck_calls)
 
     def _cards(self) -> Iterator[Sequence[DeviceSample]]:
         self.driver.catch_up()

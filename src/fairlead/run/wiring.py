@@ -10,8 +10,12 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
+
+from fairlead import settings
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.clock import WallClock
@@ -21,6 +25,7 @@ from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.prometheus.readings import PrometheusReadings
+from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
@@ -45,6 +50,9 @@ class NoReadings:
     def source(self) -> Source:
         return Source(GPU_TELEMETRY, SourceState.OFF, "GPU values are not read", "start it with --gpu-source exporters or prometheus")
 
+    def tally(self) -> None:
+        return
+
 
 @asynccontextmanager
 async def followed_world(
@@ -60,7 +68,7 @@ async def followed_world(
         prometheus = named_prometheus(args, env)
         if prometheus is not None:
             await clients.enter_async_context(prometheus)
-        gpus = gpu_readings(args, prometheus, clock)
+        gpus = gpu_readings(args, prometheus, clock, api)
         yield Ports(
             cluster=KubeCluster(api, clock, with_events=with_events),
             gpus=gpus,
@@ -80,7 +88,7 @@ def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Promet
     return Prometheus(prometheus_connection(address, token=token, token_file=args.prometheus_token_file, ca_file=args.prometheus_ca_file))
 
 
-def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock: Clock) -> GpuReadings:
+def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock: Clock, api: KubeApi) -> GpuReadings:
     """What `--gpu-source` asks for. Raises UserError for a source that lacks its address."""
     if args.gpu_source == "none":
         return NoReadings()
@@ -88,7 +96,11 @@ def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock:
         if prometheus is None:
             raise UserError("`--gpu-source prometheus` needs a Prometheus, and none is named", "add --prometheus URL")
         return PrometheusReadings(prometheus, clock)
-    return ExporterPages(args.gpu_exporter, clock)
+    if args.gpu_exporter and args.gpu_exporter_pods is None:
+        return ExporterPages(args.gpu_exporter, clock)
+    labels = args.gpu_exporter_pods or settings.GPU_EXPORTER_LABELS
+    search = PodSearch(labels, args.gpu_exporter_namespace, args.gpu_exporter_port)
+    return ExporterPages(args.gpu_exporter, clock, finder=ExporterPods(api, clock, search))
 
 
 class LogLine(logging.Formatter):
@@ -106,6 +118,12 @@ def log_to_stderr(level: str) -> None:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port
 
 
+def log_as_json() -> None:
+    """Every line of the log as one JSON object, with the keys that Go's slog writes."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(JsonLine())
+
+
 def required_connection(asked: Invocation) -> Connection:
     """The cluster to follow. Raises UserError where none is named."""
     connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
@@ -114,3 +132,15 @@ def required_connection(asked: Invocation) -> Connection:
             "there is no cluster to follow: no kubeconfig and no service account", "pass --kubeconfig FILE, or try `fairlead up`"
         )
     return connection
+
+
+class JsonLine(logging.Formatter):
+    """Time with its zone, level, the module that speaks, what it says, and a trace where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        level = {"WARNING": "WARN", "CRITICAL": "ERROR"}.get(record.levelname, record.levelname)
+        line = {"time": at, "level": level, "logger": record.name, "msg": record.getMessage()}
+        if record.exc_info:
+            line["stacktrace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()

@@ -82,6 +82,14 @@ class Hold:
 
 
 @dataclass(slots=True)
+class Stranger:
+    """A program on a card that no container was granted, from the start of its run to its end."""
+
+    mib: int
+    run: Run
+
+
+@dataclass(slots=True)
 class Counters:
     """Monotonic totals, as integers so that no order of adding changes them."""
 
@@ -118,6 +126,8 @@ class Card:
     last_xid: int = 0
     failed_by: int = 0
     lost_at: float | None = None
+    hangs: list[tuple[float, float | None]] = field(default_factory=list)
+    strangers: list[Stranger] = field(default_factory=list)
     counted: Counters = field(default_factory=Counters)
     _recent: list[Run] = field(default_factory=list)
     _told: Run | None = None
@@ -166,8 +176,15 @@ class Card:
         if code == FALLEN_OFF_BUS:
             self.lost_at = at
 
+    def hangs_since(self, now: float) -> float | None:
+        """Since when a call has not returned; None: none hangs now."""
+        return next((since for since, until in self.hangs if since <= now and (until is None or now < until)), None)
+
+    def live_strangers(self, now: float) -> list[Stranger]:
+        return [stranger for stranger in self.strangers if stranger.run.is_live(now)]
+
     def live_runs(self, now: float) -> list[Run]:
-        runs = (*(hold.run for hold in self.holds), self._told)
+        runs = (*(hold.run for hold in self.holds), self._told, *(stranger.run for stranger in self.strangers))
         return [run for run in runs if run is not None and run.is_live(now)]
 
     def level(self, now: float) -> float:
@@ -181,7 +198,8 @@ class Card:
         since = max(self.booted_at, now - THERMAL_LAG_SECONDS)
         if now <= since:
             return self.model.idle_watts
-        runs = [*self._recent, *self.live_runs(now)]
+        ended = [stranger.run for stranger in self.strangers if not stranger.run.is_live(now)]
+        runs = [*self._recent, *ended, *self.live_runs(now)]
         worked = sum(run.integral(now) - run.integral(since) for run in runs)
         return self.model.idle_watts + self._span_watts * worked / (now - since)
 
@@ -192,14 +210,24 @@ class Card:
         return self.ambient + rise + 0.6 * sin(now / 900.0 + self.index)
 
     def used_mib(self, now: float) -> int:
-        return sum(hold.used_mib(now) for hold in self.holds) + _DRIVER_MIB
+        return sum(hold.used_mib(now) for hold in self.holds) + _DRIVER_MIB + sum(self.strange_mib(now))
+
+    def strange_mib(self, now: float) -> list[int]:
+        """What each stranger at work has: no more than containers leave, the first ones first."""
+        left = self.model.memory_mib - _DRIVER_MIB - sum(hold.used_mib(now) for hold in self.holds)
+        taken = []
+        for stranger in self.live_strangers(now):
+            taken.append(min(stranger.mib, max(0, left)))
+            left -= taken[-1]
+        return taken
 
     def totals(self, now: float) -> Counters:
         """All counters at `now`; they stand still from the moment the card is lost."""
         until = now if self.lost_at is None else min(now, self.lost_at)
         total = Counters(energy_mj=int(self.model.idle_watts * max(0.0, until - self.booted_at) * 1000))
         total.add(self.counted)
-        for run in self.live_runs(until):
+        ended = [stranger.run for stranger in self.strangers if stranger.run.started_at < until and not stranger.run.is_live(until)]
+        for run in (*ended, *self.live_runs(until)):
             total.add(self._worked(run, until))
         return total
 

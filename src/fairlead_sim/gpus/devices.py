@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import CardMode, GpuMode, Health
 from fairlead.model.devices.gpu_load import LoadTest, ToldLoad
-from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold
+from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold, Run, Stranger
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.load import make_load
 from fairlead_sim.gpus.prof_load import ProfLoad
@@ -142,6 +142,21 @@ class SimulatedDevices:
             if mine:
                 told.add(card.uuid)
         self._told = told
+
+    def hang(self, node: str, index: int, since: float, until: float | None) -> None:
+        """The card's calls do not return between two instants (epoch seconds; `until` None: never)."""
+        self._cards[node][index].hangs.append((since, until))
+
+    def take_memory(self, node: str, index: int, mib: int, load: str, since: float, until: float | None) -> None:
+        """A program that no container was granted takes so much of the card and works it."""
+        card = self._cards[node][index]
+        random = chance(self._seed, "stranger", node, index, len(card.strangers))
+        card.strangers.append(Stranger(mib, Run(make_load(load, random, min(1.0, mib / card.model.memory_mib)), since, until)))
+
+    def stuck_calls(self) -> int:
+        """Cards of nodes that answer whose calls hang now."""
+        now = self._clock.now()
+        return sum(card.hangs_since(now) is not None for node in self._answering for card in self._cards[node])
 
     def sample(self, *, is_brief: bool = False) -> Sequence[DeviceSample]:
         """All cards that answer, now; `is_brief`: only what boards show of each."""

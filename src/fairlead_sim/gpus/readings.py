@@ -1,7 +1,7 @@
 """What a driver says about a card at an instant: a `DeviceSample` with DCGM's field names and units.
 
 A card that has fallen off the bus (XID 79) answers nothing more: its sample is there, `up` is False and it
-has no fields.
+has no fields. One whose call hangs is not `up` either, and has what it said before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairlead.model.devices.gpu_load import (
     SM,
     TENSOR,
 )
-from fairlead_sim.gpus.card import Card, Run
+from fairlead_sim.gpus.card import Card, Hold, Run, Stranger
 from fairlead_sim.gpus.cards import CardModel
 
 DRIVER_VERSION = "570.172.08"
@@ -52,6 +52,7 @@ _RATIOS = {
 }
 _BUSY = 0.01
 _BAR1_MIB = 256
+_MIB = 1 << 20
 
 Values = dict[str, int | float]
 
@@ -85,6 +86,8 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
 
     `is_brief`: of its fields only those that boards show; of forty thousand cards all of them take seconds.
     """
+    hangs_since = card.hangs_since(now)
+    is_stuck, now = hangs_since is not None, now if hangs_since is None else hangs_since
     is_up = card.lost_at is None or now < card.lost_at
     moment = _moment(card, now)
     return DeviceSample(
@@ -104,15 +107,16 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
         throttle_reasons=_throttle_reasons(moment) if is_up else None,
         xids=tuple(card.xids[code] for code in sorted(card.xids)),
         processes=_processes(card, now) if is_up else (),
-        up=is_up,
+        up=is_up and not is_stuck,
         sampled_at=now if is_up else card.lost_at or now,
         texts=_TEXTS,
-        collectors=() if is_brief else (_run(card, now, is_up=is_up),),
+        collectors=() if is_brief else (_run(card, now, is_up=is_up, is_stuck=is_stuck),),
     )
 
 
-def _run(card: Card, now: float, *, is_up: bool) -> CollectorRun:
-    return CollectorRun("device", str(card.index), is_up, None, now if is_up else card.lost_at)
+def _run(card: Card, now: float, *, is_up: bool, is_stuck: bool) -> CollectorRun:
+    errors = {"timeout": 1} if is_stuck else {}
+    return CollectorRun("device", str(card.index), is_up and not is_stuck, None, now if is_up else card.lost_at, errors)
 
 
 def _fields(moment: _Moment) -> Values:
@@ -134,10 +138,13 @@ def _full_name(prefix: str, name: str) -> str:
 def _essentials(moment: _Moment) -> Values:
     """What boards show of a card."""
     card, now = moment.card, moment.now
+    used = card.used_mib(now)
     values: Values = {
         "GPU_UTIL": round(100 * moment.level),
         "FB_TOTAL": card.model.total_mib,
-        "FB_USED": card.used_mib(now),
+        "FB_TOTAL_BYTES": card.model.total_mib * _MIB,
+        "FB_USED": used,
+        "FB_USED_BYTES": used * _MIB,
         "GPU_TEMP": round(card.celsius(now)),
         "POWER_USAGE": round(card.watts(now), 3),
     }
@@ -190,7 +197,9 @@ def _memory(moment: _Moment) -> Values:
     bar1_used = 4 + 2 * len(moment.runs)
     values: Values = {
         "FB_RESERVED": reserved,
+        "FB_RESERVED_BYTES": reserved * _MIB,
         "FB_FREE": total - reserved - used,
+        "FB_FREE_BYTES": (total - reserved - used) * _MIB,
         "FB_USED_PERCENT": round(used / (total - reserved), 6),
         "BAR1_USED": bar1_used,
         "BAR1_FREE": _BAR1_MIB - bar1_used,
@@ -265,17 +274,24 @@ def _is_capped(card: Card, run: Run, level: float, now: float) -> bool:
 
 
 def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
-    return tuple(
-        DeviceProcess(
-            namespace=hold.namespace,
-            pod=hold.pod,
-            container=hold.container,
-            pod_uid=hold.pod_uid,
-            allocate_mode=hold.mode,
-            memory_used_mib=hold.used_mib(now),
-            memory_limit_mib=hold.limit_mib if hold.mode == GpuMode.SHARE else card.model.total_mib,
-            sm_percent=round(100 * hold.run.level(now), 1) if hold.run else 0.0,
-            processes=1 if hold.run else 0,
-        )
-        for hold in card.holds
+    """Those of containers, then those of nobody."""
+    strangers = zip(card.live_strangers(now), card.strange_mib(now), strict=True)
+    return (*(_held(card, hold, now) for hold in card.holds), *(_strange(stranger, mib, now) for stranger, mib in strangers))
+
+
+def _strange(stranger: Stranger, mib: int, now: float) -> DeviceProcess:
+    return DeviceProcess("", "", "", "", GpuMode.EXCLUSIVE, mib * _MIB, 0, round(100 * stranger.run.level(now), 1))
+
+
+def _held(card: Card, hold: Hold, now: float) -> DeviceProcess:
+    return DeviceProcess(
+        namespace=hold.namespace,
+        pod=hold.pod,
+        container=hold.container,
+        pod_uid=hold.pod_uid,
+        allocate_mode=hold.mode,
+        memory_used_bytes=hold.used_mib(now) * _MIB,
+        memory_limit_bytes=_MIB * (hold.limit_mib if hold.mode == GpuMode.SHARE else card.model.total_mib),
+        sm_percent=round(100 * hold.run.level(now), 1) if hold.run else 0.0,
+        processes=1 if hold.run else 0,
     )

@@ -16,11 +16,18 @@ _log: Final = logging.getLogger(__name__)
 class SampledDevices:
     """See `ports.Devices`. `read` gives all cards, in parts between which others have the loop.
 
-    `now` gives seconds of the world's clock; the beat is real time.
+    `now` gives seconds of the world's clock; the beat is real time. `stuck_calls`: how many cards hang.
     """
 
-    def __init__(self, read: Callable[[], Iterator[Sequence[DeviceSample]]], now: Callable[[], float], interval_seconds: float) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Iterator[Sequence[DeviceSample]]],
+        now: Callable[[], float],
+        interval_seconds: float,
+        stuck_calls: Callable[[], int] = int,
+    ) -> None:
         self._read = read
+        self._stuck_calls = stuck_calls
         self._now = now
         self._interval_seconds = interval_seconds
         self._snapshot = DeviceSnapshot(at=now())
@@ -54,7 +61,7 @@ class SampledDevices:
         else:
             run = CollectorRun("device", "", True, time.monotonic() - began, self._now(), dict(self._failures))
             devices = tuple(found)
-        self._snapshot = DeviceSnapshot(number, self._now(), devices, collectors=(run,))
+        self._snapshot = DeviceSnapshot(number, self._now(), devices, collectors=(run,), stuck_calls=self._stuck_calls())
 
     def _succeeded_at(self) -> float | None:
         return next((run.succeeded_at for run in self._snapshot.collectors), None)

@@ -15,7 +15,18 @@ from fairlead.wire.kube.quantity import parse_amounts, parse_quantity
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.objects.pod_counts import MOST_PODS
 from fairlead_sim.scenario.network import API_SERVICE, split_port
-from fairlead_sim.scenario.scenario import Asks, NodePool, Quota, Scenario, ScenarioService, Stream, pool_nodes
+from fairlead_sim.scenario.scenario import (
+    Asks,
+    ForeignProcess,
+    Hang,
+    NodePool,
+    Quota,
+    Scenario,
+    ScenarioService,
+    Stream,
+    Xid,
+    pool_nodes,
+)
 from fairlead_sim.store.cluster import FIRST_NAMESPACES
 from fairlead_sim.store.service_allocation import NODE_PORTS, SERVICE_NETWORK
 
@@ -32,7 +43,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 def contradictions(scenario: Scenario) -> Faults:
     """All of them; what others are named by comes first."""
     named = (_bad_pools, _bad_node_names, _bad_teams, _bad_priorities)
-    for rule in (*named, _bad_asks, _bad_services, _bad_streams, _bad_pods, _bad_network, _bad_quota, _bad_faults):
+    for rule in (*named, _bad_asks, _bad_services, _bad_streams, _bad_pods, _bad_network, _bad_quota, _bad_devices, _bad_outages):
         yield from rule(scenario)
 
 
@@ -319,15 +330,40 @@ def _bad_network(scenario: Scenario) -> Faults:
                     yield (*here, "ports"), problem
 
 
-def _bad_faults(scenario: Scenario) -> Faults:
+def _bad_devices(scenario: Scenario) -> Faults:
+    """What happens to cards: XIDs, hangs, processes of nobody."""
     pools = {node: pool for pool in scenario.node_pools for node in pool_nodes(pool)}
     for index, xid in enumerate(scenario.xids):
-        if xid.node not in pools:
-            yield ("xids", index, "node"), f"there is no node `{xid.node}`"
-        elif not 0 <= xid.gpu < pools[xid.node].gpus:
-            yield ("xids", index, "gpu"), f"node `{xid.node}` has {pools[xid.node].gpus} GPUs, there is no index {xid.gpu}"
+        yield from ((("xids", index, field), problem) for field, problem in _no_such_card(xid, pools))
         if xid.code < 1:
             yield ("xids", index, "code"), f"{xid.code} is no XID: they count from 1"
+    hung_until: dict[tuple[str, int], float] = {}
+    for index, hang in sorted(enumerate(scenario.hangs), key=lambda each: each[1].at.seconds):
+        yield from ((("hangs", index, field), problem) for field, problem in (*_no_such_card(hang, pools), *_bad_span(hang)))
+        if hang.at.seconds < hung_until.get((hang.node, hang.gpu), 0.0):
+            yield ("hangs", index, "at"), f"GPU {hang.gpu} of `{hang.node}` hangs already at that time"
+        hung_until[hang.node, hang.gpu] = hang.until.seconds if hang.until is not None else float("inf")
+    for index, process in enumerate(scenario.foreign_processes):
+        here: KeyPath = ("foreign_processes", index)
+        yield from (((*here, field), problem) for field, problem in (*_no_such_card(process, pools), *_bad_span(process)))
+        if problem := _bad_quantity(process.memory):
+            yield (*here, "memory"), problem
+
+
+def _no_such_card(named: Xid | Hang | ForeignProcess, pools: Mapping[str, NodePool]) -> Iterator[tuple[str, str]]:
+    if named.node not in pools:
+        yield "node", f"there is no node `{named.node}`"
+    elif not 0 <= named.gpu < pools[named.node].gpus:
+        yield "gpu", f"node `{named.node}` has {pools[named.node].gpus} GPUs, there is no index {named.gpu}"
+
+
+def _bad_span(named: Hang | ForeignProcess) -> Iterator[tuple[str, str]]:
+    if named.until is not None and named.until.seconds <= named.at.seconds:
+        yield "until", "is not after `at`"
+
+
+def _bad_outages(scenario: Scenario) -> Faults:
+    pools = {node: pool for pool in scenario.node_pools for node in pool_nodes(pool)}
     silent_until: dict[str, float] = {}
     for index, outage in sorted(enumerate(scenario.outages), key=lambda each: each[1].at.seconds):
         here: KeyPath = ("outages", index)

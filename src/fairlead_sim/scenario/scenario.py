@@ -78,6 +78,28 @@ class Xid(Struct, frozen=True, forbid_unknown_fields=True):
     at: Duration
 
 
+class Hang(Struct, frozen=True, forbid_unknown_fields=True):
+    """A card whose driver calls hang from `at` (of the history) on and, with `until`, return: it says nothing
+    new meanwhile."""
+
+    node: str
+    gpu: int
+    at: Duration
+    until: Duration | None = None
+
+
+class ForeignProcess(Struct, frozen=True, forbid_unknown_fields=True):
+    """A program on a card that no container was granted: somebody logged in on the machine. `memory` as a
+    quantity."""
+
+    node: str
+    gpu: int
+    memory: str
+    at: Duration
+    until: Duration | None = None
+    load: LoadName = "training"
+
+
 class Outage(Struct, frozen=True, forbid_unknown_fields=True):
     """A node whose kubelet falls silent `at` (from the beginning of the history) and, with `until`, comes
     back."""
@@ -214,6 +236,8 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     load_balancers: bool = False
     streams: tuple[Stream, ...] = ()
     xids: tuple[Xid, ...] = ()
+    hangs: tuple[Hang, ...] = ()
+    foreign_processes: tuple[ForeignProcess, ...] = ()
     outages: tuple[Outage, ...] = ()
 
     @property

@@ -15,7 +15,7 @@ import msgspec
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.kinds.workloads import OWNER_KINDS, workload_of
-from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.device import LEAST_STALE_SECONDS, DeviceSample
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.jobs.job import Job
 from fairlead.model.quota.rows import Workload
@@ -33,6 +33,7 @@ from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.world.world import World
 
 Row = TypeVar("Row")
+_MIB: Final = 1 << 20
 _SYSTEM: Final = names.UNHEALTHY_GPUS_NAMESPACE
 """Where both kinds of ConfigMaps about GPUs are."""
 _OF_QUOTA: Final = ("namespaces", "poddisruptionbudgets", *(kind.name for kind in OWNER_KINDS))
@@ -101,9 +102,13 @@ def take_objects(world: World) -> list[dict[str, Any]]:
 
 
 def reading_of(sample: DeviceSample, now: float) -> GpuReading:
-    """The part of a device's sample that boards and tables show, as told `now`. A card that is off the bus
-    has no values, only its fault."""
-    fields = sample.fields
+    """The part of a device's sample that boards and tables show, as told `now`.
+
+    A card that is off the bus has no values, only its fault; one that hangs has soon none either, only its
+    holders. Who was granted nothing holds nothing.
+    """
+    is_fresh = now - sample.sampled_at <= LEAST_STALE_SECONDS
+    fields = sample.fields if is_fresh else {}
     total, percent = fields.get("DCGM_FI_DEV_FB_TOTAL"), fields.get("DCGM_FI_DEV_GPU_UTIL")
     newest = max(sample.xids, key=lambda event: event.last_at, default=None)
     return GpuReading(
@@ -127,11 +132,12 @@ def reading_of(sample: DeviceSample, now: float) -> GpuReading:
                 pod=process.pod,
                 container=process.container,
                 mode=process.allocate_mode,
-                memory_used_mib=process.memory_used_mib,
-                memory_limit_mib=process.memory_limit_mib,
-                utilization_ratio=process.sm_percent / 100,
+                memory_used_mib=process.memory_used_bytes / _MIB if is_fresh and process.memory_used_bytes is not None else None,
+                memory_limit_mib=process.memory_limit_bytes / _MIB,
+                utilization_ratio=process.sm_percent / 100 if is_fresh and process.sm_percent is not None else None,
             )
             for process in sample.processes
+            if process.pod
         ),
     )
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from fairlead.wire.kube.quantity import parse_quantity
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.access.roles import install_operator_roles, install_roles
 from fairlead_sim.gpus.card import FATAL_XIDS
@@ -34,7 +35,7 @@ from fairlead_sim.scenario.machines import (
     with_voice,
 )
 from fairlead_sim.scenario.network import LoadBalancers, keep_api_service, render_network_service
-from fairlead_sim.scenario.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
+from fairlead_sim.scenario.scenario import ForeignProcess, Hang, NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead_sim.scenario.workloads import render_pod, render_priority_class, render_quota_tree, render_service
 from fairlead_sim.scheduler.hooks import Hooks, no_hooks
 from fairlead_sim.scheduler.scheduler import Scheduler
@@ -59,6 +60,7 @@ NODE_AGE_DAYS = (12.0, 140.0)
 ABORTED = 134
 Object = dict[str, Any]
 _DAY = 86400.0
+MIB = 2**20
 _XID_TEXTS = {
     48: "Double Bit ECC Error",
     63: "ECC page retirement or row remapping recording event",
@@ -191,6 +193,20 @@ class World:
                 self.timers.at(at, partial(self._report_xid, xid))
             elif self.devices.cards(xid.node):
                 self.devices.cards(xid.node)[xid.gpu].report_xid(xid.code, at)
+        self._plan_devices()
+
+    def _plan_devices(self) -> None:
+        """Cards that hang and programs of nobody follow from their times; nothing has to happen for them."""
+        for hang in self.scenario.hangs:
+            if self.devices.cards(hang.node):  # in a life that goes on, its node may be gone
+                self.devices.hang(hang.node, hang.gpu, *self._instants(hang))
+        for process in self.scenario.foreign_processes:
+            if self.devices.cards(process.node):
+                mib = int(parse_quantity(process.memory) / MIB)
+                self.devices.take_memory(process.node, process.gpu, mib, process.load, *self._instants(process))
+
+    def _instants(self, planned: Hang | ForeignProcess) -> tuple[float, float | None]:
+        return self.epoch + planned.at.seconds, None if planned.until is None else self.epoch + planned.until.seconds
 
     def _go_on(self, saved: SavedWorld) -> None:
         """Take everything over as it stands: what it means is seen by controllers, scheduler and kubelets

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from prometheus_client import generate_latest
 from tests.apps.node_agent.node_world import CORE, MEMORY, WHOLE, World, pod, unknown
 from tests.rules.devices.cards import t4, uuid
 from tests.waiting import until
@@ -451,6 +452,10 @@ def test_who_uses_more_than_its_grant_is_told(world: World) -> None:
         world.tenants.by_pid = {7: ProcessHome("uid-p", token(MEMORY, chosen))}
         world.driver.used = [ProcessMemory(7, uuid(0), 6000.0)]
         await until(lambda: world.api.events() == [("Pod", "p", "GPUMemoryOverGrant")])
+        page = generate_latest(world.agent.desk.registry).decode()
+        (over,) = [line for line in page.splitlines() if line.startswith("fairlead_gpushare_over_grant_bytes{")]
+        assert 'node_name="n1"' in over and 'pod_name="p"' in over
+        assert 'fairlead_gpushare_allocate_total{node_name="n1",result="ok"} 1.0' in page
 
     world.play(story)
 

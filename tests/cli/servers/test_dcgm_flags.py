@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 
 import pytest
 
 from fairlead.cli.frame.parser import make_parser
 from fairlead.cli.servers import gpu_exporter
-from fairlead.cli.servers.dcgm_flags import FLAGS, refuse_open_page, warnings_of
+from fairlead.cli.servers.dcgm_flags import FLAGS, warnings_of
+from fairlead.cli.servers.exporter_flags import OWN_FLAGS
 from fairlead.cli.servers.gpu_exporter import chosen_backend
 from fairlead.errors import UserError
 
@@ -22,7 +24,8 @@ THEIRS = shlex.split("""
 --enable-dcgm-log --dcgm-log-level=NONE --log-format=json --pod-resources-kubelet-socket=/s --hpc-job-mapping-dir=/d --container-labels
 --container-runtime-socket=/s --nvidia-resource-names=nvidia.com/a100 --kubernetes-virtual-gpus --dump-enabled --dump-directory=/d
 --dump-retention=24 --dump-compression --kubernetes-enable-dra --disable-startup-validate --enable-gpu-bind-unbind-watch
---gpu-bind-unbind-poll-interval=1s --enable-pprof --config-file=f
+--gpu-bind-unbind-poll-interval=1s --enable-pprof --config-file=f --watch-max-keep-age=10m --watch-max-keep-samples=0
+--max-concurrent-scrapes=3 --enable-exporter-metrics --health-require-gpus
 """)
 """Every flag in pkg/cmd/app.go of dcgm-exporter, with an argument where it takes one."""
 
@@ -43,7 +46,95 @@ def test_every_flag_of_dcgm_exporter_is_taken(flag: str) -> None:
 def test_all_of_them_at_once() -> None:
     args = parsed(" ".join(THEIRS))
     assert (args.kubernetes, args.no_hostname, args.replace_blanks_in_model_name, args.listen) == (True, True, True, ":9400")
-    assert len(warnings_of(args)) == 2
+    assert args.nvidia_resource_names == ("nvidia.com/a100",) and args.kubernetes_pod_label_allowlist_regex == ("app",)
+    assert all(sentence.partition(": ")[2].startswith("no effect") for sentence in warnings_of(args))
+
+
+def one_dash(flag: str) -> list[str]:
+    """As Go's own flags may be written: one dash or two, whatever the length, the value beside it or behind `=`."""
+    bare = flag.lstrip("-")
+    words = [f"-{bare}", f"--{bare}"]
+    return words + [word.replace("=", " ", 1) for word in words if "=" in word]
+
+
+@pytest.mark.parametrize("flag", THEIRS)
+def test_one_dash_is_as_good_as_two(flag: str) -> None:
+    found = {repr(sorted((name, value) for name, value in vars(parsed(word)).items() if name != "words")) for word in one_dash(flag)}
+    assert len(found) == 1
+
+
+def test_letters_are_not_put_together_and_a_flag_that_is_none_is_told() -> None:
+    for line, words in (("-kn", "unknown flag: --kn"), ("-colectors=x", "unknown flag: --colectors"), ("-k=maybe", "it is true or false")):
+        with pytest.raises(UserError, match=words):
+            parsed(line)
+    assert parsed("-k=false -n").kubernetes is False
+    assert parsed("-f -x").collectors == "-x", "the next word is the value, as in Go"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("backend", "sim", "sim"),
+        ("nvml-library", "/lib/x.so", "/lib/x.so"),
+        ("compat", "dcgm,custom", "dcgm,custom"),
+        ("hostname-label", "both", "both"),
+        ("slow-interval", "90s", 90.0),
+        ("slow-interval", "2m", 120.0),
+        ("call-timeout", "5", 5.0),
+        ("stale-after", "1m30s", 90.0),
+        ("pod-map-interval", "1s", 1.0),
+        ("pod-map-ttl", "2m", 120.0),
+        ("process-metrics", "off", "off"),
+        ("mig-device-fields", "repeat", "repeat"),
+        ("strict-csv", "true", True),
+        ("kmsg", "off", "off"),
+        ("grants-file", "/g.json", "/g.json"),
+        ("kubelet-dir", "/k", "/k"),
+        ("all-nodes", "1", True),
+        ("sim-gpus", "1xTesla-T4", "1xTesla-T4"),
+    ],
+)
+def test_every_flag_of_ours_has_a_variable_and_both_are_read_alike(name: str, text: str, value: object) -> None:
+    field, variable = name.replace("-", "_"), f"FAIRLEAD_EXPORTER_{name.replace('-', '_').upper()}"
+    assert getattr(parsed("", {variable: text}), field) == getattr(parsed(f"--{name}={text}"), field) == value
+    assert getattr(parsed("", {variable: ""}), field) == getattr(parsed(""), field), "an empty variable says nothing"
+
+
+def test_no_flag_of_ours_is_without_a_test() -> None:
+    (marks,) = (mark for mark in test_every_flag_of_ours_has_a_variable_and_both_are_read_alike.pytestmark)  # type: ignore[attr-defined]
+    of_theirs = {"listen", "collectors", "collect_interval"}
+    assert {flag.name for flag in OWN_FLAGS} - of_theirs == {name.replace("-", "_") for name, _, _ in marks.args[1]}
+
+
+@pytest.mark.parametrize(
+    ("line", "env", "words"),
+    [
+        ("--call-timeout 0", {}, "`--call-timeout` is `0`, which is not a time from 1 to 3600 seconds"),
+        ("", {"FAIRLEAD_EXPORTER_CALL_TIMEOUT": "soon"}, "FAIRLEAD_EXPORTER_CALL_TIMEOUT is `soon`, which is not a time"),
+        ("", {"DCGM_EXPORTER_INTERVAL": "5s"}, "DCGM_EXPORTER_INTERVAL is `5s`, which is not a whole number of milliseconds"),
+        ("-c 50", {}, "`--collect-interval` is `50`, which is not a whole number of milliseconds from 100"),
+        ("", {"FAIRLEAD_EXPORTER_STRICT_CSV": "yes"}, "FAIRLEAD_EXPORTER_STRICT_CSV is `yes`, which is neither true nor false"),
+        ("--backend dcgm", {}, "`--backend` is `dcgm`, which is none of nvml, sim"),
+        ("--log-format xml", {}, "`--log-format` is `xml`, which is none of text, json"),
+        ("-x 0", {}, "`--xid-count-window-size` is `0`"),
+        ("--web-read-timeout 0s", {}, "`--web-read-timeout` is `0s`"),
+        ("--kubernetes-gpu-id-type uuid", {}, "is `uuid`, which is none of uid, device-name"),
+    ],
+)
+def test_what_is_not_of_its_kind_is_told_where_it_stands(line: str, env: dict[str, str], words: str) -> None:
+    with pytest.raises(UserError, match=re.escape(words)):
+        parsed(line, env)
+
+
+def test_lists_may_be_repeated() -> None:
+    args = parsed("--nvidia-resource-names a,b --nvidia-resource-names c --compat dcgm --compat custom")
+    assert (args.nvidia_resource_names, args.compat) == (("a", "b", "c"), "dcgm,custom")
+    assert parsed("", {"NVIDIA_RESOURCE_NAMES": "a, b"}).nvidia_resource_names == ("a", "b")
+
+
+def test_a_configuration_file_comes_after_flags_and_variables() -> None:
+    args = parsed("-f mine.csv", {"DCGM_EXPORTER_INTERVAL": "1000", "FAIRLEAD_EXPORTER_KMSG": ""})
+    assert {"collectors", "collect_interval"} <= args.told and "kmsg" not in args.told
 
 
 @pytest.mark.parametrize("spelling", ["-rbmn", "--rbmn", "-rbmn=true", "--replace-blanks-in-model-name"])
@@ -74,18 +165,11 @@ def test_variables_switch_flags_on_and_flags_come_first(variable: str, name: str
 
 
 def test_what_changes_nothing_is_said_once_per_reason() -> None:
-    line = "--devices g:0 --hpc-job-mapping-dir /jobs --kubernetes-virtual-gpus -p g --dump-enabled"
+    line = "--devices g:0 --container-labels --container-runtime-socket /s --kubernetes-virtual-gpus -p g --dump-enabled"
     assert warnings_of(parsed(line)) == [
-        "`--kubernetes-virtual-gpus`, `--hpc-job-mapping-dir`: no effect yet",
+        "`--container-labels`, `--container-runtime-socket`: no effect: the kubelet names containers, their runtime is not asked",
         "`--cpu-devices`, `--dump-enabled`: no effect: there is no DCGM here",
     ]
-
-
-@pytest.mark.parametrize(("line", "env"), [("--web-config-file /web.yaml", {}), ("", {"DCGM_EXPORTER_WEB_CONFIG_FILE": "/web.yaml"})])
-def test_a_page_that_was_to_be_guarded_is_not_open_instead(line: str, env: dict[str, str]) -> None:
-    with pytest.raises(UserError, match="`--web-config-file` does not work yet"):
-        refuse_open_page(parsed(line, env))
-    refuse_open_page(parsed("--web-systemd-socket"))
 
 
 @pytest.mark.parametrize(

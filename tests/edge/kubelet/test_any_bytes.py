@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.edge.kubelet.wire_bytes import packed
 
 from fairlead.edge.kubelet.messages import parse_allocate, parse_pod_resources, parse_preference, parse_start
-from fairlead.model.devices.kubelet import HeldDevices
+from fairlead.model.devices.kubelet import ClaimedDevice, HeldDevices
 
 DEVICES = packed((1, "nvidia.com/gpu"), (2, "GPU-b"), (2, "GPU-a"))
 POD = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (2, DEVICES))))
@@ -53,6 +53,19 @@ def test_two_entries_of_one_container_are_one_holder() -> None:
     again = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (2, packed((1, "nvidia.com/gpu"), (2, "GPU-a"), (2, "GPU-c"))))))
     assert parse_pod_resources(packed((1, POD), (1, again))) == (
         HeldDevices("nvidia.com/gpu", ("GPU-a", "GPU-b", "GPU-c"), "c", "ns", "p"),
+    )
+
+
+def test_devices_of_a_claim_are_told_with_it() -> None:
+    """Numbers of telemetry contract 2.1: dynamic_resources 5; claim 1, its namespace 2, resources 4; driver 2, pool 3, device 4."""
+    devices = [packed((2, "gpu.nvidia.com"), (3, "node-1"), (4, name)) for name in ("gpu-0", "gpu-1")]
+    claim = packed((1, "claim-x"), (2, "ns"), (4, devices[0]), (4, devices[1]))
+    pod = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (5, claim))))
+    assert parse_pod_resources(packed((1, pod))) == tuple(
+        HeldDevices(
+            "gpu.nvidia.com", (f"node-1/{name}",), "c", "ns", "p", claimed=ClaimedDevice("claim-x", "ns", "gpu.nvidia.com", "node-1", name)
+        )
+        for name in ("gpu-0", "gpu-1")
     )
 
 

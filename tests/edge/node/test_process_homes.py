@@ -24,11 +24,12 @@ def test_a_container_is_known_by_its_limits_file(tmp_path: Path, ending: str) ->
     proc(tmp_path, 8, ROOT)
     proc(tmp_path, 9, ROOT + mounted.replace(TOKEN, "not-a-token-at-al"))
     homes = NodeProcesses(tmp_path).homes([7, 8, 9, 10])
-    assert homes == {7: ProcessHome(POD, TOKEN), 8: ProcessHome(), 9: ProcessHome()}
+    assert homes == {7: ProcessHome(POD, TOKEN, "train it"), 8: ProcessHome(name="train it"), 9: ProcessHome(name="train it")}
 
 
 def test_this_process_was_given_nothing() -> None:
-    assert NodeProcesses().homes([os.getpid()]) == {os.getpid(): ProcessHome()}
+    own = Path("/proc/self/comm").read_text(encoding="utf-8").rstrip("\n")
+    assert NodeProcesses().homes([os.getpid()]) == {os.getpid(): ProcessHome(name=own)}
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,4 @@ def proc(folder: Path, pid: int, text: str, cgroups: str = "0::/\n") -> None:
     (folder / str(pid)).mkdir()
     (folder / str(pid) / "mountinfo").write_text(text, encoding="utf-8")
     (folder / str(pid) / "cgroup").write_text(cgroups, encoding="utf-8")
+    (folder / str(pid) / "comm").write_bytes(b"train it\n")

@@ -17,11 +17,11 @@ MIB = 1 << 20
 
 
 def holder(pod: str, uid: str, container: str = "c", mode: GpuMode = GpuMode.SHARE, token: str = "") -> DeviceProcess:
-    return DeviceProcess("ns", pod, container, uid, mode, 0.0, 4301.0, 0.0, processes=0, token=token)
+    return DeviceProcess("ns", pod, container, uid, mode, 0, 4301 * MIB, 0.0, processes=0, token=token)
 
 
 def uses(rows: tuple[DeviceProcess, ...]) -> list[tuple[str, str, float, int]]:
-    return [(row.pod, row.container, row.memory_used_mib, row.processes) for row in rows]
+    return [(row.pod, row.container, row.memory_used_bytes / MIB, row.processes) for row in rows]
 
 
 def test_each_container_has_its_own_and_a_pod_without_a_grant_is_foreign() -> None:
@@ -69,4 +69,4 @@ def test_whoever_uses_it_nothing_is_lost_and_nothing_counts_twice(used: list[tup
     )
     alive = [size for pid, size in used if pid in homes]
     assert sum(row.processes for row in rows) == len(alive)
-    assert abs(sum(row.memory_used_mib for row in rows) * MIB - sum(alive)) < MIB
+    assert sum(row.memory_used_bytes for row in rows) == sum(alive)

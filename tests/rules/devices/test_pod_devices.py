@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fairlead.model.devices.gpu import Grant
-from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
 from fairlead.rules.devices.ids import token
 from fairlead.rules.devices.pod_devices import device_processes
 
 MEMORY, WHOLE = "aliyun.com/gpu-mem", "nvidia.com/gpu"
-TOTALS = {"GPU-a": (0, 15360.0), "GPU-b": (1, 15360.0)}
+TOTALS = {"GPU-a": (0, 15360 << 20), "GPU-b": (1, 15360 << 20)}
 IDS = ("GPU-a-_-0", "GPU-a-_-1")
 
 
@@ -27,8 +27,38 @@ def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_say() -> 
     assert list(found) == ["GPU-b"]
     (process,) = found["GPU-b"]
     assert (process.namespace, process.pod, process.container, process.pod_uid) == ("ns", "p", "c", "u")
-    assert (process.allocate_mode, process.memory_limit_mib, process.core_limit_ratio) == ("share", 2154.0, 0.3)
-    assert (process.memory_used_mib, process.processes) == (0.0, 0), "a grant without process"
+    assert (process.allocate_mode, process.memory_limit_bytes, process.core_limit_ratio) == ("share", 2154 << 20, 0.3)
+    assert (process.memory_used_bytes, process.processes) == (0, 0), "a grant without process"
+
+
+def test_more_resources_are_cards_when_they_are_named() -> None:
+    mine = [held("nvidia.com/a100", "GPU-a::2")]
+    assert device_processes(mine, [], TOTALS) == {}
+    (process,) = device_processes(mine, [], TOTALS, ("nvidia.com/a100",))["GPU-a"]
+    assert (process.allocate_mode, process.replica) == ("timeslice", "2")
+
+
+@pytest.mark.parametrize(("uuid", "mode", "instance"), [("GPU-a", "exclusive", ""), ("MIG-1", "mig", "MIG-1"), ("GPU-elsewhere", None, "")])
+def test_the_card_of_a_claim_is_the_one_that_its_driver_published(uuid: str, mode: str | None, instance: str) -> None:
+    device = ClaimedDevice("claim-x", "ns", "gpu.nvidia.com", "n1", "gpu-0")
+    claims = {("gpu.nvidia.com", "n1", "gpu-0"): ClaimableCard("gpu.nvidia.com", "n1", "gpu-0", uuid, "1g.5gb" if instance else "")}
+    mine = [HeldDevices("gpu.nvidia.com", ("n1/gpu-0",), "c", "ns", "p", claimed=device)]
+    assert device_processes(mine, [], {**TOTALS, "MIG-1": (-1, 1)}) == {}, "nobody knows which card that is"
+    found = device_processes(mine, [], {**TOTALS, "MIG-1": (-1, 1)}, (), claims)
+    if mode is None:
+        assert found == {}
+        return
+    (process,) = found[uuid]
+    assert (process.pod, process.allocate_mode) == ("p", mode)
+    assert process.claim == {
+        "dra_claim_name": "claim-x",
+        "dra_claim_namespace": "ns",
+        "dra_driver_name": "gpu.nvidia.com",
+        "dra_pool_name": "n1",
+        "dra_device_name": "gpu-0",
+        "dra_mig_profile": "1g.5gb" if instance else "",
+        "dra_mig_device_uuid": instance,
+    }
 
 
 def test_who_is_not_listed_any_more_has_nothing() -> None:
@@ -53,7 +83,9 @@ def test_a_pod_made_anew_does_not_inherit() -> None:
 )
 def test_ids_of_whole_cards_and_slices(device: str, uuid: str, mode: str) -> None:
     found = device_processes([held(WHOLE, device)], [], TOTALS)
-    assert {key: [(each.allocate_mode, each.memory_limit_mib) for each in rows] for key, rows in found.items()} == {uuid: [(mode, 15360.0)]}
+    assert {key: [(each.allocate_mode, each.memory_limit_bytes) for each in rows] for key, rows in found.items()} == {
+        uuid: [(mode, 15360 << 20)]
+    }
 
 
 @pytest.mark.parametrize("device", ["MIG-elsewhere", "GPU-elsewhere", "nvidia7", "", "GPU-"])

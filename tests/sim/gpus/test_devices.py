@@ -114,7 +114,7 @@ def test_a_crash_looping_container_holds_its_card_and_uses_nothing() -> None:
     world.cluster.create(pod(image="crash:5s", gpus=1, restartPolicy="Always"))
     live(world, 200)
     (process,) = device(world).processes
-    assert (process.memory_used_mib, process.sm_percent, process.processes) == (0, 0, 0)
+    assert (process.memory_used_bytes, process.sm_percent, process.processes) == (0, 0, 0)
 
 
 def test_exclusive_and_shared_limits() -> None:
@@ -123,8 +123,8 @@ def test_exclusive_and_shared_limits() -> None:
     world.cluster.create(pod("part", image="train:30m", gpu_memory=4))
     live(world, 60)
     (whole,), (part,) = device(world).processes, device(world, node="shared-1").processes
-    assert (whole.allocate_mode, whole.memory_limit_mib) == ("exclusive", 16384)
-    assert (part.allocate_mode, part.memory_limit_mib) == ("share", 4301)
+    assert (whole.allocate_mode, whole.memory_limit_bytes) == ("exclusive", 16384 << 20)
+    assert (part.allocate_mode, part.memory_limit_bytes) == ("share", 4301 << 20)
 
 
 def test_equal_instants_read_equal_and_reading_changes_nothing() -> None:
@@ -210,8 +210,8 @@ def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, step
             if not sample.up:
                 continue
             used = value(sample, "FB_USED")
-            assert sum(process.memory_used_mib for process in sample.processes) <= used
-            assert all(process.memory_used_mib <= process.memory_limit_mib for process in sample.processes)
+            assert sum(process.memory_used_bytes for process in sample.processes) <= used << 20
+            assert all(process.memory_used_bytes <= process.memory_limit_bytes for process in sample.processes)
             assert used + value(sample, "FB_FREE") + value(sample, "FB_RESERVED") == value(sample, "FB_TOTAL")
             assert value(sample, "FB_FREE") >= 0
             assert 0 <= value(sample, "GPU_UTIL") <= 100

@@ -241,7 +241,7 @@ def test_a_grant_that_is_too_small_kills_the_program_that_wants_more() -> None:
     world.cluster.create(pod("fits", image="cuda-malloc:3G", gpu_memory=4))
     world.cluster.create(pod("greedy", image="cuda-malloc:6G", gpu_memory=4))
     live(world, 90)
-    used = {process.pod: process.memory_used_mib for device in world.devices.sample() for process in device.processes}
+    used = {process.pod: process.memory_used_bytes >> 20 for device in world.devices.sample() for process in device.processes}
     assert phase(world, "fits") == "Running"
     assert used["fits"] == 3193
     assert phase(world, "greedy") == "Failed"

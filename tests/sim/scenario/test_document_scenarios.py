@@ -89,7 +89,7 @@ def test_001_one_v100_whole_and_then_shared_as_the_label_says() -> None:
     live(world, 90)
     assert default_pods(world)["app-3g-v1-0"]["status"]["phase"] == "Running"
     (sample,) = world.devices.sample()
-    assert [process.memory_used_mib for process in sample.processes] == [3193]
+    assert [process.memory_used_bytes >> 20 for process in sample.processes] == [3193]
     world.cluster.delete(world.cluster.served("apps/v1", "StatefulSet"), "default", "app-3g-v1")  # type: ignore[arg-type]
     live(world, 40)
 

@@ -65,8 +65,8 @@ def test_a_good_scenario_loads() -> None:
     assert scenario.node_pools[0].gpu_model == "Tesla T4"
 
 
-LIVED_ELSEWHERE = {"default", "faults"}
-"""`make check` lives these in test_default_scenario and test_faults_scenario."""
+LIVED_ELSEWHERE = {"default", "faults", "telemetry"}
+"""`make check` lives these in test_default_scenario, test_faults_scenario and test_telemetry_scenario."""
 
 
 @pytest.mark.parametrize(  # for `large` see test_settled.py and bench/large_world.py
@@ -110,6 +110,19 @@ def test_a_fault_names_line_and_key(old: str, new: str, key: str, told: str) -> 
 
 
 MORE = """
+[[hangs]]
+node = "gpu-1"
+gpu = 0
+at = "10m"
+until = "20m"
+
+[[foreign_processes]]
+node = "gpu-1"
+gpu = 0
+memory = "3Gi"
+at = "11m"
+until = "21m"
+
 [[priority_classes]]
 name = "high"
 value = 10
@@ -234,6 +247,16 @@ _NODE_PORT_SERVICE = '\n\n[[network_services]]\nname = "{}"\nnamespace = "a"\nty
         ('at = "1h"', 'at = "-1h"', "xids[0].at", "`-1h` is not a length of time"),
         ('until = "3h"', 'until = "1h"', "outages[0].until", "is not after `at`"),
         ('until = "3h"', 'until = "3h"\n\n[[outages]]\nnode = "gpu-1"\nat = "150m"', "outages[1].at", "`gpu-1` is silent already"),
+        ('until = "20m"', 'until = "9m"', "hangs[0].until", "is not after `at`"),
+        (
+            'until = "20m"',
+            'until = "20m"\n\n[[hangs]]\nnode = "gpu-1"\ngpu = 0\nat = "19m"',
+            "hangs[1].at",
+            "GPU 0 of `gpu-1` hangs already",
+        ),
+        ('until = "20m"', 'until = "20m"\n\n[[hangs]]\nnode = "gpu-7"\ngpu = 0\nat = "1m"', "hangs[1].node", "there is no node `gpu-7`"),
+        ('memory = "3Gi"', 'memory = "much"', "foreign_processes[0].memory", "`much` is not a Kubernetes quantity"),
+        ('until = "21m"', 'until = "11m"', "foreign_processes[0].until", "is not after `at`"),
         ("gpus = 2", "gpus = 2\nready = false", "outages[0].node", "`gpu-1` is never heard at all"),
     ],
 )

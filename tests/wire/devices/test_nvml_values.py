@@ -198,11 +198,16 @@ def test_memory_of_the_second_form() -> None:
         "DCGM_FI_DEV_FB_FREE": 8000,
         "DCGM_FI_DEV_FB_USED": 8130,
         "DCGM_FI_DEV_FB_RESERVED": 254,
+        "DCGM_FI_DEV_FB_TOTAL_BYTES": 16384 * MIB + 5,
+        "DCGM_FI_DEV_FB_FREE_BYTES": 8001 * MIB - 1,
+        "DCGM_FI_DEV_FB_USED_BYTES": 8130 * MIB,
+        "DCGM_FI_DEV_FB_RESERVED_BYTES": 254 * MIB,
     }
 
 
 def test_memory_of_the_first_form_has_nothing_that_needs_the_second() -> None:
-    assert set(memory_fields(16 * MIB, MIB, MIB, None)) == {"DCGM_FI_DEV_FB_TOTAL", "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_USED"}
+    names = [f"DCGM_FI_DEV_FB_{name}" for name in ("TOTAL", "FREE", "USED")]
+    assert set(memory_fields(16 * MIB, MIB, MIB, None)) == {*names, *(f"{name}_BYTES" for name in names)}
 
 
 def test_a_card_that_keeps_all_its_memory_has_no_share() -> None:

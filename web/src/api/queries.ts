@@ -2,7 +2,7 @@
 import { keepPreviousData, QueryClient, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -72,6 +72,7 @@ export const useHoldersOf = (asked: readonly URLSearchParams[]) =>
     queries: asked.map((params) => ({ queryKey: ["gpus", "/holders", params.toString()], queryFn: ({ signal }: { signal: AbortSignal }) => getJson<HolderList>("/holders", params, signal), refetchInterval: BOARD_REFRESH_MS })),
   });
 export const useHolderGroups = (params: URLSearchParams, enabled = true) => useAnswer<HolderGroupList>("gpus", "/holders/groups", params, enabled);
+export const useGpus = (params: URLSearchParams) => useAnswer<GpuList>("gpus", "/gpus", params);
 export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<NodeList>("nodes", "/nodes", params, enabled);
 const NAMES_PER_PAGE = 500;
 

@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
+import { Devices, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
 
 export function Board() {
   return (
@@ -38,6 +38,8 @@ function Page() {
       return <Node key={place.name} name={place.name} />;
     case "holders":
       return <Holders />;
+    case "devices":
+      return <Devices />;
     case "jobs":
       return <Jobs />;
     case "job":

@@ -13,6 +13,7 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
     [["g", "m"], t("board.mine")],
     [["g", "n"], t("board.nodes")],
     [["g", "u"], t("board.holders")],
+    [["g", "d"], t("board.devices")],
     [["g", "j"], t("board.jobs")],
     [["g", "q"], t("board.quota")],
     [["j", "k"], t("keys.rows")],

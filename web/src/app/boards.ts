@@ -14,12 +14,13 @@ export const BOARDS: readonly BoardEntry[] = [
   { path: "/mine", title: "board.mine", key: "m", icon: "mine" },
   { path: "/nodes", title: "board.nodes", key: "n", icon: "nodes" },
   { path: "/gpus", title: "board.holders", key: "u", icon: "holders" },
+  { path: "/devices", title: "board.devices", key: "d", icon: "devices" },
   { path: "/jobs", title: "board.jobs", key: "j", icon: "jobs" },
   { path: "/quota", title: "board.quota", key: "q", icon: "quota" },
 ];
 
 export type Place =
-  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "jobs" | "quota" | "quota-tree" }
+  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "quota" | "quota-tree" }
   | { readonly board: "node"; readonly name: string }
   | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
   | { readonly board: "none" };
@@ -32,7 +33,7 @@ export function placeOf(path: string): Place {
   if (first === "jobs" && rest.length === 3) return { board: "job", id: rest as unknown as [string, string, string] };
   if (first === "quota" && rest.length === 1 && rest[0] === "tree") return { board: "quota-tree" };
   if (rest.length === 0 && first === "gpus") return { board: "holders" };
-  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "jobs" || first === "quota")) return { board: first };
+  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "quota")) return { board: first };
   return { board: "none" };
 }
 

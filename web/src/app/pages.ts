@@ -10,6 +10,7 @@ const LOADERS = {
   nodes: () => import("../boards/nodes/NodesBoard").then((m) => ({ default: m.NodesBoard })),
   node: () => import("../boards/nodes/NodePage").then((m) => ({ default: m.NodePage })),
   holders: () => import("../boards/holders/HoldersBoard").then((m) => ({ default: m.HoldersBoard })),
+  devices: () => import("../boards/devices/DevicesBoard").then((m) => ({ default: m.DevicesBoard })),
   jobs: () => import("../boards/jobs/JobsBoard").then((m) => ({ default: m.JobsBoard })),
   job: () => import("../boards/jobs/JobPage").then((m) => ({ default: m.JobPage })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
@@ -21,6 +22,7 @@ export const Mine = lazy(LOADERS.mine);
 export const Nodes = lazy(LOADERS.nodes);
 export const Node: LazyExoticComponent<typeof NodePage> = lazy(LOADERS.node);
 export const Holders = lazy(LOADERS.holders);
+export const Devices = lazy(LOADERS.devices);
 export const Jobs = lazy(LOADERS.jobs);
 export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
 export const Quota = lazy(LOADERS.quota);

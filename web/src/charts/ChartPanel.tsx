@@ -14,6 +14,7 @@ import { useSeen } from "../parts/useSeen";
 import { DataTable } from "../table/DataTable";
 import { heatWord, TOP_ALL } from "./heat";
 import { HeatMap } from "./HeatMap";
+import { shortLabel } from "./labels";
 import { useChartPage } from "./page";
 import { chartCsv, type LineStyle, lineStyles, ownStep, seriesNames } from "./series";
 import { Swatch } from "./Swatch";
@@ -122,7 +123,7 @@ function ChartLegend({ names, styles, data }: { names: readonly string[]; styles
       {names.map((name, i) => (
         <span key={name} className="clip" title={name}>
           <Swatch style={styles[i]} />
-          {name}
+          {shortLabel(name)}
         </span>
       ))}
       <Left data={data} />

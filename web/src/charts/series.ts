@@ -7,13 +7,21 @@ import type { Tokens } from "../look/tokens";
 export function seriesNames(series: readonly ChartSeries[]): string[] {
   const names = series.map((s) => shown(entityName(s.labels)));
   const twice = names.filter((name, i) => names.indexOf(name) !== i);
-  return names.map((name, i) => (twice.includes(name) ? Object.values(series[i]?.labels ?? {}).filter(Boolean).join(" · ") : name));
+  return names.map((name, i) => (twice.includes(name) ? shown(fullName(series[i]?.labels ?? {})) : name));
+}
+
+/** Of entities of one name. A pod's lines differ in container and card. */
+function fullName(labels: ChartSeries["labels"]): string {
+  const { namespace, pod, container, gpu } = labels;
+  const words = pod ? [namespace ? `${namespace}/${pod}` : pod, container, gpu] : Object.values(labels);
+  return words.filter(Boolean).join(" · ");
 }
 
 function entityName(labels: ChartSeries["labels"]): string {
-  const { line, instance, node, gpu, namespace, job, path, resource } = labels;
+  const { line, instance, node, gpu, namespace, pod, job, path, resource } = labels;
   if (line) return line;
   if (instance) return instance;
+  if (pod) return namespace ? `${namespace}/${pod}` : pod;
   if (node && gpu) return `${node} · ${gpu}`;
   if (job) return namespace ? `${namespace}/${job}` : job;
   if (path && resource) return `${path} · ${resource}`;

@@ -1,7 +1,7 @@
 // Which commands say the same as what is on screen? One place for all of them; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
-export type CommandTable = "nodes" | "jobs" | "holders" | "groups" | "quota" | "waiting";
+export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "quota" | "waiting";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
@@ -46,6 +46,10 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
     case "nodes": {
       const names = saidOf(params, "gpu_node").map(quoted).join(" ");
       return [line("arena top node", names), line("kubectl get nodes", names, "-o wide")];
+    }
+    case "devices": {
+      const names = saidOf(params, "gpu_node").map(quoted).join(" ");
+      return [line("arena top node", names, "-d"), line("kubectl inspect cgpu -d", names)];
     }
     case "jobs": {
       const type = only(params, "job_type");

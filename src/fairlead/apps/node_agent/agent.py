@@ -60,7 +60,7 @@ TEST_AGAIN_SECONDS: Final = 600.0
 ISOLATION: Final = MetricName(
     "fairlead_gpushare_isolation_info",
     "gauge",
-    ("node", "provider", "memory", "compute"),
+    ("node_name", "provider", "memory", "compute"),
     "1 for what keeps containers on one card apart, with what it enforces.",
 )
 NAMES: Final = (ISOLATION,)

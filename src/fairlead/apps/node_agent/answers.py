@@ -56,7 +56,7 @@ class WholeAnswers:
 
     def _counted(self, found: ContainerEdits | DeviceRefusal) -> ContainerEdits | DeviceRefusal:
         is_refused = isinstance(found, DeviceRefusal)
-        self._desk.allocations.labels("refused" if is_refused else "ok").inc()
+        self._desk.count("refused" if is_refused else "ok")
         if isinstance(found, DeviceRefusal):
             self._desk.tell_refused(None, found)
         return found
@@ -114,17 +114,17 @@ class SharedAnswers(WholeAnswers):
                 desk.files.write_container(name, found.limits, None if answered else found.edits)
                 desk.keep(found)
             except OutsideError as failed:
-                desk.allocations.labels("failed").inc()
+                desk.count("failed")
                 desk.tell_refused(desk.machine.owner_of(ids), DeviceRefusal(RefusalCode.UNAVAILABLE, failed.what))
                 raise
-        desk.allocations.labels("ok").inc()
+        desk.count("ok")
         if found.assigned is not None:
             await self._within(MARK_SECONDS, desk.mark(found.assigned))
         desk.hear()
         return None
 
     def _refused(self, refusal: DeviceRefusal, ids: Collection[str] = ()) -> DeviceRefusal:
-        self._desk.allocations.labels("refused").inc()
+        self._desk.count("refused")
         self._desk.tell_refused(self._desk.machine.owner_of(ids) if ids else None, refusal)
         return refusal
 

@@ -25,7 +25,10 @@ from fairlead.rules.devices.machine import NodeMachine, Prepared, refusal_event
 from fairlead.rules.devices.watchdog import OverGrantPolicy
 
 ALLOCATIONS: Final = MetricName(
-    "fairlead_gpushare_allocate_total", "counter", ("result",), "Containers that were given devices, by result: ok, refused, failed."
+    "fairlead_gpushare_allocate_total",
+    "counter",
+    ("node_name", "result"),
+    "Containers that were given devices, by result: ok, refused, failed.",
 )
 NAMES: Final = (ALLOCATIONS,)
 SAME_WORDS_SECONDS: Final = 300.0
@@ -74,6 +77,7 @@ class Desk:
         now: Callable[[], float],
         monotonic: Callable[[], float],
     ) -> None:
+        self.node = chosen.node
         self.machine = NodeMachine(chosen.unit, chosen.ignored_xids)
         self.files = files
         self.now = now
@@ -83,9 +87,9 @@ class Desk:
         self.has_writes = asyncio.Event()
         self.events: deque[TellObjectEvent] = deque(maxlen=_WAITING_EVENTS)
         self.registry = CollectorRegistry()
-        self.allocations = Counter("fairlead_gpushare_allocate", ALLOCATIONS.help, ALLOCATIONS.labels, registry=self.registry)
+        self._allocations = Counter("fairlead_gpushare_allocate", ALLOCATIONS.help, ALLOCATIONS.labels, registry=self.registry)
         for result in ("ok", "refused", "failed"):
-            self.allocations.labels(result)
+            self._allocations.labels(self.node, result)
         self._api = api
         self._kubelet = kubelet
         self._chosen = chosen
@@ -94,6 +98,10 @@ class Desk:
         self._driver_call: asyncio.Future[Any] | None = None
         self._driver_trouble = ""
         self._told: dict[tuple[str, str], float] = {}
+
+    def count(self, result: str) -> None:
+        """A container asked for devices; `result` as in `ALLOCATIONS`."""
+        self._allocations.labels(self.node, result).inc()
 
     def hear(self) -> None:
         """Something is different now: look soon."""

@@ -23,7 +23,7 @@ PERIOD_SECONDS: Final = 2.0
 OVER_BYTES: Final = MetricName(
     "fairlead_gpushare_over_grant_bytes",
     "gauge",
-    ("namespace_name", "pod_name", "container_name", "uuid"),
+    ("node_name", "namespace_name", "pod_name", "container_name", "uuid"),
     "GPU memory that a container uses above its grant, where that is more than the contexts of its programs may take.",
 )
 NAMES: Final = (OVER_BYTES,)
@@ -66,7 +66,7 @@ class Overuse:
         self._gauge.clear()
         for each in over:
             use = each.use
-            self._gauge.labels(use.namespace, use.pod, use.container, use.uuid).set(each.over_bytes)
+            self._gauge.labels(self._desk.node, use.namespace, use.pod, use.container, use.uuid).set(each.over_bytes)
             if each.is_new:
                 _log.warning("pod %s/%s: %s", use.namespace, use.pod, each.sentence)
                 self._desk.tell((TellObjectEvent(self._pod(each), OVER_GRANT, each.sentence, "Warning"),))

@@ -27,10 +27,11 @@ class BooleanFlag(argparse.Action):
         setattr(namespace, self.dest, values[0] == "true")
 
 
-def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action]) -> list[str]:
+def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action], *, is_go: bool = False) -> list[str]:
     """The same arguments as `--flag=value` words, then `--` and the positionals if any.
 
-    `actions` maps every spelling to its flag.
+    `actions` maps every spelling to its flag. `is_go`: one dash is as good as two, and letters are not put
+    together, as Go's own package has it (`-collectors x`, `-c=x`, `--c x`).
 
     Raises UserError for flags that do not exist, lack their value, or carry a boolean that is none.
     """
@@ -42,6 +43,8 @@ def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action])
         if word == "--":
             positionals += rest
             break
+        if is_go and word.startswith("-") and word != "-":
+            word = _as_pflag(word, actions)
         if word.startswith("--"):
             words.append(_long_flag(word, rest, actions))
         elif word.startswith("-") and word != "-":
@@ -49,6 +52,16 @@ def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action])
         else:
             positionals.append(word)
     return [*words, "--", *positionals] if positionals else words
+
+
+def _as_pflag(word: str, actions: Mapping[str, argparse.Action]) -> str:
+    """A word of Go's own flags as pflag spells it; one that is no flag stays, to be complained of."""
+    name, equals, value = word.partition("=")
+    bare = name.lstrip("-")
+    for spelling in (f"--{bare}", f"-{bare}"):
+        if spelling in actions:
+            return f"{_long_spelling(spelling, actions[spelling])}{equals}{value}"
+    return f"--{bare}{equals}{value}"
 
 
 def _long_flag(word: str, rest: list[str], actions: Mapping[str, argparse.Action]) -> str:

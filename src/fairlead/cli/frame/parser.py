@@ -42,7 +42,12 @@ class VerbModule(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that reports mistakes as `UserError`, prints help on stdout and has pflag's order."""
+    """argparse that reports mistakes as `UserError`, prints help on stdout and has pflag's order.
+
+    `has_go_flags`: long flags may have one dash, as in programs with Go's own flags.
+    """
+
+    has_go_flags = False
 
     def error(self, message: str) -> NoReturn:
         raise UserError(_sentence(message.replace(_KEPT, _TWO_DASHES)), self._help_hint())
@@ -52,7 +57,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         try:
-            words = canonical_order(argv, self._option_string_actions)
+            words = canonical_order(argv, self._option_string_actions, is_go=self.has_go_flags)
         except UserError as error:
             raise UserError(error.what, error.hint or self._help_hint()) from error
         return self.parse_args(_kept(words), argparse.Namespace(words=tuple(words)))
@@ -154,6 +159,7 @@ def make_parser(module: VerbModule, program: str) -> Parser:
     """The parser of one verb: its own flags, then the global ones it does not define itself."""
     prog = program if program in PLUGINS else f"{program} {module.NAME}"
     parser = Parser(prog=prog, description=module.HELP, formatter_class=_HelpFormatter, allow_abbrev=False, add_help=False)
+    parser.has_go_flags = getattr(module, "HAS_GO_FLAGS", False)
     module.add_arguments(parser)
     parser.usage = " ".join([parser.prog, *_placeholders(parser), "[FLAGS]"])
     _add_globals(parser, is_of_cluster=getattr(module, "READS_A_CLUSTER", True))

@@ -124,9 +124,10 @@ VERBS: Final = (
 
 PLUGINS: Final = {
     **dict.fromkeys(("kubectl inspect cgpu", "kubectl inspect gpushare"), ("inspect", "gpu")),
+    "dcgm-exporter": ("gpu-exporter",),
     **dict.fromkeys(("dcgmproftester11", "dcgmproftester12", "dcgmproftester13"), ("gpu-load",)),
 }
-"""Programs that are one verb: plug-ins of kubectl, as a person types them, and NVIDIA's load generators."""
+"""Programs that are one verb: plug-ins of kubectl, as a person types them, and programs of NVIDIA."""
 
 _HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts what --image and the command say"
 _TRAFFIC: Final = "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two versions"

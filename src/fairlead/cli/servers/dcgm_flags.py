@@ -11,25 +11,30 @@ import argparse
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from fairlead.cli.frame.flags import BooleanFlag, is_true
-from fairlead.errors import UserError
+from fairlead.cli.servers.exporter_flags import DAY, Read, add_flag, listed, milliseconds, one_of, span, told, truth
 
-WORKS, NOT_YET, NEVER = "works", "no effect yet", "no effect: there is no DCGM here"
-REFUSED = "ends the start until it works"
+WORKS, NEVER = "works", "no effect: there is no DCGM here"
+NO_RUNTIME: Final = "no effect: the kubelet names containers, their runtime is not asked"
+SHARED_PAGE: Final = "no effect: a scrape starts no work here"
+ALWAYS: Final = "no effect: they are always on the page"
+_WINDOW: Final = milliseconds(1, DAY * 1000)
 
 
 class DcgmFlag(NamedTuple):
     """`spellings`: the long one first.
 
-    `metavar` None: a boolean. `default`: what dcgm-exporter takes for "not asked".
+    `metavar` "": a boolean. `default`: what dcgm-exporter takes for "not asked". Of `is_list` several
+    mentions count, and each may name several by commas.
     """
 
     spellings: tuple[str, ...]
     effect: str
     help: str
-    metavar: str | None = None
+    metavar: str = ""
     default: str = ""
     variable: str = ""
+    read: Read = str
+    is_list: bool = False
 
     @property
     def name(self) -> str:
@@ -51,38 +56,77 @@ FLAGS: Final = (
     DcgmFlag(
         ("--devices", "-d"), WORKS, "which GPUs of a node to print: f (all), g, g:0,2-4", "f|g[:…]|i[:…]", "f", "DCGM_EXPORTER_DEVICES_STR"
     ),
-    DcgmFlag(("--configmap-data", "-m"), NOT_YET, "read the CSV from a ConfigMap", "NS:NAME", "none"),
-    DcgmFlag(("--kubernetes-enable-pod-labels",), NOT_YET, "pod labels on DCGM samples"),
-    DcgmFlag(("--kubernetes-pod-label-allowlist-regex",), NOT_YET, "which pod labels", "REGEX"),
-    DcgmFlag(("--kubernetes-gpu-id-type",), NOT_YET, "how the kubelet names GPUs", "uid|device-name", "uid"),
-    DcgmFlag(("--kubernetes-virtual-gpus",), NOT_YET, "every DCGM series again per pod", variable="KUBERNETES_VIRTUAL_GPUS"),
-    DcgmFlag(("--kubernetes-enable-dra",), NOT_YET, "labels of resource claims", variable="KUBERNETES_ENABLE_DRA"),
-    DcgmFlag(("--pod-resources-kubelet-socket",), NOT_YET, "the kubelet's socket", "PATH", variable="DCGM_POD_RESOURCES_KUBELET_SOCKET"),
-    DcgmFlag(("--nvidia-resource-names",), NOT_YET, "more resources that are GPUs", "NAMES", variable="NVIDIA_RESOURCE_NAMES"),
-    DcgmFlag(("--container-labels",), NOT_YET, "labels of the container runtime"),
-    DcgmFlag(("--container-runtime-socket",), NOT_YET, "the runtime's socket", "PATH", variable="DCGM_CONTAINER_RUNTIME_SOCKET"),
-    DcgmFlag(("--xid-count-window-size", "-x"), WORKS, "window of DCGM_EXP_XID_ERRORS_COUNT", "MS", "300000"),
-    DcgmFlag(("--clock-events-count-window-size",), WORKS, "window of DCGM_EXP_CLOCK_EVENTS_COUNT", "MS", "300000"),
-    DcgmFlag(("--hpc-job-mapping-dir",), NOT_YET, "files that name the jobs of GPUs", "DIR", variable="DCGM_HPC_JOB_MAPPING_DIR"),
-    DcgmFlag(("--config-file",), NOT_YET, "settings as YAML", "FILE"),
-    DcgmFlag(("--web-config-file",), REFUSED, "TLS and passwords", "FILE"),
-    DcgmFlag(("--web-systemd-socket",), NOT_YET, "listen on systemd's socket", variable="DCGM_EXPORTER_SYSTEMD_SOCKET"),
-    DcgmFlag(("--web-read-timeout",), NOT_YET, "longest request", "DURATION"),
-    DcgmFlag(("--web-write-timeout",), NOT_YET, "longest answer", "DURATION"),
-    DcgmFlag(("--log-format",), NOT_YET, "log lines as JSON", "text|json", "text"),
-    DcgmFlag(("--remote-hostengine-info", "-r"), NEVER, "address of a DCGM", "HOST:PORT", variable="DCGM_REMOTE_HOSTENGINE_INFO"),
+    DcgmFlag(("--configmap-data", "-m"), WORKS, "read the CSV from `metrics` of a ConfigMap, again when it changes", "NS:NAME", "none"),
+    DcgmFlag(("--kubernetes-enable-pod-labels",), WORKS, "and the pod's labels, told by the API server"),
+    DcgmFlag(
+        ("--kubernetes-pod-label-allowlist-regex",), WORKS, "which pod labels (default all); repeatable", "REGEX", read=listed, is_list=True
+    ),
+    DcgmFlag(
+        ("--kubernetes-gpu-id-type",),
+        WORKS,
+        "how the kubelet names GPUs: both are understood",
+        "uid|device-name",
+        "uid",
+        "",
+        one_of("uid", "device-name"),
+    ),
+    DcgmFlag(
+        ("--kubernetes-virtual-gpus",),
+        WORKS,
+        "every DCGM series of a shared GPU again per container (label vgpu)",
+        variable="KUBERNETES_VIRTUAL_GPUS",
+    ),
+    DcgmFlag(
+        ("--kubernetes-enable-dra",), WORKS, "cards of resource claims have their pods, and labels dra_*", variable="KUBERNETES_ENABLE_DRA"
+    ),
+    DcgmFlag(
+        ("--pod-resources-kubelet-socket",),
+        WORKS,
+        "the kubelet's socket (default: pod-resources/kubelet.sock of --kubelet-dir)",
+        "PATH",
+        variable="DCGM_POD_RESOURCES_KUBELET_SOCKET",
+    ),
+    DcgmFlag(
+        ("--nvidia-resource-names",),
+        WORKS,
+        "more resources that are GPUs; repeatable",
+        "NAMES",
+        "",
+        "NVIDIA_RESOURCE_NAMES",
+        listed,
+        is_list=True,
+    ),
+    DcgmFlag(("--container-labels",), NO_RUNTIME, "labels of the container runtime"),
+    DcgmFlag(("--container-runtime-socket",), NO_RUNTIME, "the runtime's socket", "PATH", variable="DCGM_CONTAINER_RUNTIME_SOCKET"),
+    DcgmFlag(("--xid-count-window-size", "-x"), WORKS, "window of DCGM_EXP_XID_ERRORS_COUNT", "MS", "300000", "", _WINDOW),
+    DcgmFlag(("--clock-events-count-window-size",), WORKS, "window of DCGM_EXP_CLOCK_EVENTS_COUNT", "MS", "300000", "", _WINDOW),
+    DcgmFlag(
+        ("--hpc-job-mapping-dir",), WORKS, "files that name the jobs of GPUs (label hpc_job)", "DIR", variable="DCGM_HPC_JOB_MAPPING_DIR"
+    ),
+    DcgmFlag(("--config-file",), WORKS, "counters and interval as YAML; flags and variables come first", "FILE"),
+    DcgmFlag(("--web-config-file",), WORKS, "TLS and passwords, as Prometheus' exporters have them in a file", "FILE"),
+    DcgmFlag(("--web-systemd-socket",), WORKS, "listen on the socket that systemd hands over", variable="DCGM_EXPORTER_SYSTEMD_SOCKET"),
+    DcgmFlag(("--web-read-timeout",), WORKS, "longest request (default 10s)", "DURATION", "10s", "", span(0.1, 3600)),
+    DcgmFlag(("--web-write-timeout",), WORKS, "longest answer (default 10s)", "DURATION", "10s", "", span(0.1, 3600)),
+    DcgmFlag(("--log-format",), WORKS, "lines of the log as text or JSON (default text)", "text|json", "text", "", one_of("text", "json")),
+    DcgmFlag(("--remote-hostengine-info", "-r"), NEVER, "address of a DCGM", "HOST:PORT", "localhost:5555", "DCGM_REMOTE_HOSTENGINE_INFO"),
     DcgmFlag(("--switch-devices", "-s"), NEVER, "which switches", "f|g[:…]|i[:…]", "f", "DCGM_EXPORTER_OTHER_DEVICES_STR"),
     DcgmFlag(("--cpu-devices", "-p"), NEVER, "which CPUs", "f|g[:…]|i[:…]", "f", "DCGM_EXPORTER_CPU_DEVICES_STR"),
     DcgmFlag(("--enable-dcgm-log",), NEVER, "DCGM's own log"),
     DcgmFlag(("--dcgm-log-level",), NEVER, "its level", "LEVEL", "NONE"),
     DcgmFlag(("--dump-enabled",), NEVER, "debugging dumps"),
-    DcgmFlag(("--dump-directory",), NEVER, "where to", "DIR"),
+    DcgmFlag(("--dump-directory",), NEVER, "where to", "DIR", "/tmp/dcgm-exporter-debug"),
     DcgmFlag(("--dump-retention",), NEVER, "for how many hours", "HOURS", "24"),
-    DcgmFlag(("--dump-compression",), NEVER, "gzip them"),
+    DcgmFlag(("--dump-compression",), NEVER, "gzip them", default="true"),
+    DcgmFlag(("--watch-max-keep-age",), NEVER, "how long DCGM keeps samples", "DURATION", "10m"),
+    DcgmFlag(("--watch-max-keep-samples",), NEVER, "how many samples DCGM keeps", "N", "0"),
+    DcgmFlag(("--max-concurrent-scrapes",), SHARED_PAGE, "how many may scrape at once", "N"),
+    DcgmFlag(("--enable-exporter-metrics",), ALWAYS, "metrics of the exporter itself"),
+    DcgmFlag(("--health-require-gpus",), WORKS, "/health is 503 while no GPU is seen"),
     DcgmFlag(("--enable-pprof",), NEVER, "profiles of the Go program"),
-    DcgmFlag(("--disable-startup-validate",), NEVER, "no checks at the start"),
+    DcgmFlag(("--disable-startup-validate",), NEVER, "no checks at the start", variable="DISABLE_STARTUP_VALIDATE"),
     DcgmFlag(("--enable-gpu-bind-unbind-watch",), NEVER, "follow GPUs that come and go"),
-    DcgmFlag(("--gpu-bind-unbind-poll-interval",), NEVER, "how often", "DURATION"),
+    DcgmFlag(("--gpu-bind-unbind-poll-interval",), NEVER, "how often", "DURATION", "1s"),
 )
 
 
@@ -90,47 +134,27 @@ def add_dcgm_flags(parser: argparse.ArgumentParser) -> None:
     """All of them; those that change nothing say so in their help."""
     for flag in FLAGS:
         words = flag.help if flag.effect == WORKS else f"{flag.help} ({flag.effect})"
-        if flag.metavar is None:
-            parser.add_argument(*flag.spellings, dest=flag.name, action=BooleanFlag, help=words)
-        else:
-            parser.add_argument(*flag.spellings, dest=flag.name, metavar=flag.metavar, help=words)
-        parser.set_defaults(**{flag.name: None})
+        add_flag(parser, flag.spellings, flag.name, flag.metavar, words, is_list=flag.is_list)
 
 
 def fill_dcgm_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
-    """Flag, else variable, else off.
-
-    Raises UserError for a variable that is neither true nor false where one of them is needed.
-    """
+    """Flag, else variable, else dcgm-exporter's default. Raises UserError for what is not of its kind."""
     for flag in FLAGS:
-        if getattr(args, flag.name) is None:
-            text = env.get(flag.env, "")
-            setattr(args, flag.name, _truth(flag, text) if flag.metavar is None else text)
-
-
-def refuse_open_page(args: argparse.Namespace) -> None:
-    """Raises UserError for flags that would guard the page, if they worked: it must not be open instead."""
-    asked = [flag for flag in FLAGS if flag.effect == REFUSED and _is_asked(flag, args)]
-    if asked:
-        hint = "leave it out, listen on loopback (`--listen 127.0.0.1:9400`) and put a proxy before the page"
-        raise UserError(f"`{asked[0].spellings[0]}` does not work yet, and without it the page would be open", hint)
-
-
-def _truth(flag: DcgmFlag, text: str) -> bool:
-    truth = is_true(text) if text else False
-    if truth is None:
-        raise UserError(f"{flag.env} is `{text}`, which is neither true nor false", "set it to `true` or `false`")
-    return truth
+        given = getattr(args, flag.name)
+        if not isinstance(given, bool):
+            default, read = (flag.default, flag.read) if flag.metavar else ("", truth)
+            setattr(args, flag.name, told(flag.spellings[0], flag.env, given, env, default, read))
 
 
 def warnings_of(args: argparse.Namespace) -> list[str]:
     """At most one sentence per kind: which of the flags and variables that were given change nothing."""
     return [
         f"{', '.join(given)}: {effect}"
-        for effect in (NOT_YET, NEVER)
+        for effect in dict.fromkeys(flag.effect for flag in FLAGS if flag.effect != WORKS)
         if (given := [f"`{flag.spellings[0]}`" for flag in FLAGS if flag.effect == effect and _is_asked(flag, args)])
     ]
 
 
 def _is_asked(flag: DcgmFlag, args: argparse.Namespace) -> bool:
-    return bool(getattr(args, flag.name)) and getattr(args, flag.name) != flag.default
+    value = getattr(args, flag.name)
+    return bool(value) and str(value) not in (flag.default, flag.default.capitalize())

@@ -5,11 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from fairlead import settings
+
 MAX_PORT = 65535
 
 
 def add_listen(parser: argparse.ArgumentParser, default: str, *more: str) -> None:
     parser.add_argument("--listen", *more, metavar="ADDRESS", default=default, help=f"HOST:PORT, :PORT or PORT (default {default})")
+
+
+def add_lease(parser: argparse.ArgumentParser) -> None:
+    """Of the Lease that says which of several processes works."""
+    add = parser.add_argument
+    add("--identity", metavar="NAME", default="", help="this process in the Lease; who comes back under it takes it at once (default: new)")
+    add("--lease-namespace", metavar="NS", default=settings.SYSTEM_NAMESPACE, help=f"of the Lease (default {settings.SYSTEM_NAMESPACE})")
 
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +40,26 @@ def add_gpu_source(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         action="append",
         default=[],
-        help="page of a GPU exporter, e.g. http://gpu-1:9400/metrics; repeatable",
+        help="page of a GPU exporter, e.g. http://gpu-1:9400/metrics; repeatable (default: found by their pods)",
+    )
+    parser.add_argument(
+        "--gpu-exporter-pods",
+        metavar="LABELS",
+        type=not_empty,
+        help=f"find exporters by labels of their pods, where no page is named or beside those (default {settings.GPU_EXPORTER_LABELS})",
+    )
+    parser.add_argument(
+        "--gpu-exporter-namespace",
+        metavar="NAME",
+        default=settings.SYSTEM_NAMESPACE,
+        help=f'namespace of those pods, "" for all (default {settings.SYSTEM_NAMESPACE})',
+    )
+    parser.add_argument(
+        "--gpu-exporter-port",
+        metavar="PORT",
+        type=port_or_name,
+        default=settings.GPU_EXPORTER_PORT_NAME,
+        help=f"port of those pods, by name or number (default {settings.GPU_EXPORTER_PORT_NAME})",
     )
 
 
@@ -39,6 +67,13 @@ def add_prometheus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prometheus", metavar="URL", default="", help="address of a Prometheus (else PROMETHEUS_ADDRESS)")
     parser.add_argument("--prometheus-token-file", metavar="FILE", default="", help="bearer token for it (else PROMETHEUS_TOKEN)")
     parser.add_argument("--prometheus-ca-file", metavar="FILE", default="", help="certificate authority of its address")
+
+
+def not_empty(text: str) -> str:
+    """A word; an empty one is a variable that was not set."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; leave the flag out, or see whether a variable is set")
+    return text
 
 
 def path_name(text: str) -> str:
@@ -67,6 +102,13 @@ def port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_PORT):
         raise argparse.ArgumentTypeError(f"`{text}` is not a port from 0 to {MAX_PORT}")
     return int(text)
+
+
+def port_or_name(text: str) -> str:
+    """A port by its number, or by the name that a pod gives it (at most 15 letters, as Kubernetes has it)."""
+    if not text or len(text) > 15 or (text.isascii() and text.isdigit() and not 0 < int(text) <= MAX_PORT):
+        raise argparse.ArgumentTypeError(f"`{text}` is no port from 1 to {MAX_PORT} and no name of one")
+    return text
 
 
 def speed(text: str) -> float:

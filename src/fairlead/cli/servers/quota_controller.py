@@ -6,7 +6,7 @@ import argparse
 
 from fairlead import settings
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_listen, whole
+from fairlead.cli.servers.flags import add_lease, add_listen, whole
 
 NAME = "quota-controller"
 HELP = """Hold the cluster to its ElasticQuotaTree: take the quota gate from pods whose turn it is, evict or suspend what borrows when
@@ -19,8 +19,7 @@ fairlead-quota works; while none does, pods of the tree's namespaces wait and wh
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_listen(parser, f"{settings.LOOPBACK}:{settings.QUOTA_CONTROLLER_PORT}")
-    add("--identity", metavar="NAME", default="", help="this process in the Lease; who comes back under it takes it at once (default: new)")
-    add("--lease-namespace", metavar="NS", default=settings.SYSTEM_NAMESPACE, help=f"of the Lease (default {settings.SYSTEM_NAMESPACE})")
+    add_lease(parser)
     add("--kube-api-qps", metavar="N", type=whole(1, 10_000), default=300, help="writes a second to the API server (default 300)")
     add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=500, help="so many of them at once (default 500)")
 

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead import settings
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import whole
+from fairlead.cli.servers.flags import add_lease, whole
 
 NAME = "scheduler-extender"
 HELP = """Answer a stock kube-scheduler about pods that share GPUs: which nodes have room on one card, which is best, whom to evict; and
@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tls-cert-file", metavar="FILE", default="", help="certificate (PEM) to serve HTTPS with")
     add("--tls-private-key-file", metavar="FILE", default="", help="the key of the certificate (PEM)")
     add("--client-ca-file", metavar="FILE", default="", help="authority (PEM) of clients that may place pods from other machines")
-    add("--identity", metavar="NAME", default="", help="this process in the Lease; who comes back under it takes it at once (default: new)")
-    add("--lease-namespace", metavar="NS", default=settings.SYSTEM_NAMESPACE, help=f"of the Lease (default {settings.SYSTEM_NAMESPACE})")
+    add_lease(parser)
     add("--node-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of node: binpack or spread (default binpack)")
     add("--gpu-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of GPU: binpack or spread (default binpack)")
     add("--memory-unit", choices=("GiB", "MiB"), default="GiB", metavar="UNIT", help="in which pods of this cluster ask (default GiB)")

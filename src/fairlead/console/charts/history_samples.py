@@ -60,6 +60,7 @@ def _gpu_samples(board_state: BoardState) -> Iterator[LineSample]:
     for each in board_state.occupancy.nodes[:NODES_MAX]:
         for reading in board_state.snapshot.gpus_on(each.node.name):
             yield from _reading_samples(reading)
+            yield from _holder_samples(reading)
 
 
 def _reading_samples(reading: GpuReading) -> Iterator[LineSample]:
@@ -70,6 +71,18 @@ def _reading_samples(reading: GpuReading) -> Iterator[LineSample]:
     yield from _some("gpu-memory-used-percent", labels, percent_of(reading.memory_used_mib, reading.memory_total_mib))
     yield from _some("gpu-temperature", labels, reading.temperature_celsius)
     yield from _some("gpu-power", labels, reading.power_watts)
+
+
+def _holder_samples(reading: GpuReading) -> Iterator[LineSample]:
+    """What each container uses of the card. Of one that has the card for itself, its limit is the card."""
+    card = (("node", reading.node), ("gpu", str(reading.index)), ("uuid", reading.uuid))
+    for holder in reading.holders:
+        labels = (*card, ("namespace", holder.namespace), ("pod", holder.pod), ("container", holder.container))
+        limit = holder.memory_limit_mib if holder.memory_limit_mib is not None else reading.memory_total_mib
+        ratio = holder.utilization_ratio
+        yield from _some("container-gpu-memory-used", labels, holder.memory_used_mib)
+        yield from _some("container-gpu-memory-percent", labels, percent_of(holder.memory_used_mib, limit))
+        yield from _some("container-gpu-utilization", labels, None if ratio is None else ratio * 100)
 
 
 def _job_samples(board_state: BoardState) -> Iterator[LineSample]:

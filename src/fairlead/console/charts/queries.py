@@ -49,6 +49,7 @@ class ChartQuery(Struct, frozen=True):
 
 _MEASURED_UNITS: Final = ("percent", "celsius", "watts")
 _GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
+_CONTAINER_FILTERS: Final = {**_GPU_FILTERS, "namespace": "namespace", "pod": "pod"}
 _NODE_FILTERS: Final = {"gpu_node": "node"}
 _JOB_FILTERS: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
 _QUOTA_FILTERS: Final = {"path": "path", "resource": "resource"}
@@ -56,6 +57,9 @@ _QUOTA_FILTERS: Final = {"path": "path", "resource": "resource"}
 _OWN_GPU: Final = {"node_name": "node", "gpu": "gpu", "uuid": "uuid"}
 _DCGM_GPU: Final = {"Hostname": "node", "gpu": "gpu", "UUID": "uuid"}
 _NVIDIA_GPU: Final = {"node_name": "node", "minor_number": "gpu", "uuid": "uuid"}
+_OWN_CONTAINER: Final = {**_OWN_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
+_DCGM_CONTAINER: Final = {**_DCGM_GPU, "namespace": "namespace", "pod": "pod", "container": "container"}
+_NVIDIA_CONTAINER: Final = {**_NVIDIA_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
 _NODE: Final = {"node_name": "node"}
 _LINE: Final = {"line": "line"}
 _JOB: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
@@ -65,6 +69,8 @@ _QUOTA: Final = {"path": "path", "quota": "name", "resource": "resource"}
 _ARENA_QUOTA: Final = {"path": "path", "user_group": "name", "resource_name": "resource"}
 _MIB: Final = " / 1048576"
 _DEVICE: Final = '{allocate_mode!="share",$m}'
+_HELD: Final = '{pod!="",$m}'
+_NVIDIA_HELD: Final = '{pod_name!="",$m}'
 
 
 def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
@@ -74,6 +80,15 @@ def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvid
         Spelling(f"avg by (node_name,minor_number,uuid) ({nvidia})", _NVIDIA_GPU),
     )
     return ChartQuery(name, title, unit, words, spellings, _GPU_FILTERS)
+
+
+def _container(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
+    """A line per container and GPU. DCGM names the pod only of a card that one container has for itself."""
+    spellings = tuple(
+        Spelling(f"avg by ({','.join(labels)}) ({expression})", labels)
+        for expression, labels in ((own, _OWN_CONTAINER), (dcgm, _DCGM_CONTAINER), (nvidia, _NVIDIA_CONTAINER))
+    )
+    return ChartQuery(name, title, unit, words, spellings, _CONTAINER_FILTERS)
 
 
 def _lines(**expressions: str) -> str:
@@ -247,6 +262,33 @@ CHART_QUERIES: Final = {
             "fairlead_gpu_power_watts{$m}",
             "DCGM_FI_DEV_POWER_USAGE{$m}",
             f"nvidia_gpu_power_usage_milliwatts{_DEVICE} / 1000",
+        ),
+        _container(
+            "container-gpu-memory-used",
+            "GPU Memory Of Containers",
+            "MiB",
+            "memory each container uses on each GPU",
+            "fairlead_container_gpu_memory_used_bytes{$m}" + _MIB,
+            f"DCGM_FI_DEV_FB_USED{_HELD}",
+            f"nvidia_gpu_memory_used_bytes{_NVIDIA_HELD}{_MIB}",
+        ),
+        _container(
+            "container-gpu-memory-percent",
+            "GPU Memory Of Containers, Of Their Limit",
+            "percent",
+            "memory each container uses on each GPU, of what it may use there",
+            "100 * fairlead_container_gpu_memory_used_bytes{$m} / fairlead_container_gpu_memory_limit_bytes{$m}",
+            f"100 * DCGM_FI_DEV_FB_USED{_HELD} / (DCGM_FI_DEV_FB_USED{_HELD} + DCGM_FI_DEV_FB_FREE{_HELD})",
+            f"100 * nvidia_gpu_memory_used_bytes{_NVIDIA_HELD} / nvidia_gpu_memory_total_bytes{_NVIDIA_HELD}",
+        ),
+        _container(
+            "container-gpu-utilization",
+            "GPU Utilization Of Containers",
+            "percent",
+            "part of each GPU's compute each container uses",
+            "100 * fairlead_container_gpu_utilization_ratio{$m}",
+            f"DCGM_FI_DEV_GPU_UTIL{_HELD}",
+            f"nvidia_gpu_duty_cycle{_NVIDIA_HELD}",
         ),
         _job(
             "job-gpu-utilization",

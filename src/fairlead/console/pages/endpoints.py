@@ -129,6 +129,8 @@ CHART_PARAMETERS: Final = (
     Parameter("step", "Seconds between points; raised so that at most 240 points come.", type="integer"),
     Parameter("top", "Lines at most, 1 to 50 (default 8), the highest means first.", type="integer"),
     *(Parameter(item.name, item.text, repeated=True) for item in (*NODE_FILTERS[:2], *JOB_FILTERS[:3], *QUOTA_FILTERS[::2])),
+    Parameter("namespace", "Namespace of the containers.", repeated=True),
+    Parameter("pod", "Pod of the containers.", repeated=True),
 )
 
 ENDPOINTS: Final = (

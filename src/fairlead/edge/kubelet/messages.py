@@ -16,7 +16,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from msgspec import Struct
 
-from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, HeldDevices, OfferedDevice
+from fairlead.model.devices.kubelet import CdiDevices, ClaimedDevice, ContainerEdits, HeldDevices, OfferedDevice
 
 EMPTY: Final = b""
 """A message without fields."""
@@ -49,7 +49,9 @@ _DEVICE_PLUGIN: Final[Mapping[str, str]] = {
 
 _POD_RESOURCES: Final[Mapping[str, str]] = {
     "ContainerDevices": "string resource_name 1, string* device_ids 2",
-    "ContainerResources": "string name 1, ContainerDevices* devices 2",
+    "ClaimResource": "string driver_name 2, string pool_name 3, string device_name 4",
+    "DynamicResource": "string claim_name 1, string claim_namespace 2, ClaimResource* claim_resources 4",
+    "ContainerResources": "string name 1, ContainerDevices* devices 2, DynamicResource* dynamic_resources 5",
     "PodResources": "string name 1, string namespace 2, ContainerResources* containers 3",
     "ListPodResourcesResponse": "PodResources* pod_resources 1",
 }
@@ -148,6 +150,7 @@ def render_preferred(chosen: Sequence[Sequence[str]]) -> bytes:
 def parse_pod_resources(message: bytes) -> tuple[HeldDevices, ...]:
     """Who holds what. Each id is told in an entry of its own; here a container has one a resource."""
     held: dict[tuple[str, str, str, str], set[str]] = {}
+    claimed: list[HeldDevices] = []
     for pod in _parsed(_resources["ListPodResourcesResponse"], message).pod_resources:
         for container in pod.containers:
             for devices in container.devices:
@@ -155,9 +158,15 @@ def parse_pod_resources(message: bytes) -> tuple[HeldDevices, ...]:
                 if not all(key):
                     raise ValueError("a holder of devices has no name")
                 held.setdefault(key, set()).update(devices.device_ids)
-    return tuple(
+            for claim in container.dynamic_resources:
+                for each in claim.claim_resources:
+                    device = ClaimedDevice(claim.claim_name, claim.claim_namespace, each.driver_name, each.pool_name, each.device_name)
+                    ids = (f"{each.pool_name}/{each.device_name}",)
+                    claimed.append(HeldDevices(each.driver_name, ids, container.name, pod.namespace, pod.name, claimed=device))
+    listed = (
         HeldDevices(resource, tuple(sorted(ids)), container, namespace, pod) for (namespace, pod, container, resource), ids in held.items()
     )
+    return (*listed, *claimed)
 
 
 def _options(needs_start: bool) -> Any:

@@ -24,12 +24,12 @@ class NodeProcesses:
         found: dict[int, ProcessHome] = {}
         for pid in pids:
             try:
-                mounts, cgroups = (
-                    (self._proc / str(pid) / name).read_text(encoding="utf-8", errors="replace") for name in ("mountinfo", "cgroup")
+                mounts, cgroups, name = (
+                    (self._proc / str(pid) / file).read_text(encoding="utf-8", errors="replace") for file in ("mountinfo", "cgroup", "comm")
                 )
             except OSError:
                 continue  # it has ended
-            found[pid] = ProcessHome(pod_of_cgroups(cgroups), token_of_mounts(mounts))
+            found[pid] = ProcessHome(pod_of_cgroups(cgroups), token_of_mounts(mounts), name.rstrip("\n"))
         return found
 
 

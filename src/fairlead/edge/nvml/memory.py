@@ -19,7 +19,7 @@ class MemoryForm:
         self._form = 0
 
     def read(self) -> dict[str, int | float]:
-        """Fields FB_*. Raises NVMLError."""
+        """Fields FB_*, in MiB and in bytes. Raises NVMLError."""
         if self._form != 1:
             try:
                 memory = pynvml.nvmlDeviceGetMemoryInfo(self._handle, pynvml.nvmlMemory_v2)

@@ -1,64 +1,76 @@
 """GPU values from the pages of GPU exporters (`ports.GpuReadings`), ours or dcgm-exporter's.
 
-One page may speak for many nodes, and a page that fails does not empty the others: its last values stay until
-they are stale, then they are gone, never zero.
+Each page has a beat of its own: one that hangs or fails holds up no other, and is asked more and more seldom.
+Its last values stay until they are stale, then they are gone, never zero. One page may speak for many nodes;
+a card that several speak of counts once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import heapq
 import logging
+import random
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Final, Protocol
 
 import aiohttp
-from msgspec import Struct
+from msgspec import structs
 
-from fairlead import __version__
-from fairlead.edge.connection.connection_failure import explain_connection
-from fairlead.edge.connection.lines import LineSplitter
-from fairlead.edge.connection.proxy import is_loopback
-from fairlead.errors import OutsideError, UserError
+from fairlead.edge.prometheus.followed_page import FollowedPage
+from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, fetch_page, in_thread, page_session
+from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
-from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
-from fairlead.wire.metrics.prom_text import KnownLabels, parse_page
+from fairlead.wire.metrics.gpu_readings import with_idle_since
+from fairlead.wire.metrics.one_reading import CountedCards, clash_sentence, one_per_card
 
 INTERVAL_SECONDS: Final = 5.0
-FIRST_INTERVAL_SECONDS: Final = 0.5
-TIMEOUT_SECONDS: Final = 10.0
 STALE_AFTER_SECONDS: Final = 30.0
-LARGEST_PAGE_BYTES: Final = 256 << 20
-PIECE_BYTES: Final = 1 << 20
 AT_ONCE: Final = 64
+SLOW_AT_ONCE: Final = 192
+"""Pages that are being read, and beside them those that keep us waiting: so many sockets at most."""
+KEPT_OPEN: Final = 256
+"""Of so many pages connections are kept from beat to beat; of more, there would be too many of them."""
+PATIENCE_SECONDS: Final = 1.0
+"""After so long a page keeps no place from others."""
+SPREAD_SECONDS: Final = 0.005
+"""Between the first reads of two pages, where all of them fit into one beat."""
+PUBLISH_SECONDS_PER_PAGE: Final = 0.001
+LONGEST_PUBLISH_SECONDS: Final = 1.0
+MANY_CARDS: Final = 100
+"""From so many on a page's cards are made in a thread: it takes milliseconds."""
+MOST_NAMED: Final = 20
+"""Failing pages that the log names; of a network that is down for thousands, a few say it."""
+_NO_CARD: Final = "see whether its exporter finds the driver (`fairlead_exporter_nvml_up`), or name the page of a GPU exporter (port 9400)"
+_NAME_ONE: Final = "name one exporter of each card; until then `fairlead_gpu_*` counts first, then what was read last"
 _log = logging.getLogger("fairlead.exporter")
 
 
-class ExporterFailure(OutsideError):
-    """A page could not be had or read."""
+class PageFinder(Protocol):
+    """Pages that are found and not named."""
 
-    def __init__(self, what: str, hint: str = "") -> None:
-        super().__init__("exporter", what, hint)
+    async def run(self) -> None: ...
 
+    def pages(self) -> Mapping[str, str]:
+        """The node of each page, by its address; the same mapping until something changes."""
+        ...
 
-class _PageState(Struct):
-    """What is known of one page. `read_at` is the reader's clock, `good_at` the world's."""
-
-    url: str
-    readings: tuple[GpuReading, ...] = ()
-    failure: ExporterFailure | None = None
-    read_at: float | None = None
-    good_at: float | None = None
+    def source(self) -> Source:
+        """How well the search goes."""
+        ...
 
 
 class ExporterPages:
-    """Scrapes pages on a steady beat while `run` runs.
+    """Reads pages while `run` runs; `latest` is what has arrived.
 
-    `urls` end in `/metrics`; `node_by_url` names the node of a page that does not.
+    `urls` end in `/metrics`; `node_by_url` names the node of a page that does not. `finder` finds more of
+    them. `wall`: the reader's clock.
     """
 
     def __init__(
@@ -68,102 +80,222 @@ class ExporterPages:
         *,
         interval_seconds: float = INTERVAL_SECONDS,
         stale_after_seconds: float = STALE_AFTER_SECONDS,
-        node_by_url: dict[str, str] | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        node_by_url: Mapping[str, str] | None = None,
+        finder: PageFinder | None = None,
         wall: Callable[[], float] = time.monotonic,
+        rng: random.Random | None = None,
     ) -> None:
-        self._wall = wall
         for url in urls:
             if not url.startswith(("http://", "https://")):
                 raise UserError(f"`{url}` is no address of an exporter's page", "write it whole, for example `http://gpu-1:9400/metrics`")
-        self._pages = [_PageState(url) for url in urls]
+        self._named = {url: (node_by_url or {}).get(url, "") for url in urls}
+        self._finder = finder
+        self._found: Mapping[str, str] = {}
         self._clock = clock
+        self._wall = wall
+        self._rng = rng or random.Random()
         self._interval = interval_seconds
         self._stale_after = stale_after_seconds
-        self._node_by_url = node_by_url or {}
-        self._latest: tuple[GpuReading, ...] = ()
+        self._timeout = max(timeout_seconds, interval_seconds)
+        self._pages: dict[str, FollowedPage] = {}
+        self._leaving: list[FollowedPage] = []
+        self._counted = CountedCards((), ())
+        self._idle_before: Mapping[str, GpuReading] = {}
+        self._is_dirty = False
+        self._arrived = asyncio.Event()
+        self._due: list[tuple[float, int, FollowedPage]] = []
+        self._due_changed = asyncio.Event()
+        self._numbers = count()
+        self._quick = asyncio.Semaphore(AT_ONCE)
+        self._slow = asyncio.Semaphore(SLOW_AT_ONCE)
+        self._reads = self._failures = self._duplicates = 0
+        self._failing = 0
+        self._add(self._named)
 
     async def run(self) -> None:
-        timeout = aiohttp.ClientTimeout(total=max(TIMEOUT_SECONDS, self._interval))
-        async with aiohttp.ClientSession(timeout=timeout, headers={"User-Agent": f"fairlead/{__version__}"}) as session:
-            while True:
-                began = self._wall()
-                await self.read_once(session)
-                elapsed = self._wall() - began
-                interval = self._interval if self._latest else min(self._interval, FIRST_INTERVAL_SECONDS)
-                await asyncio.sleep(max(0.0, interval - elapsed))
-
-    async def read_once(self, session: aiohttp.ClientSession) -> None:
-        """Read every page once, then publish what is not stale."""
-        gate = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(self._read(session, page, gate) for page in self._pages))
-        now = self._wall()
-        for page in self._pages:
-            if page.read_at is not None and now - page.read_at > self._stale_after:
-                page.readings = ()
-        self._latest = tuple(reading for page in self._pages for reading in page.readings)
+        self._begin(list(self._pages.values()))
+        async with page_session(self._timeout) as session, asyncio.TaskGroup() as group:
+            if self._finder is not None:
+                group.create_task(self._finder.run())
+            group.create_task(self._publish_for_ever())
+            await self._read_for_ever(session, group)
 
     def latest(self) -> tuple[GpuReading, ...]:
-        return self._latest
+        return self._counted.readings
 
     def source(self) -> Source:
+        found = self._finder.source() if self._finder is not None else None
         if not self._pages:
-            return Source(GPU_TELEMETRY, SourceState.OFF, "no GPU exporter is named", "name its page with `--gpu-exporter`")
-        good_at = min((page.good_at for page in self._pages if page.good_at is not None), default=None)
-        failed = [page for page in self._pages if page.failure is not None]
-        if failed:
-            first = failed[0].failure
-            assert first is not None
-            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            return Source(GPU_TELEMETRY, SourceState.FAILING, f"{first.what}{more}", first.hint, good_at)
-        return Source(GPU_TELEMETRY, SourceState.SYNCING if good_at is None else SourceState.OK, good_at=good_at)
+            return found or Source(GPU_TELEMETRY, SourceState.OFF, "no GPU exporter is named", "name its page with `--gpu-exporter`")
+        pages = self._pages.values()
+        good_at = min((page.good_at for page in pages if page.good_at is not None), default=None)
+        failures = [page.failure for page in pages if page.failure is not None]
+        if failures:
+            more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+            return Source(GPU_TELEMETRY, SourceState.FAILING, f"{failures[0].what}{more}", failures[0].hint, good_at)
+        if found is not None and found.has_failed:
+            return structs.replace(found, good_at=good_at)
+        state = SourceState.SYNCING if good_at is None else SourceState.OK
+        twice = self._counted.twice
+        return Source(GPU_TELEMETRY, state, clash_sentence(twice), _NAME_ONE if twice else "", good_at)
 
-    async def _read(self, session: aiohttp.ClientSession, page: _PageState, gate: asyncio.Semaphore) -> None:
+    def tally(self) -> PageTally:
+        pages, now = self._pages.values(), self._wall()
+        read_at = min((page.read_at for page in pages if page.read_at is not None and page.told.readings), default=None)
+        waiting = sum(page.read_at is None and not page.is_failing for page in pages)
+        return PageTally(
+            read=len(self._pages) - self._failing - waiting,
+            failing=self._failing,
+            waiting=waiting,
+            oldest_seconds=None if read_at is None else max(0.0, now - read_at),
+            reads=self._reads,
+            failures=self._failures,
+            bad_lines={(page.url, reason.value): many for page in pages for reason, many in sorted(page.bad.items())},
+            twice=len(self._counted.twice),
+            duplicates=self._duplicates,
+        )
+
+    # which pages there are
+
+    def _follow(self, wanted: Mapping[str, str]) -> None:
+        """Begin with pages that are new, and leave those that are gone."""
+        gone = [self._pages.pop(url) for url in list(self._pages) if url not in wanted]
+        for page in gone:
+            self._failing -= page.is_failing
+            page.leave()
+        self._leaving += gone
+        self._is_dirty |= bool(gone)
+        self._begin(self._add(wanted))
+
+    def _add(self, wanted: Mapping[str, str]) -> list[FollowedPage]:
+        new = {url: FollowedPage(url, node, self._interval, self._rng) for url, node in wanted.items() if url not in self._pages}
+        self._pages |= new
+        return list(new.values())
+
+    def _begin(self, pages: Sequence[FollowedPage]) -> None:
+        """Spread over a beat; each page then keeps its place in it."""
+        now, apart = self._wall(), min(self._interval / max(1, len(pages)), SPREAD_SECONDS)
+        for number, page in enumerate(pages):
+            page.due_at = now + number * apart
+            self._put(page)
+
+    def _put(self, page: FollowedPage) -> None:
+        heapq.heappush(self._due, (page.due_at, next(self._numbers), page))
+        self._due_changed.set()
+
+    # reading
+
+    async def _read_for_ever(self, session: aiohttp.ClientSession, group: asyncio.TaskGroup) -> None:
+        while True:
+            page = await self._next_due()
+            if page.is_gone:
+                continue
+            is_slow = page.is_failing and not self._slow.locked()
+            await (self._slow if is_slow else self._quick).acquire()
+            page.reading = group.create_task(self._read_in_place(session, page, is_slow=is_slow))
+
+    async def _next_due(self) -> FollowedPage:
+        while True:
+            self._due_changed.clear()
+            wait = self._due[0][0] - self._wall() if self._due else self._interval
+            if self._due and wait <= 0:
+                return heapq.heappop(self._due)[2]
+            try:
+                async with asyncio.timeout(wait):
+                    await self._due_changed.wait()
+            except TimeoutError:
+                pass
+
+    async def _read_in_place(self, session: aiohttp.ClientSession, page: FollowedPage, *, is_slow: bool) -> None:
+        """Read the page; it changes its place among the quick ones for one among the slow ones in time."""
+        place = self._slow if is_slow else self._quick
+        reading = asyncio.ensure_future(self._read(session, page))
         try:
-            async with gate:
-                cards = await _fetch(session, page.url, self._node_by_url.get(page.url, ""))
+            await asyncio.wait([reading], timeout=PATIENCE_SECONDS)
+            if not reading.done() and not is_slow and not self._slow.locked():
+                await self._slow.acquire()
+                place.release()
+                place = self._slow
+            await reading
+        finally:
+            reading.cancel()
+            place.release()
+            page.reading = None
+        if not page.is_gone:
+            self._put(page)
+
+    async def _read(self, session: aiohttp.ClientSession, page: FollowedPage) -> None:
+        was_failing = page.is_failing
+        try:
+            cards = await fetch_page(session, page.url, page.node, keeps_open=len(self._pages) <= KEPT_OPEN)
             now = self._clock.now()
-            parsed = await asyncio.to_thread(cards.readings, now)
-            if not parsed:
-                raise ExporterFailure(f"page `{page.url}` has no GPU metrics", "name the page of a GPU exporter (port 9400)")
+            told = cards.told(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.told, page.url, now)
+            page.note_bad(cards.bad)
+            if not told.readings:
+                raise ExporterFailure(f"page `{page.url}` has no GPU metrics", _NO_CARD)
         except ExporterFailure as failure:
-            if page.failure is None or page.failure.what != failure.what:
-                _log.warning("%s", failure.log_line)
-            page.failure = failure
+            self._note_failure(page, failure)
             return
-        if page.failure is not None:
+        except Exception:  # noqa: BLE001 - whatever it is, it is this page's, and the others are read on
+            _log.exception("page `%s` could not be read, and that is a fault of ours", page.url)
+            self._note_failure(page, ExporterFailure(f"page `{page.url}` could not be read", "look into this server's log"))
+            return
+        if was_failing:
+            self._failing -= not page.is_gone
             _log.info("page `%s` can be read again", page.url)
-        before = {reading.uuid: reading for reading in page.readings}
-        page.readings = with_idle_since(parsed, before)
-        page.failure, page.good_at, page.read_at = None, now, self._wall()
+        page.good_at = now
+        page.note(structs.replace(told, readings=with_idle_since(told.readings, self._idle_before)), self._wall())
+        self._reads += 1
+        self._is_dirty = True
+        self._arrived.set()
 
+    def _note_failure(self, page: FollowedPage, failure: ExporterFailure) -> None:
+        is_news = page.failure is None or page.failure.what != failure.what
+        if is_news:
+            _log.log(logging.WARNING if self._failing < MOST_NAMED else logging.DEBUG, "%s", failure.log_line)
+        self._failing += not (page.is_failing or page.is_gone)
+        page.note_failure(failure, self._wall())
+        self._failures += 1
 
-async def _fetch(session: aiohttp.ClientSession, url: str, node: str) -> CardsOfPage:
-    """What the page says; raises ExporterFailure."""
-    try:
-        plain = {"Accept-Encoding": "identity"} if is_loopback(url) else {}  # there unpacking costs more than carrying
-        async with session.get(url, headers=plain) as response:
-            if response.status != 200:
-                raise ExporterFailure(f"page `{url}` answered {response.status}", "check the address of the exporter")
-            return await _read_limited(response, url, CardsOfPage(node))
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        what, hint = explain_connection(f"GPU exporter `{url}`", "of `--gpu-exporter`", url, error)
-        raise ExporterFailure(what, hint) from error
+    # publishing
 
+    async def _publish_for_ever(self) -> None:
+        """Soon after something arrived, and with many pages at most once a second, because all cards are
+        looked at.
+        """
+        while True:
+            try:
+                async with asyncio.timeout(min(LONGEST_PUBLISH_SECONDS, self._interval)):
+                    await self._arrived.wait()
+            except TimeoutError:
+                pass
+            self._arrived.clear()
+            self._look_around()
+            self.publish()
+            await asyncio.sleep(min(PUBLISH_SECONDS_PER_PAGE * len(self._pages), LONGEST_PUBLISH_SECONDS))
 
-async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: CardsOfPage) -> CardsOfPage:
-    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole
-    nor a pause for others.
-    """
-    splitter, known, size = LineSplitter(), KnownLabels(), 0
-    with contextlib.closing(response):
-        async for piece in response.content.iter_chunked(PIECE_BYTES):
-            size += len(piece)
-            if size > LARGEST_PAGE_BYTES:
-                raise ExporterFailure(f"page `{url}` is larger than {LARGEST_PAGE_BYTES >> 20} MiB", "name one exporter per node")
-            await asyncio.to_thread(_note, cards, splitter.feed(piece), known)
-    _note(cards, splitter.feed(b"\n"), known)
-    return cards
+    def _look_around(self) -> None:
+        found = self._finder.pages() if self._finder is not None else self._found
+        if found is not self._found:
+            self._found = found
+            self._follow({**found, **self._named})
 
-
-def _note(cards: CardsOfPage, lines: bytes, known: KnownLabels) -> None:
-    cards.note(parse_page(lines.decode("utf-8", "replace"), METRICS, known).samples)
+    def publish(self) -> None:
+        """Make `latest` of what has arrived, without what is stale; the same value where nothing did."""
+        now = self._wall()
+        pages = [*self._pages.values(), *self._leaving]
+        stale = [page for page in pages if page.drop_stale(now, self._stale_after)]
+        self._leaving = [page for page in self._leaving if page.told.readings]
+        if not stale and not self._is_dirty:
+            return
+        self._is_dirty = False
+        counted = one_per_card(page.told for page in pages if page.told.readings)
+        new = {page.url for page in pages if page.is_new}
+        self._duplicates += sum(page in new for each in counted.twice for page in each.pages[1:])
+        for page in pages:
+            page.is_new = False
+        if counted.twice and not self._counted.twice:
+            _log.warning("%s", clash_sentence(counted.twice))
+        self._counted = counted
+        self._idle_before = {reading.uuid: reading for reading in counted.readings if reading.idle_since is not None}

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.prometheus.answer import PrometheusFailure, PrometheusSample
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.metric import Sample
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
-from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings, with_idle_since
+from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
+from fairlead.wire.metrics.one_reading import TwiceTold, clash_sentence, twice_scraped
+from fairlead.wire.metrics.plausible_values import BadLine
 
 INTERVAL_SECONDS: Final = 15.0
 STALE_AFTER_SECONDS: Final = 60.0
@@ -37,6 +43,9 @@ class PrometheusReadings:
         self._latest: tuple[GpuReading, ...] = ()
         self._failure: PrometheusFailure | None = None
         self._good_at: float | None = None
+        self._twice: tuple[TwiceTold, ...] = ()
+        self._bad: Counter[BadLine] = Counter()
+        self._reads = self._failures = self._duplicates = 0
 
     async def run(self) -> None:
         backoff = Backoff()
@@ -56,16 +65,39 @@ class PrometheusReadings:
             if self._failure is None or self._failure.what != failure.what:
                 _log.warning("%s", failure.log_line)
             self._failure = failure
+            self._failures += 1
             if self._good_at is not None and now - self._good_at > STALE_AFTER_SECONDS:
                 self._latest = ()
             return False
         before = {reading.uuid: reading for reading in self._latest}
-        self._latest = with_idle_since(readings_of(found, now), before)
+        answer = cards_of(found, now)
+        self._latest = with_idle_since(answer.readings, before)
+        self._bad += answer.bad
+        if answer.twice and not self._twice:
+            _log.warning("%s", clash_sentence(answer.twice))
+        self._twice = answer.twice
+        self._reads += 1
+        self._duplicates += sum(len(each.pages) - 1 for each in answer.twice)
         self._failure, self._good_at = None, now
         return True
 
     def latest(self) -> tuple[GpuReading, ...]:
         return self._latest
+
+    def tally(self) -> PageTally:
+        """Its answers as one page."""
+        is_failing, is_waiting = self._failure is not None, self._good_at is None
+        return PageTally(
+            read=int(not is_failing and not is_waiting),
+            failing=int(is_failing),
+            waiting=int(is_waiting and not is_failing),
+            oldest_seconds=None if self._good_at is None or not self._latest else max(0.0, self._clock.now() - self._good_at),
+            reads=self._reads,
+            failures=self._failures,
+            bad_lines={(self._prometheus.address, reason.value): many for reason, many in sorted(self._bad.items())},
+            twice=len(self._twice),
+            duplicates=self._duplicates,
+        )
 
     def source(self) -> Source:
         if self._failure is not None:
@@ -73,10 +105,25 @@ class PrometheusReadings:
         if self._good_at is not None and not self._latest:
             what = f"Prometheus `{self._prometheus.address}` has no GPU metrics"
             return Source(GPU_TELEMETRY, SourceState.FAILING, what, "let it scrape a GPU exporter (port 9400)", self._good_at)
-        return Source(GPU_TELEMETRY, SourceState.SYNCING if self._good_at is None else SourceState.OK, good_at=self._good_at)
+        state = SourceState.SYNCING if self._good_at is None else SourceState.OK
+        hint = "let it scrape each card once" if self._twice else ""
+        return Source(GPU_TELEMETRY, state, clash_sentence(self._twice), hint, self._good_at)
 
 
-def readings_of(found: Iterable[PrometheusSample], now: float) -> tuple[GpuReading, ...]:
-    """Readings of one answer, without samples that are older than a minute."""
-    fresh = (each for each in found if now - each.at <= STALE_AFTER_SECONDS)
-    return parse_readings([Sample(each.labels.get("__name__", ""), each.labels, each.value) for each in fresh], now)
+class AnsweredCards(Struct, frozen=True):
+    """What one answer says: each card once, which several targets speak of, and lines that counted for
+    nothing.
+    """
+
+    readings: tuple[GpuReading, ...]
+    twice: tuple[TwiceTold, ...]
+    bad: Counter[BadLine]
+
+
+def cards_of(found: Iterable[PrometheusSample], now: float) -> AnsweredCards:
+    """The cards of one answer, without samples older than a minute; the newest of two targets counts."""
+    fresh = sorted((each for each in found if now - each.at <= STALE_AFTER_SECONDS), key=lambda each: each.at)
+    samples = [Sample(each.labels.get("__name__", ""), each.labels, each.value) for each in fresh]
+    cards = CardsOfPage()
+    cards.note(samples)
+    return AnsweredCards(cards.readings(now), twice_scraped(samples), cards.bad)

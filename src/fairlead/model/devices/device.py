@@ -1,24 +1,42 @@
 """What a node's devices said last, as a driver gives it: the input of the GPU exporter's page.
 
-Raw driver units on purpose (they are what DCGM names promise): MHz, mW-derived watts, mJ, ns, MiB, percent
-0..100; the native families convert at the very end. None = not supported or not yet known: the series is
+Raw driver units on purpose (they are what DCGM names promise): MHz, mW-derived watts, mJ, ns, percent 0..100;
+the native families convert at the very end. Memory is in bytes as the driver told them, and beside these in
+the whole MiB that DCGM's own fields are. None = not supported or not yet known: the series is
 absent. Times are of the world's steady clock, except where "epoch" is said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.readings import SeenProcess
 
+LEAST_STALE_SECONDS: Final = 15.0
+"""An older value of the fast group is shown by nobody (telemetry contract 1.14)."""
+
+
+class NamedProcess(Struct, frozen=True, gc=False):
+    """One process on a card, told apart from the others of its container; figures as of `SeenProcess`."""
+
+    pid: int
+    name: str
+    type: str
+    memory_bytes: int | None = None
+    sm_percent: float | None = None
+
 
 class DeviceProcess(Struct, frozen=True, gc=False):
-    """What one container uses on one device. `memory_limit_mib` is its grant (whole card when exclusive).
+    """What one container uses on one device. `memory_limit_bytes`: its grant (whole card when exclusive).
 
     `pod` "": processes that no container was granted. `token`: of the device ids of shared memory, "" = none.
+    `replica`: which of a card's time slices it has, "" = none. `members`: its processes one by one, where
+    they can be seen. `claim`: labels of a card that it has by a resource claim. What it uses is None where
+    nobody sees its processes, or what was seen is too old.
     """
 
     namespace: str
@@ -26,12 +44,15 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     container: str
     pod_uid: str
     allocate_mode: GpuMode
-    memory_used_mib: float
-    memory_limit_mib: float
-    sm_percent: float
-    processes: int = 1
+    memory_used_bytes: int | None
+    memory_limit_bytes: int
+    sm_percent: float | None
+    processes: int | None = 1
     core_limit_ratio: float | None = None
     token: str = ""
+    replica: str = ""
+    members: tuple[NamedProcess, ...] = ()
+    claim: Mapping[str, str] = {}
 
 
 class XidEvent(Struct, frozen=True, gc=False):
@@ -82,7 +103,8 @@ class MigInstance(Struct, frozen=True, gc=False):
 class DeviceSample(Struct, frozen=True, gc=False):
     """The values of one GPU that were read last.
 
-    `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of `sampled_at`.
+    `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of `sampled_at`;
+    `DCGM_FI_DEV_FB_TOTAL_BYTES` and its like, which DCGM does not have, are bytes.
     Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`:
     groups of more fields, which are read less often. `texts`: fields that are no numbers. `up` False: the
     card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged

@@ -61,8 +61,10 @@ class CardFault(Struct, frozen=True, gc=False):
 class ProcessHome(Struct, frozen=True, gc=False):
     """Where a process of the node runs. `pod_uid`: the kubelet's, "" = in no pod.
 
-    `token`: of the shared memory that its container was given, "" = none.
+    `token`: of the shared memory that its container was given, "" = none. `name`: its program's, at most 15
+    bytes of it, as the kernel keeps it.
     """
 
     pod_uid: str = ""
     token: str = ""
+    name: str = ""

@@ -20,11 +20,31 @@ class OfferedDevice(Struct, frozen=True, gc=False):
     is_healthy: bool = True
 
 
+class ClaimedDevice(Struct, frozen=True, gc=False):
+    """A device that a container has by a resource claim (DRA)."""
+
+    claim: str
+    claim_namespace: str
+    driver: str
+    pool: str
+    device: str
+
+
+class ClaimableCard(Struct, frozen=True, gc=False):
+    """A card, or a MIG instance, that a driver publishes for claims. `profile`: of an instance, "" = none."""
+
+    driver: str
+    pool: str
+    device: str
+    uuid: str
+    profile: str = ""
+
+
 class HeldDevices(Struct, frozen=True, gc=False):
     """The ids of one resource that one container has, sorted.
 
     `pod_uid`: "" where the kubelet's list of pod resources tells, which has none; `namespace` and `pod`: ""
-    where its checkpoint tells, which has only the uid.
+    where its checkpoint tells, which has only the uid. `claimed`: by a claim; `resource` is its driver then.
     """
 
     resource: str
@@ -33,6 +53,7 @@ class HeldDevices(Struct, frozen=True, gc=False):
     namespace: str = ""
     pod: str = ""
     pod_uid: str = ""
+    claimed: ClaimedDevice | None = None
 
 
 class MountedFile(Struct, frozen=True, gc=False):

@@ -17,3 +17,13 @@ class QuotaUse(Struct, frozen=True, gc=False):
     def waits(self, resource: str) -> int:
         """What its waiting pods ask for."""
         return self.own.request.get(resource, 0) - self.own.used.get(resource, 0)
+
+
+class Lack(Struct, frozen=True, gc=False):
+    """A leaf and a resource: what waits because there is no room for what it asks of it.
+
+    `units`: pods, gangs and suspended jobs; `smallest`: the least that one of them asks of it.
+    """
+
+    units: int
+    smallest: int

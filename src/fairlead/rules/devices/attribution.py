@@ -6,7 +6,7 @@ Containers on shared GPUs have families of their own (`rules/metrics/container_g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -23,6 +23,7 @@ class DeviceHolder(Struct, frozen=True, gc=False):
     pod: str = ""
     container: str = ""
     pod_uid: str = ""
+    claim: Mapping[str, str] = {}
 
 
 NOBODY = DeviceHolder()
@@ -46,4 +47,4 @@ def device_holder(processes: Sequence[DeviceProcess]) -> DeviceHolder:
     if any(process.pod != first.pod or process.namespace != first.namespace for process in holders):
         return NOBODY
     is_one = all(process.container == first.container for process in holders)
-    return DeviceHolder(first.namespace, first.pod, first.container if is_one else "", first.pod_uid)
+    return DeviceHolder(first.namespace, first.pod, first.container if is_one else "", first.pod_uid, first.claim)

@@ -8,14 +8,14 @@ does not inherit them. Whoever the kubelet does not list any more has nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import structs
 
 from fairlead.model.devices.device import DeviceProcess
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.devices.kubelet import GivenShare, HeldDevices
+from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.rules.devices.ids import token
 
@@ -26,17 +26,32 @@ _TIMESLICE: Final = GpuMode.TIMESLICE
 _SHARE: Final = GpuMode.SHARE
 _MIG: Final = GpuMode.MIG
 _MIG_RESOURCE: Final = "nvidia.com/mig-"
+_NO_CLAIMS: Final[Mapping[tuple[str, str, str], ClaimableCard]] = {}
 
-Totals = Mapping[str, tuple[int, float]]
-"""By UUID the card's index and all its memory in MiB."""
+CLAIM_LABELS: Final = (
+    "dra_claim_name",
+    "dra_claim_namespace",
+    "dra_driver_name",
+    "dra_pool_name",
+    "dra_device_name",
+    "dra_mig_profile",
+    "dra_mig_device_uuid",
+)
+Claims = Mapping[tuple[str, str, str], ClaimableCard]
+"""By driver, pool and device."""
+Totals = Mapping[str, tuple[int, int]]
+"""By UUID the card's index and all its memory in bytes."""
 
 
-def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], totals: Totals) -> dict[str, tuple[DeviceProcess, ...]]:
+def device_processes(
+    held: Iterable[HeldDevices], given: Iterable[GivenShare], totals: Totals, more: Collection[str] = (), claims: Claims = _NO_CLAIMS
+) -> dict[str, tuple[DeviceProcess, ...]]:
     """By UUID of a card, the containers that have it or a part of it, by name.
 
     What they use is not known here. `held`: the kubelet's list of pod resources, which has names, and its
     checkpoint, which has uids. `totals`: of MIG instances, too, by their UUIDs; an id of another one names
-    nothing.
+    nothing. `more`: resources whose ids are of whole cards, beside the usual ones. `claims`: the cards that
+    resource claims can name.
     """
     uuids = {index: uuid for uuid, (index, _) in totals.items()}
     rows: dict[tuple[str, str, str, str], list[GivenShare]] = {}
@@ -52,11 +67,18 @@ def device_processes(held: Iterable[HeldDevices], given: Iterable[GivenShare], t
         if each.resource == GPU_MEMORY:
             for share in rows.get((*who, token(GPU_MEMORY, each.ids)), ()):
                 found.setdefault(share.grant.uuid, {})[who] = _shared(share)
-        elif each.resource in CARD_RESOURCES or each.resource.startswith(_MIG_RESOURCE):
+        elif each.claimed is not None:
+            card = claims.get((each.claimed.driver, each.claimed.pool, each.claimed.device))
+            if card is not None and card.uuid in totals:
+                mode = _MIG if card.uuid.startswith("MIG-") else _EXCLUSIVE
+                process = _process(*who, "", mode, totals[card.uuid][1])
+                found.setdefault(card.uuid, {})[who] = structs.replace(process, claim=_claim(each.claimed, card))
+        elif each.resource in CARD_RESOURCES or each.resource in more or each.resource.startswith(_MIG_RESOURCE):
             for device_id in each.ids:
                 uuid, mode = _card_of(device_id, uuids)
                 if uuid in totals:
-                    found.setdefault(uuid, {})[who] = _process(*who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1])
+                    process = _process(*who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1])
+                    found.setdefault(uuid, {})[who] = structs.replace(process, replica=_replica(device_id))
     return {uuid: tuple(process for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
 
 
@@ -74,14 +96,30 @@ def _card_of(device_id: str, uuids: Mapping[int, str]) -> tuple[str, GpuMode]:
     return (uuid, _TIMESLICE if replica else _EXCLUSIVE) if uuid.startswith("GPU-") else ("", _EXCLUSIVE)
 
 
+def _claim(device: ClaimedDevice, card: ClaimableCard) -> Mapping[str, str]:
+    """What DCGM's series say of it."""
+    instance = card.uuid if card.uuid.startswith("MIG-") else ""
+    told = (device.claim, device.claim_namespace, device.driver, device.pool, device.device, card.profile, instance)
+    return dict(zip(CLAIM_LABELS, told, strict=True))
+
+
+def _replica(device_id: str) -> str:
+    """Which time slice an id is.
+
+    >>> _replica("GPU-a::3"), _replica("nvidia0/vgpu1"), _replica("GPU-a")
+    ('3', '1', '')
+    """
+    return device_id.partition("::")[2] or device_id.partition("/vgpu")[2]
+
+
 def _shared(share: GivenShare) -> DeviceProcess:
     grant = share.grant
     core = grant.core_percent / 100 if grant.core_percent else None
-    process = _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, float(grant.memory_mib or 0), core)
+    process = _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, (grant.memory_mib or 0) << 20, core)
     return structs.replace(process, token=share.token)
 
 
 def _process(
-    namespace: str, pod: str, container: str, uid: str, mode: GpuMode, limit_mib: float, core: float | None = None
+    namespace: str, pod: str, container: str, uid: str, mode: GpuMode, limit_bytes: int, core: float | None = None
 ) -> DeviceProcess:
-    return DeviceProcess(namespace, pod, container, uid, mode, 0.0, limit_mib, 0.0, processes=0, core_limit_ratio=core)
+    return DeviceProcess(namespace, pod, container, uid, mode, 0, limit_bytes, 0.0, processes=0, core_limit_ratio=core)

@@ -12,10 +12,10 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
+from fairlead.model.devices.device import LEAST_STALE_SECONDS, DeviceSample, DeviceSnapshot
+from fairlead.rules.devices.container_use import unknown_use
 from fairlead.rules.devices.health_checks import health_checks, is_healthy
 
-LEAST_STALE_SECONDS: Final = 15.0
 _BEATS_MISSED: Final = 3.0
 
 Fields = Mapping[str, int | float]
@@ -55,11 +55,19 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float) -> ShownDevices:
             refused[sample.node, str(sample.index)] = len(fields) - len(numbers)
             fields = numbers
         is_up = sample.up and is_fresh
+        if not is_fresh:
+            sample = _without_use(sample)
         if fields is not sample.fields or is_up is not sample.up or sample.slower:
             sample = structs.replace(sample, fields=fields, slower=(), up=is_up)
         checks = health_checks(sample)
         samples.append(structs.replace(sample, health_checks=checks, healthy=is_healthy(sample, checks)))
     return ShownDevices(tuple(samples), refused)
+
+
+def _without_use(sample: DeviceSample) -> DeviceSample:
+    """Who holds a card is known without its driver; what they use of it is as old as the rest."""
+    instances = tuple(structs.replace(each, fields={}, seen=None, processes=unknown_use(each.processes)) for each in sample.instances)
+    return structs.replace(sample, seen=None, processes=unknown_use(sample.processes), instances=instances)
 
 
 def _fresh(sample: DeviceSample, at: float) -> Fields:

@@ -29,7 +29,7 @@ _NODE: Final = ("node_name",)
 _JOB: Final = ("job_namespace", "job_name", "job_type")
 _INSTANCE: Final = (*_JOB, "instance_name", "node_name")
 _POD: Final = ("namespace_name", "pod_name", "node_name")
-_QUOTA: Final = ("path", "quota", "parent", "resource")
+_QUOTA: Final = ("path", "quota", "parent", "leaf", "resource")
 NOBODY: Final = "-"
 WAIT_REASONS: Final = tuple(reason.value for reason in Reason)
 UNJUDGED: Final = "Unjudged"
@@ -70,7 +70,7 @@ JOB: Final = (
     _gauge("job_duration_seconds", _JOB, "How long the job has run, or ran."),
     _gauge("job_queue_wait_seconds", _JOB, "How long the job waited until it ran, or has waited."),
     _gauge("job_gpus_requested", _JOB, "GPUs the job's spec asks for, over all roles."),
-    _gauge("job_gpus_allocated", _JOB, "GPUs that the job's pods hold."),
+    _gauge("job_gpus_allocated", _JOB, "GPUs that the job's pods hold; shared ones count by the granted part."),
     _gauge("job_gpu_memory_allocated_bytes", _JOB, "GPU memory granted to the job's pods."),
     _gauge("job_gpu_memory_used_bytes", _JOB, "GPU memory the job's pods use."),
     _gauge("job_gpu_utilization_ratio", _JOB, "Mean utilization of the GPUs the job's pods hold."),
@@ -95,11 +95,17 @@ QUOTA: Final = (
     _gauge("quota_borrowed", _QUOTA, "The part of used above the node's own min."),
     _gauge("quota_claimed", _QUOTA, "Amount promised to waiting pods for which room is being made."),
 )
+QUOTA_WAITING_FOR: Final = _gauge(
+    "quota_waiting_for",
+    _QUOTA,
+    "Pods, gangs and suspended jobs of a leaf that wait because there is no room for what they ask of the resource.",
+)
+QUOTA_SMALLEST: Final = _gauge("quota_pending_smallest", _QUOTA, "The least that one of those that wait for the resource asks of it.")
 QUOTA_NAMESPACE: Final = _gauge("quota_namespace_used", (*_QUOTA, "namespace_name"), "What pods of one namespace of a leaf use of it.")
 QUOTA_USER: Final = _gauge("quota_user_used", (*_QUOTA, "user"), "What pods of one user use of a leaf; user `-` = of nobody who is known.")
 QUOTA_WAITING: Final = _gauge(
     "quota_waiting_pods",
-    ("path", "quota", "parent", "reason"),
+    (*_QUOTA[:-1], "reason"),
     "Pods of a leaf that wait, by the reason that their condition gives; `Unjudged` = it gives none yet.",
 )
 NAMES: Final = (
@@ -114,6 +120,8 @@ NAMES: Final = (
     POD_INFO,
     POD_RESTARTS,
     *QUOTA,
+    QUOTA_WAITING_FOR,
+    QUOTA_SMALLEST,
     QUOTA_NAMESPACE,
     QUOTA_USER,
     QUOTA_WAITING,
@@ -188,7 +196,7 @@ def _jobs(jobs: Sequence[ReportedJob]) -> list[Family]:
         lambda row: row.duration_seconds,
         lambda row: row.wait_seconds,
         lambda row: row.gpus_requested,
-        lambda row: row.gpus_allocated,
+        lambda row: row.use.gpus,
         lambda row: _held(row.use, row.use.memory_allocated_mib),
         lambda row: _held(row.use, row.use.memory_used_mib),
         lambda row: row.use.utilization_ratio,
@@ -244,9 +252,19 @@ def _quota(summary: ClusterSummary) -> list[Family]:
         lambda use, resource: _base(use.own.claimed, resource),
     )
     leaves = [use for use in summary.quota if use.node.is_leaf]
+    of_leaves = [(use, resource, summary.quota_lacks.get(use.node.name, {}).get(resource)) for use, resource in rows if use.node.is_leaf]
+    lacking = [(use, resource, lack) for use, resource, lack in of_leaves if lack]
     waiting = [(_quota_key(use, reason), count) for use in leaves for reason, count in _waiting(use)]
     return [
         *(Family(metric, keys, [value(*row) for row in rows]) for metric, value in zip(QUOTA, columns, strict=True)),
+        Family(
+            QUOTA_WAITING_FOR, [_quota_key(use, each) for use, each, _ in of_leaves], [lack.units if lack else 0 for *_, lack in of_leaves]
+        ),
+        Family(
+            QUOTA_SMALLEST,
+            [_quota_key(use, each) for use, each, _ in lacking],
+            [_base({each: lack.smallest}, each) for _, each, lack in lacking],
+        ),
         Family(QUOTA_NAMESPACE, spaces, [_base(part, resource) for use, resource in rows for part in use.own.used_by_namespace.values()]),
         Family(QUOTA_USER, users, [_base(part, resource) for use, resource in rows for part in use.own.used_by_user.values()]),
         Family(QUOTA_WAITING, [key for key, _ in waiting], [count for _, count in waiting]),
@@ -260,7 +278,7 @@ def _waiting(use: QuotaUse) -> list[tuple[str, int]]:
 
 
 def _quota_key(use: QuotaUse, last: str) -> Key:
-    return (use.node.path, use.node.name, use.node.parent, last)
+    return (use.node.path, use.node.name, use.node.parent, "true" if use.node.is_leaf else "false", last)
 
 
 def _base(amounts: Amounts, resource: str) -> float | int:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
-from fairlead.model.metric import Family, MetricName
+from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.devices.mig import gpu_instances
-from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIB, MIG_LABELS, device_key, mig_key
+from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIG_LABELS, device_key, mig_key
 
 LABELS: Final = (*DEVICE_LABELS, *MIG_LABELS, "namespace_name", "pod_name", "container_name", "pod_uid", "allocate_mode")
 
@@ -27,13 +27,23 @@ UTILIZATION: Final = _metric("utilization_ratio", "Part of the GPU's compute the
 CORE_LIMIT: Final = _metric("core_limit_ratio", "Part of the GPU's compute the container may use; absent when unlimited.")
 PROCESSES: Final = _metric("processes", "Processes of the container on this GPU.")
 _VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] = {
-    MEMORY_USED: lambda process: process.memory_used_mib * MIB,
-    MEMORY_LIMIT: lambda process: process.memory_limit_mib * MIB,
-    UTILIZATION: lambda process: min(1.0, process.sm_percent / 100),
+    MEMORY_USED: lambda process: process.memory_used_bytes,
+    MEMORY_LIMIT: lambda process: process.memory_limit_bytes,
+    UTILIZATION: lambda process: None if process.sm_percent is None else min(1.0, process.sm_percent / 100),
     CORE_LIMIT: lambda process: process.core_limit_ratio,
     PROCESSES: lambda process: process.processes,
 }
 NAMES: Final = tuple(_VALUES)
+_PROCESS_LABELS: Final = (*LABELS, "pid", "process_name", "process_type")
+
+
+def _process_metric(name: str, help: str) -> MetricName:
+    return MetricName(f"fairlead_process_gpu_{name}", "gauge", _PROCESS_LABELS, help)
+
+
+PROCESS_MEMORY: Final = _process_metric("memory_used_bytes", "Device memory used by one process on this GPU.")
+PROCESS_UTILIZATION: Final = _process_metric("utilization_ratio", "Part of the GPU's compute that one process used, 0 to 1.")
+PROCESS_NAMES: Final = (PROCESS_MEMORY, PROCESS_UTILIZATION)
 
 
 def container_families(samples: Sequence[DeviceSample], only: Container[str] | None = None) -> list[Family]:
@@ -42,10 +52,7 @@ def container_families(samples: Sequence[DeviceSample], only: Container[str] | N
     `only`: the families of these names, if given.
     """
     rows = [row for sample in samples for row in _rows(sample)]
-    keys = [
-        (*device_key(sample), *mig_key(instance), process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode)
-        for sample, instance, process in rows
-    ]
+    keys = [_key(*row) for row in rows]
     return [
         Family(metric, keys, [value(process) for _, _, process in rows], omits_empty=True)
         for metric, value in _VALUES.items()
@@ -53,14 +60,30 @@ def container_families(samples: Sequence[DeviceSample], only: Container[str] | N
     ]
 
 
-def _rows(sample: DeviceSample) -> Iterator[tuple[DeviceSample, MigInstance | None, DeviceProcess]]:
-    yield from ((sample, None, process) for process in sorted(_held(sample.processes), key=_name))
+def process_families(samples: Sequence[DeviceSample]) -> list[Family]:
+    """One series per process and GPU, by pid; those of nobody with empty names of pods."""
+    rows = [row for sample in samples for row in _rows(sample, has_strangers=True)]
+    found = [(row, member) for row in rows for member in sorted(row[2].members, key=lambda member: member.pid)]
+    keys = [(*_key(*row), str(member.pid), member.name, member.type) for row, member in found]
+    used = [member.memory_bytes for _, member in found]
+    worked = [None if member.sm_percent is None else min(1.0, member.sm_percent / 100) for _, member in found]
+    return [Family(PROCESS_MEMORY, keys, used, omits_empty=True), Family(PROCESS_UTILIZATION, keys, worked, omits_empty=True)]
+
+
+def _key(sample: DeviceSample, instance: MigInstance | None, process: DeviceProcess) -> Key:
+    owner = (process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode)
+    return (*device_key(sample), *mig_key(instance), *owner)
+
+
+def _rows(sample: DeviceSample, *, has_strangers: bool = False) -> Iterator[tuple[DeviceSample, MigInstance | None, DeviceProcess]]:
+    """`has_strangers`: who was granted nothing, too."""
+    yield from ((sample, None, process) for process in sorted(_held(sample.processes, has_strangers), key=_name))
     for instance in gpu_instances(sample) if sample.instances else ():
-        yield from ((sample, instance, process) for process in sorted(_held(instance.processes), key=_name))
+        yield from ((sample, instance, process) for process in sorted(_held(instance.processes, has_strangers), key=_name))
 
 
-def _held(processes: Sequence[DeviceProcess]) -> list[DeviceProcess]:
-    return [process for process in processes if process.pod]
+def _held(processes: Sequence[DeviceProcess], has_strangers: bool) -> list[DeviceProcess]:
+    return [process for process in processes if process.pod or has_strangers]
 
 
 def _name(process: DeviceProcess) -> tuple[str, str, str]:

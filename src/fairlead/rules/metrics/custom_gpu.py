@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
-from fairlead.rules.metrics.gpu import allocated_ratio, foreign, granted
+from fairlead.rules.metrics.gpu import MIB, allocated_ratio, foreign, granted
 
 _DEVICE: Final = ("DriverVersion", "NodeName", "NodePoolId", "PodSource", "SupportDCGM", "UUID", "device", "gpu", "modelName")
 _PROCESS: Final = (
@@ -61,12 +61,20 @@ def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
         Family(ALLOCATE_MODE, devices, [_mode(sample) for sample in samples]),
         Family(FB_TOTAL, devices, [sample.fields.get("DCGM_FI_DEV_FB_TOTAL") for sample in samples]),
         Family(FB_ALLOCATED, devices, [_as_double(allocated_ratio(sample)) for sample in samples]),
-        _of_processes(MEM_USED, held, lambda process: int(process.memory_used_mib)),
-        _of_processes(SM_UTIL, held, lambda process: float(process.sm_percent)),
-        _of_processes(ILLEGAL_MEM_USED, strangers, lambda process: int(process.memory_used_mib)),
-        _of_processes(ILLEGAL_SM_UTIL, strangers, lambda process: float(process.sm_percent)),
-        _of_processes(CONTAINER_MEM, held, lambda process: int(process.memory_limit_mib)),
+        _of_processes(MEM_USED, held, _memory_used),
+        _of_processes(SM_UTIL, held, _sm_percent),
+        _of_processes(ILLEGAL_MEM_USED, strangers, _memory_used),
+        _of_processes(ILLEGAL_SM_UTIL, strangers, _sm_percent),
+        _of_processes(CONTAINER_MEM, held, lambda process: process.memory_limit_bytes // MIB),
     ]
+
+
+def _memory_used(process: DeviceProcess) -> int | None:
+    return None if process.memory_used_bytes is None else process.memory_used_bytes // MIB
+
+
+def _sm_percent(process: DeviceProcess) -> float | None:
+    return None if process.sm_percent is None else float(process.sm_percent)
 
 
 def _of_processes(metric: MetricName, rows: Sequence[tuple[DeviceSample, DeviceProcess]], value: Value) -> Family:

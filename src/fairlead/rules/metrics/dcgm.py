@@ -6,20 +6,29 @@ have prints nothing, so a family may be missing altogether.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from fairlead.model.devices.counter import Counter
-from fairlead.model.devices.device import DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.series_names import SeriesNames
 from fairlead.model.devices.xid import xid_text
 from fairlead.model.metric import Family, Key, MetricName
-from fairlead.rules.devices.attribution import device_holder
+from fairlead.rules.devices.attribution import WHOLE_ENTITY, DeviceHolder, device_holder
 from fairlead.rules.devices.mig import gpu_instances
+from fairlead.rules.devices.pod_devices import CLAIM_LABELS
 from fairlead.rules.metrics.dcgm_made import MadeRow
 
+_MIB: Final = 1 << 20
 _NONE_MADE: Final[Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]] = {}
+_NO_NAMES: Final = SeriesNames()
+_OF_A_SHARE: Final[Mapping[str, Callable[[DeviceProcess], int | None]]] = {
+    "DCGM_FI_DEV_GPU_UTIL": lambda share: None if share.sm_percent is None else round(share.sm_percent),
+    "DCGM_FI_DEV_FB_USED": lambda share: None if share.memory_used_bytes is None else round(share.memory_used_bytes / _MIB),
+}
+"""What is a container's own of a card that it shares; the rest is the card's, told again (contract 2.4)."""
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 INSTANCE_FIELDS: Final = frozenset(
     [
@@ -43,7 +52,8 @@ class DcgmLabels(Struct, frozen=True, gc=False):
 
     `hostnames`: the label names that carry the host, none for --no-hostname. `has_old_names`: -o. `has_pods`:
     pods are named at all (--kubernetes); `has_pod_uids`: with their UIDs. `repeats_card`: a divided card's
-    own fields are printed for each of its MIG instances.
+    own fields are printed for each of its MIG instances. `has_virtual_gpus`: every series again for each of
+    several containers that share the card. `has_claims`: what a resource claim says of a card.
     """
 
     hostnames: tuple[str, ...] = ("Hostname",)
@@ -52,6 +62,8 @@ class DcgmLabels(Struct, frozen=True, gc=False):
     has_pods: bool = True
     has_pod_uids: bool = False
     repeats_card: bool = False
+    has_virtual_gpus: bool = False
+    has_claims: bool = False
 
     @property
     def uuid(self) -> str:
@@ -64,12 +76,23 @@ class DcgmLabels(Struct, frozen=True, gc=False):
 
 
 class _Entity(NamedTuple):
-    """What one series is of: a card, or one MIG instance of it."""
+    """What one series is of: a card, or one MIG instance of it; of that the part of one container (`share`).
+
+    `job`: the HPC job that has it.
+    """
 
     sample: DeviceSample
     instance: MigInstance | None = None
+    share: DeviceProcess | None = None
+    job: str = ""
+
+    @property
+    def processes(self) -> Sequence[DeviceProcess]:
+        return self.instance.processes if self.instance else self.sample.processes
 
     def value(self, field: str) -> float | int | None:
+        if self.share is not None and field in _OF_A_SHARE:
+            return _OF_A_SHARE[field](self.share)
         if self.instance is not None and field in INSTANCE_FIELDS:
             return self.instance.fields.get(field)
         return self.sample.fields.get(field)
@@ -79,6 +102,7 @@ class _Rows(NamedTuple):
     """Entities with their labels; `keys` belong to `names`."""
 
     entities: Sequence[_Entity]
+    base_names: tuple[str, ...]
     base: Sequence[Key]
     attributes: Sequence[dict[str, str]]
     names: tuple[str, ...]
@@ -90,37 +114,42 @@ Made = Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]
 
 
 def dcgm_families(
-    samples: Sequence[DeviceSample], counters: Sequence[Counter], labels: DcgmLabels, made: Made = _NONE_MADE
+    samples: Sequence[DeviceSample],
+    counters: Sequence[Counter],
+    labels: DcgmLabels,
+    made: Made = _NONE_MADE,
+    names: SeriesNames = _NO_NAMES,
 ) -> list[Family]:
     """One family per counter, in the counters' order; series by (node, GPU, GPU instance).
 
     Fields of a MIG instance are printed for each, with `GPU_I_*`, and not for the card: memory counts once.
-    Fields of the card are printed for the card; `repeats_card`: for each of its instances in its place.
+    Fields of the card are printed for the card; `repeats_card`: for each of its instances in its place. A
+    card that several HPC jobs have is printed for each of them.
     """
     rows = sorted({counter.name: counter.field for counter in counters if counter.is_label}.items())
-    cards = _rows([_Entity(sample) for sample in samples], rows, labels)
+    cards = _rows(_repeated([_Entity(sample) for sample in samples], labels, names), rows, labels, names)
     divided = any(sample.instances for sample in samples)
-    parts = _rows(_parts(samples), rows, labels) if divided else cards
+    parts = _rows(_repeated(_parts(samples), labels, names), rows, labels, names) if divided else cards
     families = []
     for counter in counters:
         if counter.is_label:
             continue
         if counter.field in made:
-            families.append(_made(counter, cards, made[counter.field], _base_names(rows, labels)))
+            families.append(_made(counter, cards, made[counter.field]))
             continue
         of = parts if counter.field in INSTANCE_FIELDS or labels.repeats_card else cards
         values = [entity.value(counter.field) for entity in of.entities]
         if counter.is_double:
             values = [None if value is None else float(value) for value in values]
-        names, keys = of.names, of.keys
+        printed, keys = of.names, of.keys
         if counter.field == _XID_FIELD:
             worded = [{**given, **_xid_words(value)} for given, value in zip(of.attributes, values, strict=True)]
-            names, keys = _joined(_base_names(rows, labels), of.base, worded)
-        families.append(Family(_metric(counter, names), keys, values, omits_empty=True))
+            printed, keys = _joined(of.base_names, of.base, worded)
+        families.append(Family(_metric(counter, printed), keys, values, omits_empty=True))
     return families
 
 
-def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequence[MadeRow]], base_names: tuple[str, ...]) -> Family:
+def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequence[MadeRow]]) -> Family:
     found = [
         (base, {**given, **row.labels}, row.value)
         for entity, base, given in zip(cards.entities, cards.base, cards.attributes, strict=True)
@@ -128,7 +157,7 @@ def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequenc
     ]
     names = dict.fromkeys(name for _, given, _ in found for name in given)
     whole = [{**dict.fromkeys(names, ""), **given} for _, given, _ in found]
-    labels, keys = _joined(base_names, [base for base, _, _ in found], whole)
+    labels, keys = _joined(cards.base_names, [base for base, _, _ in found], whole)
     return Family(_metric(counter, labels), keys, [value for _, _, value in found], omits_empty=True)
 
 
@@ -140,24 +169,56 @@ def _parts(samples: Sequence[DeviceSample]) -> list[_Entity]:
     return found
 
 
-def _rows(entities: Sequence[_Entity], rows: Sequence[tuple[str, str]], labels: DcgmLabels) -> _Rows:
-    base = [_base_key(entity, rows, labels) for entity in entities]
-    attributes = [_attributes(entity, labels) for entity in entities]
-    names, keys = _joined(_base_names(rows, labels), base, attributes)
-    return _Rows(entities, base, attributes, names, keys)
+def _repeated(entities: Sequence[_Entity], labels: DcgmLabels, names: SeriesNames) -> list[_Entity]:
+    """The same, for each of their jobs; and behind each what its containers have of it, where they share."""
+    found: list[_Entity] = []
+    for each in entities:
+        jobs = names.jobs.get(f"{each.sample.index}.{each.instance.gpu_instance}" if each.instance else str(each.sample.index)) or ("",)
+        found += [each._replace(job=job) for job in jobs]
+        if labels.has_virtual_gpus and labels.has_pods:
+            shares = [process for process in each.processes if process.pod and process.allocate_mode not in WHOLE_ENTITY]
+            found += [each._replace(share=share) for share in sorted(shares, key=_share_name)]
+    return found
+
+
+def _share_name(share: DeviceProcess) -> tuple[str, str, str]:
+    return share.namespace, share.pod, share.container
+
+
+def _rows(entities: Sequence[_Entity], rows: Sequence[tuple[str, str]], labels: DcgmLabels, names: SeriesNames) -> _Rows:
+    attributes = [_attributes(entity, labels, names) for entity in entities]
+    pods = [_pod_labels(entity, labels, names) for entity in entities]
+    of_pods = set().union(*pods) - {name for name, _ in rows}
+    last = sorted([*rows, *((name, "") for name in of_pods)])
+    base_names = _base_names(tuple(name for name, _ in last), labels)
+    base = [_base_key(entity, last, labels, given) for entity, given in zip(entities, pods, strict=True)]
+    printed, keys = _joined(base_names, base, attributes)
+    return _Rows(entities, base_names, base, attributes, printed, keys)
+
+
+def _pod_labels(entity: _Entity, labels: DcgmLabels, names: SeriesNames) -> Mapping[str, str]:
+    holder = _holder(entity)
+    found = names.pods.get((holder.namespace, holder.pod)) if labels.has_pods and holder.pod else None
+    return found.labels if found else {}
+
+
+def _holder(entity: _Entity) -> DeviceHolder:
+    share = entity.share
+    return device_holder(entity.processes) if share is None else DeviceHolder(share.namespace, share.pod, share.container, share.pod_uid)
 
 
 def _metric(counter: Counter, labels: tuple[str, ...]) -> MetricName:
     return MetricName(counter.name, counter.type, labels, counter.help)
 
 
-def _base_names(rows: Sequence[tuple[str, str]], labels: DcgmLabels) -> tuple[str, ...]:
+def _base_names(last: tuple[str, ...], labels: DcgmLabels) -> tuple[str, ...]:
     instance = ("GPU_I_PROFILE", "GPU_I_ID")
-    return ("gpu", labels.uuid, "pci_bus_id", "device", "modelName", *instance, *labels.hostnames, *(name for name, _ in rows))
+    return ("gpu", labels.uuid, "pci_bus_id", "device", "modelName", *instance, *labels.hostnames, *last)
 
 
-def _base_key(entity: _Entity, rows: Sequence[tuple[str, str]], labels: DcgmLabels) -> Key:
-    sample, instance = entity
+def _base_key(entity: _Entity, last: Sequence[tuple[str, str]], labels: DcgmLabels, pod: Mapping[str, str]) -> Key:
+    """`last`: label rows with their fields, and labels of pods with "", by name."""
+    sample, instance = entity.sample, entity.instance
     return (
         str(sample.index),
         sample.uuid,
@@ -167,7 +228,7 @@ def _base_key(entity: _Entity, rows: Sequence[tuple[str, str]], labels: DcgmLabe
         instance.profile if instance else "",
         str(instance.gpu_instance) if instance else "",
         *(sample.node for _ in labels.hostnames),
-        *(_label_value(sample, field) for _, field in rows),
+        *(_label_value(sample, field) if field else pod.get(name, "") for name, field in last),
     )
 
 
@@ -180,17 +241,25 @@ def _label_value(sample: DeviceSample, field: str) -> str:
     return "" if value is None else str(value)
 
 
-def _attributes(entity: _Entity, labels: DcgmLabels) -> dict[str, str]:
+def _attributes(entity: _Entity, labels: DcgmLabels, names: SeriesNames) -> dict[str, str]:
     """Attribute labels of one card or instance.
 
     Names without a value are there with "", so that all have the same ones.
     """
     container, namespace, pod = labels.pod
+    found = {"hpc_job": entity.job} if names.jobs else {}
     if not labels.has_pods:
-        return {}
-    holder = device_holder(entity.instance.processes if entity.instance else entity.sample.processes)
-    uid = {"pod_uid": holder.pod_uid} if labels.has_pod_uids else {}
-    return {container: holder.container, namespace: holder.namespace, pod: holder.pod, **uid}
+        return found
+    holder = _holder(entity)
+    found |= {container: holder.container, namespace: holder.namespace, pod: holder.pod}
+    if labels.has_pod_uids:
+        known = names.pods.get((holder.namespace, holder.pod))
+        found["pod_uid"] = known.uid if known and holder.pod else holder.pod_uid
+    if labels.has_claims:
+        found |= {name: holder.claim.get(name, "") for name in CLAIM_LABELS}
+    if labels.has_virtual_gpus:
+        found["vgpu"] = entity.share.replica if entity.share else ""
+    return found
 
 
 def _xid_words(value: float | None) -> dict[str, str]:

@@ -22,6 +22,7 @@ DEVICE_LABELS: Final = ("node_name", "gpu", "uuid", "model")
 MIG_LABELS: Final = ("mig_gi_id", "mig_profile")
 MIB: Final = 1 << 20
 _PREFIX: Final = "DCGM_FI_DEV_"
+_TOTAL: Final = _PREFIX + "FB_TOTAL_BYTES"
 
 THROTTLE_REASONS: Final = {
     "gpu_idle": 0x1,
@@ -77,7 +78,7 @@ def _many(name: str, help: str, label: str, *parts: _Part, type: str = "gauge") 
 
 _INSTANCE_PARTS: Final = {
     "utilization_ratio": _Part("", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
-    **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}", MIB) for name in ("TOTAL", "USED", "FREE", "RESERVED")},
+    **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}_BYTES") for name in ("TOTAL", "USED", "FREE", "RESERVED")},
 }
 """What a MIG instance tells in the place of its card."""
 
@@ -96,10 +97,10 @@ _TABLE: Final = (
     _one("memory_bandwidth_utilization_ratio", "Share of time in which device memory was read or written.", "MEM_COPY_UTIL", per=100),
     _one("encoder_utilization_ratio", "Share of time in which the video encoder was busy.", "ENC_UTIL", per=100),
     _one("decoder_utilization_ratio", "Share of time in which the video decoder was busy.", "DEC_UTIL", per=100),
-    _one("memory_total_bytes", "Device memory in all.", "FB_TOTAL", MIB),
-    _one("memory_used_bytes", "Device memory in use, the driver's reserve left out.", "FB_USED", MIB),
-    _one("memory_free_bytes", "Device memory not in use.", "FB_FREE", MIB),
-    _one("memory_reserved_bytes", "Device memory the driver keeps for itself.", "FB_RESERVED", MIB),
+    _one("memory_total_bytes", "Device memory in all.", "FB_TOTAL_BYTES"),
+    _one("memory_used_bytes", "Device memory in use, the driver's reserve left out.", "FB_USED_BYTES"),
+    _one("memory_free_bytes", "Device memory not in use.", "FB_FREE_BYTES"),
+    _one("memory_reserved_bytes", "Device memory the driver keeps for itself.", "FB_RESERVED_BYTES"),
     _many(
         "temperature_celsius",
         "Temperature by sensor.",
@@ -196,6 +197,10 @@ HEALTHY: Final = _device("healthy", "1 when the device may take work.")
 HEALTH_CHECK: Final = _device("health_check", "Health by check: 0 ok, 1 warning, 2 failed.", "check")
 ALLOCATED: Final = _device("allocated_ratio", "Part of the device given to containers, 0 to 1.")
 CONTAINERS: Final = _device("containers", "Containers that hold a part of the device.")
+GRANTABLE: Final = _device(
+    "memory_grantable_bytes",
+    "Device memory that containers can be given: what the driver leaves; all of it where it is held whole or by turns.",
+)
 FOREIGN: Final = _device("foreign_processes", "Processes on the device that no container was granted.")
 FOREIGN_MEMORY: Final = _device("memory_foreign_bytes", "Device memory of processes without a grant.")
 UNATTRIBUTED_MEMORY: Final = _device(
@@ -250,7 +255,7 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     All of it to an exclusive holder, else the limits over its memory; of a divided card, its instances. None
     when the device is down, or its limits cannot be compared with its memory.
     """
-    holders, total = granted(sample), sample.fields.get(_PREFIX + "FB_TOTAL")
+    holders = granted(sample)
     if not sample.up:
         return None
     if sample.instances:
@@ -259,8 +264,24 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
         return 1
     if not holders:
         return 0
-    usable = (total or 0) - sample.fields.get(_PREFIX + "FB_RESERVED", 0)
-    return min(1.0, sum(process.memory_limit_mib for process in holders) / usable) if usable > 0 else None
+    grantable = grantable_bytes(sample)
+    return min(1.0, sum(process.memory_limit_bytes for process in holders) / grantable) if grantable else None
+
+
+def grantable_bytes(sample: DeviceSample) -> int | float | None:
+    """What the card can give: the memory of which the limits of its containers are parts.
+
+    Shares are parts of the whole MiB that the driver leaves (sharing contract 1.2), so that all units of a
+    card are the whole of it; a container that has the card whole, or by turns, may use all that the driver
+    shows. Of a divided card: its instances together. None when the sizes are unknown.
+    """
+    if sample.instances:
+        sizes = [each.fields.get(_TOTAL) for each in gpu_instances(sample)]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+    total = sample.fields.get(_TOTAL)
+    if total is None or any(process.allocate_mode != GpuMode.SHARE for process in granted(sample)):
+        return total
+    return max(0, total - sample.fields.get(_PREFIX + "FB_RESERVED_BYTES", 0)) // MIB * MIB
 
 
 def _facts(sample: DeviceSample) -> Key:
@@ -361,12 +382,15 @@ def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -
 
 
 def _unattributed(sample: DeviceSample) -> float | None:
-    used = sample.fields.get(_PREFIX + "FB_USED")
-    return None if used is None else max(0, used * MIB - _mib_of(_processes(sample)))
+    """Unknown where the use of a container is."""
+    used = sample.fields.get(_PREFIX + "FB_USED_BYTES")
+    if used is None or any(process.memory_used_bytes is None for process in _processes(sample)):
+        return None
+    return max(0, used - _bytes_of(_processes(sample)))
 
 
-def _mib_of(processes: Sequence[DeviceProcess]) -> float:
-    return sum(process.memory_used_mib for process in processes) * MIB
+def _bytes_of(processes: Sequence[DeviceProcess]) -> int:
+    return sum(process.memory_used_bytes or 0 for process in processes)
 
 
 def _maker(table: _Scaled) -> _Make:
@@ -381,9 +405,10 @@ _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (HEALTH_CHECK, _labelled(CHECKS, lambda sample, check: sample.health_checks.get(check))),
     (ALLOCATED, _each(allocated_ratio)),
     (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up else None)),
-    (FOREIGN, _each(lambda sample: sum(process.processes for process in foreign(sample)) if sample.up else None)),
+    (FOREIGN, _each(lambda sample: sum(process.processes or 0 for process in foreign(sample)) if sample.up else None)),
+    (GRANTABLE, _each(grantable_bytes)),
     *((metric, _maker(table)) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
-    (FOREIGN_MEMORY, _each(lambda sample: _mib_of(foreign(sample)) if sample.up else None)),
+    (FOREIGN_MEMORY, _each(lambda sample: _bytes_of(foreign(sample)) if sample.up else None)),
     (UNATTRIBUTED_MEMORY, _each(_unattributed)),
     (POWER_LIMIT, _each(lambda sample: sample.power_limit_watts)),
     (THROTTLED, _labelled(tuple(THROTTLE_REASONS), _throttled)),

@@ -16,7 +16,6 @@ from fairlead.rules.devices.attribution import WHOLE_ENTITY, device_holder
 from fairlead.rules.metrics.gpu import granted
 
 _LABELS: Final = ("allocate_mode", "container_name", "minor_number", "name", "namespace_name", "node_name", "pod_name", "uuid")
-_MIB: Final = 1 << 20
 
 DUTY_CYCLE: Final = MetricName(
     "nvidia_gpu_duty_cycle",
@@ -41,16 +40,16 @@ def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
     shares = [(_share_key(sample, process), sample, process) for _, sample in devices for process in _sharing(sample)]
     keys = [key for key, _ in devices]
     all_keys = keys + [key for key, _, _ in shares]
-    totals = [_scaled(sample, "FB_TOTAL", _MIB) for _, sample in devices]
-    share_totals = [_scaled(sample, "FB_TOTAL", _MIB) for _, sample, _ in shares]
-    used = [_scaled(sample, "FB_USED", _MIB) for _, sample in devices]
+    totals = [_scaled(sample, "FB_TOTAL_BYTES", 1) for _, sample in devices]
+    share_totals = [_scaled(sample, "FB_TOTAL_BYTES", 1) for _, sample, _ in shares]
+    used = [_scaled(sample, "FB_USED_BYTES", 1) for _, sample in devices]
     counts: dict[str, int] = {}
     for sample in samples:
         counts[sample.node] = counts.get(sample.node, 0) + 1
     return [
         Family(DUTY_CYCLE, all_keys, [_scaled(s, "GPU_UTIL", 1) for _, s in devices] + [process.sm_percent for _, _, process in shares]),
         Family(MEMORY_TOTAL, all_keys, totals + share_totals),
-        Family(MEMORY_USED, all_keys, used + [process.memory_used_mib * _MIB for _, _, process in shares]),
+        Family(MEMORY_USED, all_keys, used + [process.memory_used_bytes for _, _, process in shares]),
         Family(POWER, keys, [_scaled(sample, "POWER_USAGE", 1000) for _, sample in devices]),
         Family(TEMPERATURE, keys, [_scaled(sample, "GPU_TEMP", 1) for _, sample in devices]),
         Family(NUM_DEVICES, [(node,) for node in counts], list(counts.values())),

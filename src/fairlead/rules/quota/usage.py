@@ -6,13 +6,25 @@ pod counts as used, bound or not.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.state import QuotaState
-from fairlead.model.quota.use import QuotaUse
+from fairlead.model.quota.use import Lack, QuotaUse
 from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.quota.account import account_of
+from fairlead.rules.quota.account import QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.sight import quota_state
+from fairlead.rules.quota.units import Unit
+
+_NOT_FOR_ROOM: Final = frozenset(
+    reason.value
+    for reason in Reason
+    if reason not in (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
+)
+"""Whose condition says one of these has room in the tree, or waits for something else."""
 
 
 def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
@@ -23,6 +35,45 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
 def usage_of(state: QuotaState) -> tuple[QuotaUse, ...]:
     """The same of a state."""
     return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), node_uses(state), strict=True))
+
+
+def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, Lack]]:
+    """By leaf (name) and resource: what waits for this resource, and not only asks for it, too.
+
+    A unit waits for a resource where its leaf or a node above has no room for what it asks of it, as much as
+    the cluster has; what others were promised counts as used. Empty while a broken tree stops everything.
+    """
+    is_waited = not all(pod.is_admitted for pod in state.pods) or any(job.is_suspended for job in state.workloads.values())
+    if not is_waited or any(each.stops for each in state.violations):
+        return {}
+    account = account_of(state)
+    account.settle(state.now)
+    units = list(_for_room(account))
+    claimants = [unit for unit in units if unit.claim_since is not None]
+    found: dict[str, dict[str, Lack]] = {}
+    _note(found, account, claimants)
+    for unit in claimants:
+        account.add(unit.leaf, unit.vector)
+    _note(found, account, [unit for unit in units if unit.claim_since is None])
+    return found
+
+
+def _for_room(account: QuotaAccount) -> Iterator[Unit]:
+    """Waiting units, without those that room in the tree would not help."""
+    for book in account.books.values():
+        hopeless = {id(unit) for unit, _, _ in book.hopeless}
+        for unit in book.units:
+            if id(unit) not in hopeless and not any(pod.said_reason in _NOT_FOR_ROOM for pod in unit.pods):
+                yield unit
+
+
+def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[Unit]) -> None:
+    index = account.index
+    for unit in units:
+        for k in {k for _, k in account.sums.blocks(unit.leaf, unit.vector)}:
+            of_leaf, resource, asked = found.setdefault(index.names[unit.leaf], {}), index.resources[k], unit.vector[k]
+            known = of_leaf.get(resource)
+            of_leaf[resource] = Lack(1, asked) if known is None else Lack(known.units + 1, min(known.smallest, asked))
 
 
 def node_limits(snapshot: ClusterSnapshot) -> Amounts:

@@ -14,13 +14,14 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
-from fairlead.model.quota.use import QuotaUse
+from fairlead.model.quota.use import Lack, QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import SourceState
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
-from fairlead.rules.jobs.status import allocated_gpus, job_duration, job_status, queue_wait, requested_gpus
+from fairlead.rules.jobs.status import job_duration, job_status, queue_wait, requested_gpus
 from fairlead.rules.pods.status import pod_status
-from fairlead.rules.quota.usage import quota_usage
+from fairlead.rules.quota.sight import quota_state
+from fairlead.rules.quota.usage import lacks_of, usage_of
 
 
 class InstanceRow(Struct, frozen=True, gc=False):
@@ -31,14 +32,13 @@ class InstanceRow(Struct, frozen=True, gc=False):
 
 
 class ReportedJob(Struct, frozen=True, gc=False):
-    """`status` is the exact word; `use` sums over the pods."""
+    """`status` is the exact word; `use` sums over the pods (in its `gpus` shares count by their part)."""
 
     job: Job
     status: str
     duration_seconds: float
     wait_seconds: float | None
     gpus_requested: int
-    gpus_allocated: int
     use: PodUse
     instances: tuple[InstanceRow, ...]
 
@@ -47,7 +47,7 @@ class ClusterSummary(Struct, frozen=True, gc=False):
     """`jobs` are the newest only; `statuses` has the status word of every job, by (namespace, type).
 
     `knows_nodes`, `knows_pods`: that source was read at least once. Without it what follows from it is
-    absent, never zero.
+    absent, never zero. `quota_lacks`: by name of a leaf and resource, what waits for it.
     """
 
     snapshot: ClusterSnapshot
@@ -56,6 +56,7 @@ class ClusterSummary(Struct, frozen=True, gc=False):
     jobs: tuple[ReportedJob, ...]
     statuses: Mapping[tuple[str, str], list[str]]
     quota: tuple[QuotaUse, ...]
+    quota_lacks: Mapping[str, Mapping[str, Lack]] = {}
     knows_nodes: bool = True
     knows_pods: bool = True
 
@@ -71,6 +72,7 @@ def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: floa
     """
     occupancy = cluster_occupancy(snapshot)
     knows_pods = is_known(snapshot, "pods")
+    quota = quota_state(snapshot, snapshot.taken_at) if knows_pods and snapshot.quota else None
     statuses: dict[tuple[str, str], list[str]] = {}
     for each in jobs:
         statuses.setdefault((each.job.namespace, each.job.type), []).append(job_status(each.job, each.pods))
@@ -80,7 +82,8 @@ def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: floa
         totals=occupancy.totals(),
         jobs=tuple(_job_row(each, occupancy, now) for each in newest(jobs, max_jobs)),
         statuses=statuses,
-        quota=_once(quota_usage(snapshot)) if knows_pods else (),
+        quota=_once(usage_of(quota)) if quota else (),
+        quota_lacks=lacks_of(quota) if quota else {},
         knows_nodes=is_known(snapshot, "nodes"),
         knows_pods=knows_pods,
     )
@@ -114,7 +117,6 @@ def _job_row(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> Rep
         duration_seconds=job_duration(each.job, now),
         wait_seconds=queue_wait(each.job, each.pods, now),
         gpus_requested=requested_gpus(each.job),
-        gpus_allocated=allocated_gpus(each.pods),
         use=occupancy.use_together(each.pods),
         instances=tuple(
             InstanceRow(pod, role, pod_status(pod), occupancy.use(pod)) for pod, role in zip(each.pods, each.roles, strict=True)

@@ -14,10 +14,10 @@ from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED, NodeAccoun
 from fairlead.rules.sharing.ledger import Ledger
 
 UNITS: Final = MetricName(
-    "fairlead_gpushare_units", "gauge", ("node", "uuid", "state"), "Units of a shared GPU: total, free, reserved, bound, assigned."
+    "fairlead_gpushare_units", "gauge", ("node_name", "uuid", "state"), "Units of a shared GPU: total, free, reserved, bound, assigned."
 )
 OVERCOMMITTED: Final = MetricName(
-    "fairlead_gpushare_overcommitted_units", "gauge", ("node",), "Units that are granted and that the node does not have (any more)."
+    "fairlead_gpushare_overcommitted_units", "gauge", ("node_name",), "Units that are granted and that the node does not have (any more)."
 )
 PENDING: Final = MetricName("fairlead_gpushare_unplaced_pods", "gauge", (), "Pods that run with shared GPU memory on a card nobody knows.")
 BINDS: Final = MetricName("fairlead_gpushare_bind_total", "counter", ("result",), "Bindings by result: bound, repeated, refused, unknown.")

@@ -187,20 +187,20 @@ def whole_watts(milliwatts: int) -> float:
 
 
 def memory_fields(total: int, free: int, used: int, reserved: int | None) -> dict[str, int | float]:
-    """Of bytes. `reserved` None: a driver before 510, whose `used` holds what it keeps for itself.
+    """Bytes as they were told (`FB_…_BYTES`), and DCGM's whole MiB.
+
+    `reserved` None: a driver before 510, whose `used` holds what it keeps for itself.
 
     >>> memory_fields(16 * MIB, 7 * MIB, 8 * MIB, MIB)["DCGM_FI_DEV_FB_USED_PERCENT"]
     0.5333333333333333
     """
-    fields: dict[str, int | float] = {
-        "DCGM_FI_DEV_FB_TOTAL": total // MIB,
-        "DCGM_FI_DEV_FB_FREE": free // MIB,
-        "DCGM_FI_DEV_FB_USED": used // MIB,
-    }
-    if reserved is not None:
-        fields["DCGM_FI_DEV_FB_RESERVED"] = reserved // MIB
-        if total > reserved:
-            fields["DCGM_FI_DEV_FB_USED_PERCENT"] = used / (total - reserved)
+    told = {"TOTAL": total, "FREE": free, "USED": used, **({} if reserved is None else {"RESERVED": reserved})}
+    fields: dict[str, int | float] = {}
+    for name, amount in told.items():
+        fields[f"DCGM_FI_DEV_FB_{name}"] = amount // MIB
+        fields[f"DCGM_FI_DEV_FB_{name}_BYTES"] = amount
+    if reserved is not None and total > reserved:
+        fields["DCGM_FI_DEV_FB_USED_PERCENT"] = used / (total - reserved)
     return fields
 
 

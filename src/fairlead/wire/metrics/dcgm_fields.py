@@ -24,7 +24,7 @@ RETIRED_SBE RETIRED_DBE RETIRED_PENDING PCIE_LINK_GEN PCIE_LINK_WIDTH PCIE_MAX_L
 UNCORRECTABLE_REMAPPED_ROWS CORRECTABLE_REMAPPED_ROWS ROW_REMAP_FAILURE ROW_REMAP_PENDING
 NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL NVLINK_CRC_DATA_ERROR_COUNT_TOTAL NVLINK_REPLAY_ERROR_COUNT_TOTAL
 NVLINK_RECOVERY_ERROR_COUNT_TOTAL NVLINK_BANDWIDTH_TOTAL VGPU_LICENSE_STATUS GPU_RECOVERY_ACTION
-BRAND SERIAL VBIOS_VERSION OEM_INFOROM_VER ECC_INFOROM_VER POWER_INFOROM_VER
+BRAND SERIAL VBIOS_VERSION OEM_INFOROM_VER ECC_INFOROM_VER POWER_INFOROM_VER INFOROM_IMAGE_VER
 """
 
 _PROFILE: Final = """\
@@ -54,7 +54,7 @@ FIELDS: Final[frozenset[str]] = frozenset(
 _NEWER: Final = {f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}" for name in ("GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")}
 """DCGM 4.6 (still an integer percent)."""
 
-_FIRST_GENERATION: Final = {
+_FIRST_GENERATION_OF_CARDS: Final = {
     "dcgm_sm_clock": "SM_CLOCK",
     "dcgm_memory_clock": "MEM_CLOCK",
     "dcgm_gpu_temp": "GPU_TEMP",
@@ -90,7 +90,15 @@ _FIRST_GENERATION: Final = {
     "dcgm_nvlink_recovery_error_count_total": "NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
     "dcgm_nvlink_bandwidth_total": "NVLINK_BANDWIDTH_TOTAL",
 }
-"""dcgm-exporter 1.x (unverified beyond the ones its compatibility CSV had)."""
+_FIRST_GENERATION_OF_PROFILES: Final = (
+    *("gr_engine_active", "sm_active", "sm_occupancy", "pipe_tensor_active", "dram_active"),
+    *("pcie_tx_bytes", "pcie_rx_bytes"),
+)
+_FIRST_GENERATION: Final = {
+    **{name: _PREFIX + field for name, field in _FIRST_GENERATION_OF_CARDS.items()},
+    **{f"dcgm_fi_prof_{name}": f"DCGM_FI_PROF_{name.upper()}" for name in _FIRST_GENERATION_OF_PROFILES},
+}
+"""All names of dcgm-exporter's own file for boards of its first generation, those in its comments too."""
 
 _SAME_VALUE: Final = {f"{_PREFIX}CLOCK_THROTTLE_REASONS": f"{_PREFIX}CLOCKS_EVENT_REASONS"}
 
@@ -118,10 +126,13 @@ def is_double(field: str) -> bool:
 def field_of(name: str) -> str | None:
     """The DCGM field a CSV name stands for, None when there is none.
 
+    >>> field_of("dcgm_fi_prof_dram_active"), field_of("DCGM_FI_DEV_INFOROM_IMAGE_VER")
+    ('DCGM_FI_PROF_DRAM_ACTIVE', 'DCGM_FI_DEV_INFOROM_IMAGE_VER')
+
     >>> field_of("DCGM_FI_DEV_GPU_UTIL"), field_of("dcgm_gpu_utilization"), field_of("DCGM_FI_DEV_COFFEE")
     ('DCGM_FI_DEV_GPU_UTIL', 'DCGM_FI_DEV_GPU_UTIL', None)
     """
     if name in _FIRST_GENERATION:
-        return _PREFIX + _FIRST_GENERATION[name]
+        return _FIRST_GENERATION[name]
     field = _NEWER.get(name, name)
     return _SAME_VALUE.get(field, field) if field in FIELDS else None

@@ -2,11 +2,13 @@
 
 Our own families come first, else DCGM's with `nvidia_gpu_*`; the two are never mixed within one card. A card
 is its uuid; where our own families speak of it, DCGM's and the legacy ones are not looked at. DCGM's come
-before the legacy ones, because all answers of one query have one time.
+before the legacy ones, because all answers of one query have one time. What no card can say
+(`plausible_values`) is left out and counted.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +17,8 @@ import msgspec
 
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.metric import Sample
+from fairlead.wire.metrics.one_reading import ToldCards
+from fairlead.wire.metrics.plausible_values import BLANK_TEXT, BadLine, bad_value
 
 MIB: Final = 1 << 20
 IDLE_BELOW: Final = 0.01
@@ -73,37 +77,68 @@ class _Card:
     """Memory of MIG instances, by name and instance: a divided card tells none of its own."""
     xids: dict[int, float] = field(default_factory=dict)
     holders: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
+    held_parts: dict[tuple[str, str, str], dict[tuple[str, str], float]] = field(default_factory=dict)
+    """Memory that a holder has of each MIG instance: told twice, it is the same memory."""
     modes: dict[tuple[str, str, str], GpuMode] = field(default_factory=dict)
 
 
 class CardsOfPage:
     """The cards of one page while its samples come in.
 
-    `node` names the node of cards whose samples do not (--no-hostname).
+    `node` names the node of cards whose samples do not (--no-hostname). `bad`: how many lines counted for
+    nothing, by why.
     """
 
     def __init__(self, node: str = "") -> None:
+        self.bad: Counter[BadLine] = Counter()
         self._node = node
         self._native: dict[str, _Card] = {}
         self._other: dict[str, _Card] = {}
 
-    def note(self, samples: Iterable[Sample]) -> None:
-        """Take in samples, in any order."""
+    def __len__(self) -> int:
+        """Cards, those that two families speak of twice."""
+        return len(self._native) + len(self._other)
+
+    def note(self, samples: Iterable[Sample], bad_lines: int = 0) -> None:
+        """Take in samples, in any order. `bad_lines`: lines between them that could not be read."""
+        if bad_lines:
+            self.bad[BadLine.UNREADABLE] += bad_lines
         for sample in samples:
-            if sample.value != sample.value:  # NaN: not a value
-                continue
-            if sample.name.startswith((_NATIVE, _CONTAINER)):
-                _note_native(self._native, sample)
-            else:
-                _note_other(self._other, sample, self._node)
+            if bad := bad_value(sample.name, sample.value) or self._note(sample):
+                self.bad[bad] += 1
+
+    def _note(self, sample: Sample) -> BadLine | None:
+        uuid = sample.labels.get("uuid") or sample.labels.get("UUID")
+        if not uuid or uuid == BLANK_TEXT:
+            return BadLine.NO_UUID
+        if sample.name.startswith((_NATIVE, _CONTAINER)):
+            return _note_native(self._native.setdefault(uuid, _Card()), sample)
+        return _note_other(self._other, uuid, sample, self._node)
 
     def readings(self, read_at: float) -> tuple[GpuReading, ...]:
         """One reading per card, by (node, index)."""
         cards = self._other | self._native
         for card in cards.values():
             card.values |= _together(card.parts)
-        found = (_reading(uuid, card, read_at) for uuid, card in cards.items())
-        return tuple(sorted(found, key=lambda each: (each.node, each.index, each.uuid)))
+            for who, parts in card.held_parts.items():
+                card.holders.setdefault(who, {}).update(_together(parts))
+        found = [_reading(uuid, card, read_at) for uuid, card in cards.items()]
+        sound = (reading if is_within_total(reading) else self._without_used(reading) for reading in found)
+        return tuple(sorted(sound, key=lambda each: (each.node, each.index, each.uuid)))
+
+    def told(self, page: str, read_at: float) -> ToldCards:
+        """The readings of this page, beside those of others (`one_reading`)."""
+        return ToldCards(page, self.readings(read_at), frozenset(self._native))
+
+    def _without_used(self, reading: GpuReading) -> GpuReading:
+        self.bad[BadLine.OVER_TOTAL] += 1
+        return msgspec.structs.replace(reading, memory_used_mib=None)
+
+
+def is_within_total(reading: GpuReading) -> bool:
+    """Whether no more memory is used than there is; a mebibyte is for rounding."""
+    used, total = reading.memory_used_mib, reading.memory_total_mib
+    return used is None or total is None or used <= total + 1
 
 
 def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") -> tuple[GpuReading, ...]:
@@ -128,15 +163,16 @@ def _with_idle_since(reading: GpuReading, before: GpuReading | None) -> GpuReadi
     return msgspec.structs.replace(reading, idle_since=since)
 
 
-def _note_native(cards: dict[str, _Card], sample: Sample) -> None:
+def _note_native(card: _Card, sample: Sample) -> BadLine | None:
     labels = sample.labels
-    card = cards.setdefault(labels.get("uuid", ""), _Card())
-    card.node = labels.get("node_name", card.node)
-    card.index = _index(labels.get("gpu", ""), card.index)
+    node, index = labels.get("node_name", card.node), _index(labels.get("gpu", ""), card.index)
+    if card.index >= 0 and (node, index) != (card.node, card.index):
+        return BadLine.OTHER_CARD
+    card.node, card.index = node, index
     card.model = labels.get("model", card.model)
     if sample.name.startswith(_CONTAINER):
         _note_holder(card, labels, sample.name.removeprefix(_CONTAINER), sample.value)
-        return
+        return None
     name = sample.name.removeprefix(_NATIVE)
     if name == "info":
         card.driver = labels.get("driver_version", "")
@@ -147,6 +183,7 @@ def _note_native(cards: dict[str, _Card], sample: Sample) -> None:
             card.parts[name, instance] = sample.value
     elif name != "temperature_celsius" or labels.get("sensor") == "gpu":
         card.values[name] = sample.value
+    return None
 
 
 def _together(parts: Mapping[tuple[str, str], float]) -> dict[str, float]:
@@ -159,9 +196,10 @@ def _together(parts: Mapping[tuple[str, str], float]) -> dict[str, float]:
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
     card.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
-    held = card.holders.setdefault(who, {})
-    is_part = bool(labels.get("mig_gi_id")) and name.startswith("memory_")
-    held[name] = held.get(name, 0.0) + value if is_part else value
+    if (instance := labels.get("mig_gi_id", "")) and name.startswith("memory_"):
+        card.held_parts.setdefault(who, {})[name, instance] = value
+    else:
+        card.holders.setdefault(who, {})[name] = value
 
 
 _DCGM_TO_NATIVE: Final = {
@@ -183,22 +221,23 @@ _LEGACY_TO_NATIVE: Final = {
 }
 
 
-def _note_other(cards: dict[str, _Card], sample: Sample, node: str) -> None:
+def _note_other(cards: dict[str, _Card], uuid: str, sample: Sample, node: str) -> BadLine | None:
     if sample.name.startswith(_DCGM):
-        _note_dcgm(cards, sample, node)
-    elif sample.name.startswith(_LEGACY):
-        _note_legacy(cards, sample)
+        return None if sample.labels.get("GPU_I_ID") else _note_dcgm(cards.setdefault(uuid, _Card()), sample, node)
+    if sample.name.startswith(_LEGACY):
+        _note_legacy(cards, uuid, sample)
     elif sample.name == PROCESS_MEMORY:
-        _note_process(cards, sample)
+        _note_process(cards.setdefault(uuid, _Card()), sample)
+    return None
 
 
-def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
+def _note_dcgm(card: _Card, sample: Sample, node: str) -> BadLine | None:
     labels = sample.labels
-    if labels.get("GPU_I_ID"):
-        return
-    card = cards.setdefault(labels.get("UUID") or labels.get("uuid", ""), _Card())
+    index = _index(labels.get("gpu", ""), card.index)
+    if card.index >= 0 and index != card.index:
+        return BadLine.OTHER_CARD
     card.node = labels.get("NodeName") or labels.get("Hostname") or labels.get("hostname") or card.node or node
-    card.index = _index(labels.get("gpu", ""), card.index)
+    card.index = index
     card.model = labels.get("modelName", card.model)
     card.driver = labels.get("DCGM_FI_DRIVER_VERSION", card.driver)
     pod = labels.get("exported_pod") or labels.get("pod") or labels.get("pod_name", "")
@@ -213,14 +252,14 @@ def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
     elif name in _DCGM_TO_NATIVE:
         native, scale = _DCGM_TO_NATIVE[name]
         card.values[native] = sample.value * scale
+    return None
 
 
-def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
+def _note_legacy(cards: dict[str, _Card], uuid: str, sample: Sample) -> None:
     """The device's series fill what DCGM did not say; `share` series are its containers."""
     labels = sample.labels
     native, scale = _LEGACY_TO_NATIVE.get(sample.name.removeprefix(_LEGACY), ("", 0.0))
-    uuid = labels.get("uuid", "")
-    if not native or not uuid:
+    if not native:
         return
     card = cards.setdefault(uuid, _Card())
     card.node = card.node or labels.get("node_name", "")
@@ -237,10 +276,9 @@ def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
         card.modes.setdefault(who, _EXCLUSIVE)
 
 
-def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
+def _note_process(card: _Card, sample: Sample) -> None:
     """Memory of one pod's processes on a card, as one vendor's newer exporters tell it (arena contract 5)."""
     labels = sample.labels
-    card = cards.setdefault(labels.get("UUID") or labels.get("uuid", ""), _Card())
     card.node = card.node or labels.get("NodeName", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
     who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))

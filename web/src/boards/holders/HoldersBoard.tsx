@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { useHolderGroups, useHolders } from "../../api/queries";
 import type { Holder } from "../../api/types";
+import { ChartPageProvider } from "../../charts/page";
 import { useWords } from "../../i18n/locale";
 import { statusWord } from "../../parts/Status";
 import { Choices } from "../../parts/Choices";
@@ -11,8 +12,10 @@ import { Empty, FailedRefresh, Warnings } from "../../parts/States";
 import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
+import { charted } from "./charted";
 import { holderColumns, holderKey } from "./columns";
 import { Groups } from "./Groups";
+import { HolderCharts } from "./HolderCharts";
 import { HolderFacts } from "./HolderFacts";
 import { FILTERS, Rows } from "./Rows";
 
@@ -37,34 +40,37 @@ export function HoldersBoard() {
     <Choice name={name} label={label} choices={facets?.[name] ?? []} params={params} set={set} width={width} {...(nameOf && { nameOf })} />
   );
   return (
-    <main className="page" data-testid="page-holders">
-      <PageHead title={t("title.holders")} answer={asked.data} onRefresh={() => void asked.refetch()} />
-      <div className="filters">
-        <Choices
-          name="by"
-          label={t("holders.by")}
-          value={by ?? "pod"}
-          choices={["pod", ...GROUPINGS].map((each) => ({ value: each, word: t(`holders.by.${each as "pod"}`) }))}
-          onChoose={(each) => set({ by: each === "pod" ? null : each, page: null, sort: null, open: null, unfold: null })}
-        />
-        {choice("namespace", t("col.namespace"), 140)}
-        {choice("kind", t("holders.kind"), 116)}
-        {choice("user", t("col.user"), 104)}
-        {choice("leaf", t("col.quotaPath"), 128)}
-        {choice("status", t("col.status"), 116, (word) => statusWord(word, t))}
-        <div className="end">
-          <SearchFilter params={params} set={set} placeholder={t("holders.search")} />
+    <ChartPageProvider fallback="30m">
+      <main className="page" data-testid="page-holders">
+        <PageHead title={t("title.holders")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <div className="filters">
+          <Choices
+            name="by"
+            label={t("holders.by")}
+            value={by ?? "pod"}
+            choices={["pod", ...GROUPINGS].map((each) => ({ value: each, word: t(`holders.by.${each as "pod"}`) }))}
+            onChoose={(each) => set({ by: each === "pod" ? null : each, page: null, sort: null, open: null, unfold: null })}
+          />
+          {choice("namespace", t("col.namespace"), 140)}
+          {choice("kind", t("holders.kind"), 116)}
+          {choice("user", t("col.user"), 104)}
+          {choice("leaf", t("col.quotaPath"), 128)}
+          {choice("status", t("col.status"), 116, (word) => statusWord(word, t))}
+          <div className="end">
+            <SearchFilter params={params} set={set} placeholder={t("holders.search")} />
+          </div>
         </div>
-      </div>
-      <Warnings of={[asked.data?.warnings]} />
-      <FailedRefresh asked={[asked]} />
-      {by === null ? <Pods asked={pods} asking={asking} open={open} /> : <Groups asked={groups} asking={grouping} by={by} />}
-      {open && (
-        <SidePanel name={open} {...(opened && { of: { kind: "holder", namespace: opened.namespace, name: opened.name, job: opened.job } })} onClose={() => set({ open: null })}>
-          {opened ? <HolderFacts holder={opened} /> : pods.data && <Empty why={t("holders.gone", { pod: open })} />}
-        </SidePanel>
-      )}
-    </main>
+        <Warnings of={[asked.data?.warnings]} />
+        <FailedRefresh asked={[asked]} />
+        {by === null ? <Pods asked={pods} asking={asking} open={open} /> : <Groups asked={groups} asking={grouping} by={by} />}
+        {by === null && pods.data && pods.data.items.length > 0 && <HolderCharts filters={charted(asking, pods.data.items)} />}
+        {open && (
+          <SidePanel name={open} {...(opened && { of: { kind: "holder", namespace: opened.namespace, name: opened.name, job: opened.job } })} onClose={() => set({ open: null })}>
+            {opened ? <HolderFacts holder={opened} /> : pods.data && <Empty why={t("holders.gone", { pod: open })} />}
+          </SidePanel>
+        )}
+      </main>
+    </ChartPageProvider>
   );
 }
 

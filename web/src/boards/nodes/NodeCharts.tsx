@@ -1,36 +1,25 @@
-// The six charts of document 000's Nodes board, under their literal titles.
-import { ChartPanel } from "../../charts/ChartPanel";
-import { TimeWindow } from "../../charts/TimeWindow";
-import { useWords } from "../../i18n/locale";
-import type { MessageKey } from "../../i18n/translate";
+// The six charts of document 000's Nodes board, under their literal titles; of a single node, what its cards feel and who uses them.
+import { ChartGrid, chartsOf, type NamedCharts } from "../../charts/ChartGrid";
 
-const PER_GPU: readonly (readonly [slug: string, title: MessageKey, query: string])[] = [
+const PER_GPU: NamedCharts = [
   ["gpu-duty-cycle", "panel.dutyCycle", "gpu-duty-cycle"],
   ["gpu-memory-usage", "panel.memoryUsage", "gpu-memory-used"],
   ["gpu-memory-usage-percentage", "panel.memoryUsagePercent", "gpu-memory-used-percent"],
 ];
-const PER_NODE: readonly (readonly [slug: string, title: MessageKey, query: string])[] = [
+const PER_NODE: NamedCharts = [
   ["allocated-gpus-per-node", "panel.allocatedPerNode", "node-gpus-allocated"],
   ["gpu-number-per-node", "panel.gpusPerNode", "node-gpus-total"],
   ["total-gpu-memory-per-node", "panel.memoryPerNode", "node-gpu-memory-total"],
 ];
 
+const OF_ONE: NamedCharts = [
+  ["gpu-temperature", "panel.temperature", "gpu-temperature"],
+  ["gpu-power", "panel.power", "gpu-power"],
+  ["container-gpu-memory", "panel.containerMemory", "container-gpu-memory-used"],
+];
+
 /** `filters` may name nodes and cards; the per-node charts know nothing of cards. */
 export function NodeCharts({ filters, perNode = true }: { filters: URLSearchParams; perNode?: boolean }) {
-  const { t } = useWords();
   const nodeFilters = new URLSearchParams(filters.getAll("gpu_node").map((node) => ["gpu_node", node]));
-  return (
-    <>
-      <div className="row-head">
-        <h2>{t("chart.charts")}</h2>
-        <TimeWindow />
-      </div>
-      <div className="grid">
-        {PER_GPU.map(([slug, title, query]) => (
-          <ChartPanel key={slug} className="c4" slug={slug} title={t(title)} query={query} filters={filters} />
-        ))}
-        {perNode && PER_NODE.map(([slug, title, query]) => <ChartPanel key={slug} className="c4" slug={slug} title={t(title)} query={query} filters={nodeFilters} />)}
-      </div>
-    </>
-  );
+  return <ChartGrid charts={[...chartsOf(PER_GPU, filters), ...(perNode ? chartsOf(PER_NODE, nodeFilters) : chartsOf(OF_ONE, filters))]} />;
 }

@@ -27,7 +27,7 @@ import { LeafWaiting, WaitingFacts, WaitingPanel } from "./Waiting";
 const FILTERS = ["path", "name", "resource", "q"] as const;
 const ALL_ROWS = "500";
 const NO_LIMIT = "N/A";
-const MAX_ROWS = 11;
+const MAX_ROWS = 10;
 const HEAD_HEIGHT = 44;
 
 export function QuotaBoard() {

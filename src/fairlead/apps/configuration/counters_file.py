@@ -1,0 +1,145 @@
+"""The counters of a GPU exporter: a CSV that a person named, read again when it changes, else the built-in.
+
+A CSV that turns bad later never empties the page: the last good counters stay, and the self metrics say that
+the reload failed. Reading may be slow (a hundred thousand rows take seconds), so it is done in a thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, Protocol
+
+from fairlead.apps.configuration.regular_file import read_regular_file
+from fairlead.errors import UserError
+from fairlead.model.devices.counter import CounterSet
+from fairlead.wire.metrics.counters_csv import parse_counters
+
+BYTES_MAX: Final = 16 << 20
+REASONS_MAX: Final = 5
+USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"
+_log = logging.getLogger(__name__)
+
+
+class CountersInForce(Protocol):
+    """The counters in force, wherever they come from."""
+
+    @property
+    def counters(self) -> CounterSet: ...
+
+    @property
+    def reload_succeeded(self) -> bool: ...
+
+    def reload_if_changed(self, *, is_asked: bool = False) -> None:
+        """Called in a thread, before each page. `is_asked`: a person wants it read again."""
+
+    async def follow(self, news: Callable[[], None]) -> None:
+        """Until cancelled, call `news` when something else could be read. Returns where nobody has to ask."""
+
+    def ask_now(self) -> None:
+        """A person does not want to wait until it is followed again."""
+
+
+def built_in_counters() -> CounterSet:
+    return parse_counters(files("fairlead.wire.metrics").joinpath("default-counters.csv").read_text(encoding="utf-8"))
+
+
+def usual_file() -> str:
+    """The counters file of dcgm-exporter's images where it exists, else "" for the built-in counters."""
+    return USUAL_FILE if Path(USUAL_FILE).is_file() else ""
+
+
+def counters_of(text: str, what: str, *, is_strict: bool = False) -> CounterSet:
+    """The counters of a CSV; rows that are skipped are said. `what` it is: ``counters file `/a` ``.
+
+    Raises UserError for one without a usable row, and with `is_strict` for one with any that is not.
+    """
+    found = parse_counters(text)
+    if is_strict and found.rejected:
+        row = found.rejected[0]
+        raise UserError(
+            f"{what} line {row.line}: {row.reason} (`{row.text}`)", "correct the row, or start without `--strict-csv` to skip it"
+        )
+    if not found.counters:
+        raise UserError(f"{what} has no usable row: {_reasons(found)}", "write rows `FIELD, type, help`")
+    if found.rejected:
+        _log.warning("%s: %s", what, _reasons(found))
+    return found
+
+
+class WrittenCounters:
+    """Counters that do not change: `text` stands in a configuration file. Raises UserError."""
+
+    reload_succeeded = True
+
+    def __init__(self, text: str, what: str, *, is_strict: bool = False) -> None:
+        self.counters = counters_of(text, what, is_strict=is_strict)
+
+    def reload_if_changed(self, *, is_asked: bool = False) -> None:
+        """Nothing to read."""
+
+    async def follow(self, news: Callable[[], None]) -> None:
+        """Nothing to follow."""
+
+    def ask_now(self) -> None:
+        """Nobody to ask."""
+
+
+class CountersFile:
+    """The counters of a file, "" = the built-in.
+
+    Raises UserError at the start when the named file cannot be used; never later.
+    """
+
+    def __init__(self, path: str = "", *, is_strict: bool = False) -> None:
+        self._path = path
+        self._seen: tuple[int, int] | None = None
+        self.reload_succeeded = True
+        self.counters = self._read(is_strict=is_strict) if path else built_in_counters()
+
+    def reload_if_changed(self, *, is_asked: bool = False) -> None:
+        """Read the file if it changed or somebody asks; a readable one with a row that counts is in force."""
+        if not self._path:
+            return
+        try:
+            if self._stamp() == self._seen and not is_asked:
+                return
+            self.counters = self._read()
+            self.reload_succeeded = True
+            _log.info("counters read again from `%s`: %d rows", self._path, len(self.counters.counters))
+        except (OSError, UserError) as error:
+            if self.reload_succeeded:
+                _log.warning("counters stay as they were: %s", getattr(error, "log_line", error))
+            self.reload_succeeded = False
+
+    async def follow(self, news: Callable[[], None]) -> None:
+        """Each page looks at the file."""
+
+    def ask_now(self) -> None:
+        """The next page reads it."""
+
+    def _read(self, *, is_strict: bool = False) -> CounterSet:
+        what, hint = "counters file", "name a readable CSV with `--collectors`"
+        try:
+            self._seen = self._stamp()
+        except OSError:
+            self._seen = None
+        try:
+            text = read_regular_file(Path(self._path), BYTES_MAX, what, hint).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{what} `{self._path}` cannot be read: not UTF-8 text", hint) from error
+        return counters_of(text, f"{what} `{self._path}`", is_strict=is_strict)
+
+    def _stamp(self) -> tuple[int, int]:
+        stat = Path(self._path).stat()
+        return stat.st_mtime_ns, stat.st_ino
+
+
+def _reasons(found: CounterSet) -> str:
+    """The first few of the rows that were skipped, and how many there are."""
+    if not found.rejected:
+        return "it is empty"
+    told = "; ".join(f"line {row.line} {row.reason}" for row in found.rejected[:REASONS_MAX])
+    return f"{len(found.rejected)} rows skipped: {told}{'; …' if len(found.rejected) > REASONS_MAX else ''}"

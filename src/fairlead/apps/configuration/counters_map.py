@@ -1,0 +1,101 @@
+"""The counters of a ConfigMap of the cluster, followed while the exporter runs (`--configmap-data`).
+
+A ConfigMap that cannot be had at the start is said, and the file counts until it is there. One that is
+deleted, forbidden or broken later changes nothing but the self metrics: what it said last stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from fairlead.apps.configuration.counters_file import CountersInForce, counters_of
+from fairlead.errors import FairleadError, UserError
+from fairlead.model.devices.counter import CounterSet
+from fairlead.ports import TextSource
+
+LOOK_SECONDS: Final = 30.0
+KEY: Final = "metrics"
+"""Of the ConfigMap's data: as dcgm-exporter has it."""
+_log = logging.getLogger(__name__)
+
+
+class CountersMap:
+    """`name`: `namespace:name` for a person. `fallback`: what counts before the map was there."""
+
+    def __init__(self, source: TextSource, name: str, fallback: CountersInForce, look_seconds: float = LOOK_SECONDS) -> None:
+        self._source = source
+        self._what = f"ConfigMap `{name}`"
+        self._fallback = fallback
+        self._look_seconds = look_seconds
+        self._own: CounterSet | None = None
+        self._heard: str | None = None
+        self._parsed: str | None = None
+        self._trouble = self._fault = ""
+        self._is_asked = asyncio.Event()
+
+    @property
+    def counters(self) -> CounterSet:
+        return self._fallback.counters if self._own is None else self._own
+
+    @property
+    def reload_succeeded(self) -> bool:
+        return not self._trouble and not self._fault and (self._own is not None or self._fallback.reload_succeeded)
+
+    async def follow(self, news: Callable[[], None]) -> None:
+        """Look until cancelled; `news` is called when the map says something else, or nothing any more."""
+        while True:
+            self._is_asked.clear()
+            if await self.look():
+                news()
+            seconds = self._look_seconds * random.uniform(0.8, 1.2)  # the nodes of a cluster apart
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_asked.wait(), seconds)
+
+    def ask_now(self) -> None:
+        self._is_asked.set()
+
+    async def look(self) -> bool:
+        """Ask once. Whether the answer is news."""
+        try:
+            text = await self._source.read_text()
+        except FairleadError as error:
+            return self._tell(error.log_line)
+        if text is None:
+            return self._tell(f"{self._what} is not there, or has no `{KEY}`")
+        is_news = text != self._heard or bool(self._trouble)
+        self._heard, self._trouble = text, ""
+        return is_news
+
+    def read_strictly(self) -> None:
+        """Raises UserError for a map that was heard and has a row that is none."""
+        if self._heard is not None:
+            counters_of(self._heard, self._what, is_strict=True)
+
+    def reload_if_changed(self, *, is_asked: bool = False) -> None:
+        heard = self._heard
+        if heard is not None and heard != self._parsed:
+            self._parsed, self._fault = heard, ""
+            try:
+                self._own = counters_of(heard, self._what)
+                _log.info("counters read from %s: %d rows", self._what, len(self._own.counters))
+            except UserError as error:
+                self._fault = error.log_line
+                _log.warning("%s: %s", self._stays, error.log_line)
+        if self._own is None:
+            self._fallback.reload_if_changed(is_asked=is_asked)
+
+    @property
+    def _stays(self) -> str:
+        return "counters stay as they were" if self._own is not None else "the counters file counts until then"
+
+    def _tell(self, trouble: str) -> bool:
+        if trouble == self._trouble:
+            return False
+        _log.warning("%s: %s", self._stays, trouble)
+        self._trouble = trouble
+        return True

@@ -1,0 +1,94 @@
+"""Checks names and passwords of HTTP's basic authentication against bcrypt hashes.
+
+A check takes bcrypt's time on purpose (70 ms at cost 10): one thread does them, one after the other, so that
+neither the event loop nor the machine's other cores are anybody's to fill. A pair that was right is
+remembered, as a digest under a key of this process, until the hashes change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import Final
+
+import bcrypt
+
+KNOWN_MAX: Final = 100
+"""Right pairs that are remembered. Wrong ones are not: who guesses could push the right ones out."""
+WAITING_MAX: Final = 100
+"""Checks that may wait for the thread; who comes then is told to come again."""
+_NOBODY: Final = b"$2b$10$QQQQQQQQQQQQQQQQQQQQQOoXpFMTr3Y6oPRaBDKSW8zvBTdPLvQYC"
+"""Checked for a name that is not known, so that the time does not tell which names are."""
+_BYTES_MAX: Final = 72
+"""What bcrypt looks at; Go's programs do not refuse more either."""
+
+
+class TooManyChecks(Exception):
+    """So many checks wait already that another would wait for minutes."""
+
+
+class Passwords:
+    """The users of one reading of the file; a new one has new `Passwords`."""
+
+    def __init__(self, users: Mapping[str, str]) -> None:
+        self._users = {name: text.encode() for name, text in users.items()}
+        self._key = secrets.token_bytes(32)
+        self._known: dict[bytes, None] = {}
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def admit(self, header: str) -> bool:
+        """Whether the value of an Authorization header is a user's. Raises TooManyChecks."""
+        pair = _pair(header)
+        if pair is None:
+            return False
+        name, password = pair
+        digest = hmac.digest(self._key, b"%d:%s%s" % (len(name), name, password), hashlib.sha256)
+        if digest in self._known:
+            return True
+        if self._waiting >= WAITING_MAX:
+            raise TooManyChecks
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return digest in self._known or await self._check(name, password, digest)
+        finally:
+            self._waiting -= 1
+
+    async def _check(self, name: bytes, password: bytes, digest: bytes) -> bool:
+        hashed = self._users.get(name.decode(errors="surrogateescape"))
+        is_right = await asyncio.to_thread(is_right_password, password, hashed or self._like()) and hashed is not None
+        if is_right:
+            if len(self._known) >= KNOWN_MAX:
+                del self._known[next(iter(self._known))]
+            self._known[digest] = None
+        return is_right
+
+    def _like(self) -> bytes:
+        """A hash of nobody, of the cost that the users have."""
+        cost = next(iter(self._users.values()), _NOBODY).split(b"$")[2]
+        return b"$2b$" + cost + _NOBODY[6:]
+
+
+def _pair(header: str) -> tuple[bytes, bytes] | None:
+    """Name and password; None for anything but basic authentication."""
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, colon, password = base64.b64decode(text.strip(), validate=True).partition(b":")
+    except ValueError:
+        return None
+    return (name, password) if colon else None
+
+
+def is_right_password(password: bytes, hashed: bytes) -> bool:
+    """bcrypt compares in constant time. It refuses what is no hash of its: nobody has that password."""
+    try:
+        return bcrypt.checkpw(password[:_BYTES_MAX], hashed)
+    except ValueError:
+        return False

@@ -1,0 +1,54 @@
+"""Names on the series of a node's cards beside the kubelet's: labels and UIDs of pods, ids of HPC jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from fairlead.errors import UserError
+from fairlead.model.devices.series_names import PodIdentity, SeriesNames
+from fairlead.ports import PodIdentities
+from fairlead.rules.devices.pod_labels import printed_labels
+
+Jobs = Callable[[], Mapping[str, tuple[str, ...]]]
+
+
+class OwnerNames:
+    """`allowed` None: no labels of pods are printed. `jobs`: by file name, read with each page."""
+
+    def __init__(
+        self, identities: PodIdentities | None = None, allowed: Sequence[re.Pattern[str]] | None = None, jobs: Jobs | None = None
+    ) -> None:
+        self._identities = identities
+        self._allowed = allowed
+        self._jobs = jobs
+
+    async def run(self, news: Callable[[], None]) -> None:
+        """Until cancelled. `news`: of a pod that came or went, which the next page shows."""
+        if self._identities is None:
+            await asyncio.Event().wait()
+        else:
+            await self._identities.run(news)
+
+    def latest(self) -> SeriesNames:
+        """As they are now. May read files."""
+        told = {} if self._identities is None else self._identities.latest()
+        pods = {who: PodIdentity(uid, self._printed(labels)) for who, (uid, labels) in told.items()}
+        return SeriesNames(pods, {} if self._jobs is None else self._jobs())
+
+    def _printed(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        return {} if self._allowed is None else printed_labels(labels, self._allowed)
+
+
+def label_patterns(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """Raises UserError for what is no regular expression."""
+    found = []
+    for text in texts:
+        try:
+            found.append(re.compile(text))
+        except re.error as error:
+            raise UserError(
+                f"`--kubernetes-pod-label-allowlist-regex` has `{text}`, which is no regular expression: {error}", "see Python's `re`"
+            ) from error
+    return tuple(found)

@@ -1,0 +1,82 @@
+"""One page that is read again and again: what it said last, when, how it fares, and when it is due again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.edge.connection.backoff import Backoff
+from fairlead.edge.prometheus.page_fetch import ExporterFailure
+from fairlead.wire.metrics.one_reading import ToldCards
+from fairlead.wire.metrics.plausible_values import BadLine
+
+FIRST_RETRY_SECONDS: Final = 0.5
+LONGEST_RETRY_SECONDS: Final = 30.0
+_log = logging.getLogger("fairlead.exporter")
+
+
+class FollowedPage:
+    """Times are the reader's, but `good_at`: the world's.
+
+    `is_gone`: nobody reads it any more; what it said last counts until it is stale.
+    """
+
+    def __init__(self, url: str, node: str, interval_seconds: float, rng: random.Random) -> None:
+        self.url = url
+        self.node = node
+        self.told = ToldCards(url, ())
+        self.bad: Counter[BadLine] = Counter()
+        self.failure: ExporterFailure | None = None
+        self.read_at: float | None = None
+        self.good_at: float | None = None
+        self.due_at = 0.0
+        self.is_new = False
+        self.is_gone = False
+        self.reading: asyncio.Task[None] | None = None
+        self._interval = interval_seconds
+        self._rng = rng
+        self._is_first = True
+        self._backoff = Backoff(rng, min(interval_seconds, FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
+
+    @property
+    def is_failing(self) -> bool:
+        return self.failure is not None
+
+    def note_bad(self, bad: Counter[BadLine]) -> None:
+        """So many lines of it counted for nothing. The log says it once."""
+        if bad and not self.bad:
+            said = ", ".join(f"{count} {reason}" for reason, count in sorted(bad.items()))
+            _log.warning("lines of page `%s` count for nothing: %s; they are counted, and not named again", self.url, said)
+        self.bad += bad
+
+    def note(self, told: ToldCards, now: float) -> None:
+        """It was read. `now`: by the reader's clock."""
+        self.told, self.read_at, self.is_new = structs.replace(told, is_kept=self.is_gone), now, True
+        self.failure = None
+        if self._is_first:
+            self._is_first, self._backoff = False, Backoff(self._rng, self._interval, max(self._interval, LONGEST_RETRY_SECONDS))
+        self._backoff.reset()
+        self.due_at = max(self.due_at + self._interval, now)
+
+    def note_failure(self, failure: ExporterFailure, now: float) -> None:
+        self.failure = failure
+        self.due_at = now + self._backoff.next_delay()
+
+    def leave(self) -> None:
+        """Its exporter is gone: read it no more."""
+        self.is_gone, self.failure = True, None
+        self.told = structs.replace(self.told, is_kept=True)
+        if self.reading is not None:
+            self.reading.cancel()
+
+    def drop_stale(self, now: float, after_seconds: float) -> bool:
+        """Forget values that are older; whether there were any."""
+        if self.read_at is None or now - self.read_at <= after_seconds or not self.told.readings:
+            return False
+        self.told = ToldCards(self.url, ())
+        return True

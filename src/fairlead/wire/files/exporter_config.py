@@ -1,0 +1,145 @@
+"""dcgm-exporter's configuration file (YAML, version 1 or 2): which counters, how often they are sampled.
+
+Read as strictly as dcgm-exporter does: a key that is not known, a key that stands twice, a second source of
+counters are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from fairlead.model.refusal import Refusal
+from fairlead.wire.files.strict_yaml import load_strict_yaml, yaml_trouble
+from fairlead.wire.text.go_duration import parse_go_duration
+
+EVERY: Final = "*"
+"""The pattern of all fields."""
+
+
+class ExporterConfig(Struct, frozen=True):
+    """`file`: path of a counters CSV, or `rows`: a CSV of the counters written inline; "" = not told.
+
+    `interval_ms` None: not told. `groups`: names of groups of fields that shall have an interval of their
+    own.
+    """
+
+    file: str = ""
+    rows: str = ""
+    interval_ms: int | None = None
+    groups: tuple[str, ...] = ()
+
+
+class _Field(Struct, forbid_unknown_fields=True):
+    name: str = ""
+    prometheusType: str = ""
+    help: str = ""
+
+
+class _Metrics(Struct, forbid_unknown_fields=True):
+    file: str = ""
+    fields: list[_Field] = []
+    enableExporterMetrics: bool = False
+
+
+class _WatchGroup(Struct, forbid_unknown_fields=True):
+    name: str = ""
+    interval: str = ""
+    fields: list[str] = []
+
+
+class _Interval(Struct, frozen=True, forbid_unknown_fields=True):
+    interval: str = ""
+    watchGroups: list[_WatchGroup] = []
+
+
+class _Include(Struct, frozen=True, forbid_unknown_fields=True):
+    include: list[str] = []
+
+
+class _Collection(Struct, forbid_unknown_fields=True):
+    name: str = ""
+    every: str = ""
+    metrics: _Include = _Include()
+    sources: dict[str, Any] = {}
+
+
+class _First(Struct, forbid_unknown_fields=True):
+    version: int = 0
+    metrics: _Metrics | None = None
+    collection: _Interval = _Interval()
+
+
+class _Second(Struct, forbid_unknown_fields=True):
+    version: int = 0
+    metrics: _Metrics | None = None
+    collections: list[_Collection] = []
+    sources: dict[str, Any] = {}
+    server: dict[str, Any] = {}
+
+
+def parse_exporter_config(text: str | bytes) -> ExporterConfig | Refusal:
+    """What the file says, or what is wrong with it.
+
+    >>> parse_exporter_config("{version: 1, collection: {interval: 1m30s}}").interval_ms
+    90000
+    >>> parse_exporter_config("{version: 3}").reason
+    '`version` is 3, and must be 1 or 2'
+    """
+    try:
+        value = load_strict_yaml(text)
+        version = value.get("version") if isinstance(value, dict) else None
+        if version not in (1, 2):
+            return Refusal(f"`version` is {'missing' if version is None else version}, and must be 1 or 2")
+        found: _First | _Second = msgspec.convert(value, _First) if version == 1 else msgspec.convert(value, _Second)
+    except yaml.YAMLError as error:
+        return Refusal(f"it is no YAML of this kind: {yaml_trouble(error)}")
+    except msgspec.ValidationError as error:
+        return Refusal(str(error))
+    metrics = found.metrics or _Metrics()
+    file = metrics.file.strip()
+    if (file and metrics.fields) or (version == 1 and found.metrics is not None and not file and not metrics.fields):
+        return Refusal("`metrics` needs one of `file` and `fields`")
+    rows = _rows(metrics.fields)
+    if isinstance(rows, Refusal):
+        return rows
+    told, groups = _first_interval(found) if isinstance(found, _First) else _second_interval(found)
+    interval = _milliseconds(*told) if told[1].strip() else None
+    return interval if isinstance(interval, Refusal) else ExporterConfig(file, rows, interval, groups)
+
+
+def _first_interval(found: _First) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """Where the interval stands and what it is, and the groups beside it."""
+    return ("collection.interval", found.collection.interval), tuple(each.name for each in found.collection.watchGroups)
+
+
+def _second_interval(found: _Second) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """The interval of the first collection of everything counts."""
+    every = next((each for each in found.collections if EVERY in each.metrics.include), None)
+    told = (f"collections `{every.name}` every", every.every) if every else ("", "")
+    return told, tuple(each.name for each in found.collections if each is not every)
+
+
+def _rows(fields: Sequence[_Field]) -> str | Refusal:
+    """The CSV of inline counters."""
+    rows = []
+    for place, field in enumerate(fields):
+        for key, value in (("name", field.name), ("prometheusType", field.prometheusType), ("help", field.help)):
+            if not value.strip() or "\n" in value:
+                return Refusal(f"`metrics.fields[{place}].{key}` is {'empty' if not value.strip() else 'more than a line'}")
+        rows.append(f'{field.name.strip()}, {field.prometheusType.strip()}, "{field.help.strip().replace(chr(34), chr(34) * 2)}"\n')
+    return "".join(rows)
+
+
+def _milliseconds(key: str, text: str) -> int | Refusal:
+    try:
+        count = round(parse_go_duration(text.strip()) * 1000, 6)
+    except ValueError as error:
+        return Refusal(f"`{key}`: {error}")
+    if count < 1 or count != int(count):
+        return Refusal(f"`{key}` is `{text}`: write whole milliseconds, 1 or more")
+    return int(count)

@@ -1,0 +1,111 @@
+"""Counters of a ConfigMap: the file until it is there, the newest while it is, the last good after."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.waiting import until
+
+from fairlead.apps.configuration.counters_file import CountersFile
+from fairlead.apps.configuration.counters_map import CountersMap
+from fairlead.errors import Forbidden, OutsideError, UserError
+
+GOOD, OTHER = "DCGM_FI_DEV_GPU_UTIL, gauge, Busy.\n", "DCGM_FI_DEV_FB_USED, gauge, Used.\n"
+
+
+class Map:
+    """The ConfigMap's text; an exception is what the API server answers."""
+
+    def __init__(self, says: str | Exception | None) -> None:
+        self.says = says
+
+    async def read_text(self) -> str | None:
+        if isinstance(self.says, Exception):
+            raise self.says
+        return self.says
+
+
+def made(says: str | Exception | None, tmp_path: Path) -> tuple[Map, CountersMap]:
+    (tmp_path / "counters.csv").write_text("DCGM_FI_DEV_GPU_TEMP, gauge, Hot.\n")
+    source = Map(says)
+    return source, CountersMap(source, "monitoring:counters", CountersFile(str(tmp_path / "counters.csv")), look_seconds=0.01)
+
+
+async def shown(counters: CountersMap) -> tuple[list[str], bool]:
+    await counters.look()
+    counters.reload_if_changed()
+    return [each.name for each in counters.counters.counters], counters.reload_succeeded
+
+
+@pytest.mark.parametrize("says", [None, Forbidden("kubernetes", "may not get"), OutsideError("kubernetes", "no answer"), "nonsense\n", ""])
+async def test_the_file_counts_until_the_map_can_be_read(
+    says: str | Exception | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, counters = made(says, tmp_path)
+    for _ in range(3):
+        assert await shown(counters) == (["DCGM_FI_DEV_GPU_TEMP"], False)
+    assert len([each for each in caplog.records if "the counters file counts until then" in each.getMessage()]) == 1
+    (tmp_path / "counters.csv").write_text("DCGM_FI_DEV_MEM_CLOCK, gauge, Fast.\n")
+    assert (await shown(counters))[0] == ["DCGM_FI_DEV_MEM_CLOCK"], "and is itself read again"
+    source.says = GOOD
+    assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], True)
+
+
+@pytest.mark.parametrize("says", [None, OutsideError("kubernetes", "no answer"), "nonsense\n"])
+async def test_what_it_said_last_stays(says: str | Exception | None, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source, counters = made(GOOD, tmp_path)
+    assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], True)
+    source.says = says
+    for _ in range(3):
+        assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], False)
+    assert len([each for each in caplog.records if "counters stay as they were" in each.getMessage()]) == 1
+    source.says = GOOD
+    assert await shown(counters) == (["DCGM_FI_DEV_GPU_UTIL"], True)
+    source.says = OTHER
+    assert await shown(counters) == (["DCGM_FI_DEV_FB_USED"], True)
+
+
+async def test_a_change_is_news_and_nothing_else_is(tmp_path: Path) -> None:
+    source, counters = made(GOOD, tmp_path)
+    heard: list[int] = []
+    following = asyncio.create_task(counters.follow(lambda: heard.append(1)))
+
+    async def told(count: int) -> bool:
+        return len(heard) == count
+
+    try:
+        await until(lambda: told(1))
+        source.says = OTHER
+        await until(lambda: told(2))
+        source.says = None
+        await until(lambda: told(3))
+        assert not await counters.look()
+    finally:
+        following.cancel()
+
+
+async def test_who_asks_does_not_wait(tmp_path: Path) -> None:
+    source, _ = made(GOOD, tmp_path)
+    counters = CountersMap(source, "monitoring:counters", CountersFile(), look_seconds=3600)
+    heard: list[str | None] = []
+    following = asyncio.create_task(counters.follow(lambda: heard.append(str(source.says))))
+
+    async def told(count: int) -> bool:
+        return len(heard) == count
+
+    try:
+        await until(lambda: told(1))
+        source.says = OTHER
+        counters.ask_now()
+        await until(lambda: told(2))
+    finally:
+        following.cancel()
+
+
+async def test_strictly_read_a_bad_row_of_the_map_is_told(tmp_path: Path) -> None:
+    _, counters = made(GOOD + "nonsense\n", tmp_path)
+    await counters.look()
+    with pytest.raises(UserError, match="ConfigMap `monitoring:counters` line 2"):
+        counters.read_strictly()

@@ -1,0 +1,71 @@
+"""Labels, UIDs and HPC jobs on the page of an exporter that runs, and the folder of jobs in every state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from fairlead.apps.configuration.card_jobs import CardJobs
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.apps.owner_names import OwnerNames, label_patterns
+from fairlead.errors import UserError
+
+from .fakes import FakeDevices, FixedClock, device, process
+
+
+class Pods:
+    """What the API server tells."""
+
+    def __init__(self) -> None:
+        self.told: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
+
+    async def run(self, news: Callable[[], None]) -> None:
+        raise AssertionError("nobody runs it here")
+
+    def latest(self) -> Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]:
+        return self.told
+
+
+async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_path: Path) -> None:
+    pods, chosen = Pods(), GpuExporterSettings(node="gpu-1", compat=("dcgm",))
+    names = OwnerNames(pods, label_patterns(["^app$"]), CardJobs(tmp_path).jobs)
+    exporter = GpuExporter(
+        FakeDevices([device(processes=(process("job-1", "exclusive", 400, 15360, 42),))]), FixedClock(), chosen, names=names
+    )
+
+    async def page() -> str:
+        await exporter.refresh()
+        return b"".join(exporter.page.pieces).decode()
+
+    assert "app=" not in await page() and "hpc_job=" not in await page()
+    pods.told = {("research", "job-1"): ("u", {"app": "train", "team": "vision"})}
+    (tmp_path / "0").write_text("4711\n\n 4711 \n4712\n")
+    found = await page()
+    assert 'app="train"' in found and "team=" not in found
+    assert 'hpc_job="4711"' in found and 'hpc_job="4712"' in found
+    pods.told = {}
+    (tmp_path / "0").unlink()
+    assert "app=" not in await page() and "hpc_job=" not in await page()
+
+
+def test_a_folder_of_jobs_in_every_state(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = CardJobs(tmp_path / "jobs")
+    assert files.jobs() == files.jobs() == {}
+    (tmp_path / "jobs").mkdir()
+    os.mkfifo(tmp_path / "jobs" / "1")
+    (tmp_path / "jobs" / "2").write_bytes(b"\xff\xfe")
+    (tmp_path / "jobs" / "3").write_text("x" * 100_000)
+    (tmp_path / "jobs" / "4.2").write_text("b\na\n")
+    (tmp_path / "jobs" / "5").write_text("")
+    (tmp_path / "jobs" / "README").write_text("no")
+    assert files.jobs() == files.jobs() == {"4.2": ("a", "b"), "5": ()}
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 4 and all("jobs of cards are not known" in each for each in said), "each fault once"
+
+
+def test_a_pattern_that_is_none_ends_the_start() -> None:
+    with pytest.raises(UserError, match="has `\\(`, which is no regular expression"):
+        label_patterns(["ok", "("])

@@ -1,0 +1,94 @@
+"""Does every query of our boards have an answer at every instant of a quarter of an hour in which cards are lost and hang?
+
+The pages of the scenario `telemetry`, read every 15 s, are given to a real Prometheus as its past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.kube.our_boards import asked_of, boards, choose, fill_in
+from tests.kube.prometheus import Prometheus, running_prometheus
+from tests.kube.reference_boards import BOARD_12239, VARIABLES_OF_12239
+from tests.kube.reference_boards import fill_in as fill_in_values
+from tests.kube.world_pages import pages_of
+
+from fairlead.run.hooks.sharing_hooks import sharing_world
+from fairlead_sim.scenario.file import load_scenario
+
+START = 1_767_600_000.0
+FIRST, LAST, STEP = 38 * 60, 53 * 60, 15
+"""Seconds of the scenario."""
+INSTANTS = range(FIRST + STEP, LAST + 1, STEP)
+"""At the first one a rate has one sample only."""
+LOST = 40 * 60
+"""A card falls off the bus; ten minutes later a call of another does not return."""
+
+
+NEVER = {
+    "fairlead-cluster / Jobs by status / A": "nobody submitted a job",
+    "fairlead-cluster / Which GPUs are idle but allocated / A": "all that is held is at work",
+    "fairlead-cluster / Firing alerts / A": "no rules are loaded",
+    "fairlead-gpu-app / Memory above the grant / A": "no node agent is scraped",
+    "fairlead-gpu-app / Containers refused a device / A": "no node agent is scraped",
+    **{f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}": "no leaf of the tree names it" for letter in "ABC"},
+    **{f"fairlead-quota / Other resources over time / {letter}": "no node of the tree names one" for letter in "ABCD"},
+}
+SOMETIMES = {"fairlead-gpu-node / Health checks that fail / A": "every check passes until the card is lost"}
+JOBS = "fairlead-jobs"
+"""The board of which nothing is there: nobody submitted a job."""
+
+
+def history() -> Iterator[str]:
+    """OpenMetrics: every sample with its time and its target's labels."""
+    world = sharing_world(load_scenario("telemetry"), 0, START)
+    for seconds in range(FIRST, LAST + 1, STEP):
+        world.run_until(START + seconds)
+        pages = pages_of(world)
+        for job, page in (("gpu", pages.gpu), ("cluster", pages.cluster)):
+            for line in page.splitlines():
+                if line.startswith(("fairlead_", "DCGM_")):
+                    series, _, value = line.rpartition(" ")
+                    name, _, labels = series.rstrip("}").partition("{")
+                    target = f'job="{job}",instance="{job}:9400"'
+                    yield f"{name}{{{target}{',' if labels else ''}{labels}}} {value} {START + seconds:.0f}\n"
+    yield "# EOF\n"
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    log = tmp_path_factory.mktemp("past") / "prometheus.log"
+    with running_prometheus({}, log, flags=["--storage.tsdb.retention.time=100y"], history="".join(history())) as server:
+        yield server
+
+
+def gaps(prometheus: Prometheus, expression: str) -> list[int]:
+    """Seconds of the scenario at which the expression has no answer."""
+    series = prometheus.query_range(expression, START + INSTANTS[0], START + LAST, STEP)
+    there = {round(at - START) for values in series for at in values}
+    return [seconds for seconds in INSTANTS if seconds not in there]
+
+
+@pytest.mark.parametrize("uid", sorted(boards().keys() - {JOBS}))
+def test_every_query_has_an_answer_at_every_instant(prometheus: Prometheus, uid: str) -> None:
+    chosen = choose(prometheus, uid)
+    found = {query.name: gaps(prometheus, fill_in(query.expression, chosen)) for query in asked_of(uid)}
+    assert {name for name, missing in found.items() if missing} == {name for name in (*NEVER, *SOMETIMES) if name.startswith(f"{uid} /")}
+    assert {name for name, missing in found.items() if missing == [*INSTANTS]} == {name for name in NEVER if name.startswith(f"{uid} /")}
+    assert all(max(found[name]) < LOST for name in SOMETIMES.keys() & found.keys())
+
+
+def test_board_12239_has_an_answer_at_every_instant(prometheus: Prometheus) -> None:
+    values = {name: prometheus.label_values(metric, label) for name, (metric, label) in VARIABLES_OF_12239.items()}
+    assert {expression: missing for expression in BOARD_12239 if (missing := gaps(prometheus, fill_in_values(expression, values)))} == {}
+
+
+def test_a_lost_card_and_one_that_hangs_stay_on_their_boards(prometheus: Prometheus) -> None:
+    """Their values go, their names do not: `Answers` is 0 and the number of cards stays."""
+    assert prometheus.query_range("count(fairlead_gpu_up == 0)", START + FIRST, START + FIRST, STEP) == []
+    (one,) = prometheus.query_range("count(fairlead_gpu_up == 0)", START + LOST + 60, START + LOST + 60, STEP)
+    (two,) = prometheus.query_range("count(fairlead_gpu_up == 0)", START + LAST, START + LAST, STEP)
+    assert (list(one.values()), list(two.values())) == ([1], [2])
+    (cards,) = prometheus.query_range("count(fairlead_gpu_up)", START + FIRST, START + LAST, STEP)
+    assert set(cards.values()) == {10}

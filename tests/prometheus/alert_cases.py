@@ -1,0 +1,372 @@
+"""For each alert: series under which it fires, and series near them under which it does not (telemetry contract 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tests.prometheus.promtool import STEP_SECONDS, selector
+
+Series = Mapping[str, str]
+MINUTE = 60
+HOUR = 3600
+
+
+class Case(NamedTuple):
+    """`fires` at `at` seconds, not at `not_yet`; its series end there, and at `gone` it is over.
+
+    `value`: how the alert's text tells its value. `beside`: what else fires at `at`. `silent`: by a sentence,
+    series under which it does not fire at `at`.
+    """
+
+    fires: Series
+    at: int
+    labels: Mapping[str, str]
+    silent: Mapping[str, Series]
+    not_yet: int | None = None
+    value: str = ""
+    beside: tuple[str, ...] = ()
+    lasts: int = MINUTE
+
+
+TARGET = {"instance": "10.0.0.1:9400", "job": "gpu"}
+CLUSTER = {"instance": "10.0.0.9:9401", "job": "cluster"}
+CARD = {**TARGET, "node_name": "gpu-1", "gpu": "3", "uuid": "GPU-a", "model": "A100"}
+NODE = {**TARGET, "node_name": "gpu-1"}
+NODE_OF_CLUSTER = {**CLUSTER, "node_name": "gpu-1"}
+SHARE = {**CARD, "namespace_name": "vision", "pod_name": "p", "container_name": "c", "pod_uid": "u", "allocate_mode": "share"}
+LEAF = {**CLUSTER, "path": "root.vision", "quota": "root.vision", "parent": "root", "leaf": "true", "resource": "nvidia.com/gpu"}
+ROOT = {**LEAF, "path": "root", "quota": "root", "parent": "", "leaf": "false"}
+JOB = {**CLUSTER, "job_namespace": "vision", "job_name": "bert", "job_type": "pytorchjob"}
+
+
+def gpu(name: str, **labels: str) -> str:
+    return selector(f"fairlead_gpu_{name}", {**CARD, **labels})
+
+
+def exporter(name: str, **labels: str) -> str:
+    return selector(f"fairlead_exporter_{name}", {**NODE, **labels})
+
+
+def node(name: str) -> str:
+    return selector(f"fairlead_node_{name}", NODE_OF_CLUSTER)
+
+
+def container(name: str, **labels: str) -> str:
+    return selector(f"fairlead_container_gpu_{name}", {**SHARE, **labels})
+
+
+def quota(name: str, **labels: str) -> str:
+    return selector(f"fairlead_quota_{name}", {**LEAF, **labels})
+
+
+def job(name: str, **labels: str) -> str:
+    return selector(f"fairlead_job_{name}", {**JOB, **labels})
+
+
+def held(value: float, seconds: int) -> str:
+    """The value from the start to that moment."""
+    return f"{value:g}x{seconds // STEP_SECONDS}"
+
+
+def rises(step: float, seconds: int) -> str:
+    return f"0+{step:g}x{seconds // STEP_SECONDS}"
+
+
+def from_then(value: float, since: int, until: int) -> str:
+    """Nothing, then the value from `since` to `until`."""
+    return f"_x{since // STEP_SECONDS} {value:g}x{(until - since) // STEP_SECONDS}"
+
+
+def jumps(value: float, at: int, until: int) -> str:
+    """0, then the value from `at` to `until`."""
+    return f"{held(0, at - STEP_SECONDS)} {value:g}x{(until - at) // STEP_SECONDS}"
+
+
+def _xid(code: str, other: str) -> Case:
+    """An XID of the first minute, the first of its kind: there at the first evaluation."""
+    at = MINUTE
+    return Case(
+        {gpu("xid_last_timestamp_seconds", xid=code): from_then(60, at, at)},
+        at,
+        {**CARD, "xid": code},
+        {
+            "a fault of the program": {gpu("xid_last_timestamp_seconds", xid="31"): held(60, at)},
+            "of the other class": {gpu("xid_last_timestamp_seconds", xid=other): held(60, at)},
+            "ten minutes ago": {gpu("xid_last_timestamp_seconds", xid=code): held(60 - 600, at)},
+            "a code that begins alike": {gpu("xid_last_timestamp_seconds", xid=f"{code}0"): held(60, at)},
+        },
+        not_yet=MINUTE - STEP_SECONDS,
+    )
+
+
+def _flag(name: str, hold: int, *, bad: float = 1, good: float = 0, silent: Mapping[str, Series] | None = None, **labels: str) -> Case:
+    """A gauge that is bad from the start."""
+    at = hold + MINUTE if hold else MINUTE
+    series = gpu(name, **labels)
+    return Case(
+        {series: held(bad, at)},
+        at,
+        {**CARD, **labels},
+        {"sound": {series: held(good, at)}, **(silent or {})},
+        not_yet=hold - STEP_SECONDS if hold else None,
+        value=f"{bad:g}",
+    )
+
+
+def _collected(name: str, bad: float, good: float, value: str = "", **labels: str) -> Case:
+    """A figure of one card that the exporter tells of itself; it says nothing new of a lost card or a lost driver."""
+    at, told = 6 * MINUTE, exporter(name, gpu="3", **labels)
+    return Case(
+        {told: held(bad, at), gpu("up"): held(1, at), exporter("nvml_up"): held(1, at)},
+        at,
+        {**NODE, "gpu": "3", **labels},
+        {
+            "sound": {told: held(good, at)},
+            "of a lost card": {told: held(bad, at), gpu("up"): held(0, at)},
+            "without a driver": {told: held(bad, at), exporter("nvml_up"): held(0, at)},
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        value=value,
+    )
+
+
+def _used(of_limit: float, near: float, hold: int, value: str, beside: tuple[str, ...] = ()) -> Case:
+    at = hold + MINUTE
+    limit = container("memory_limit_bytes")
+    other = {"allocate_mode": "exclusive"}
+    return Case(
+        {container("memory_used_bytes"): held(of_limit * 1000, at), limit: held(1000, at)},
+        at,
+        SHARE,
+        {
+            "near it": {container("memory_used_bytes"): held(near * 1000, at), limit: held(1000, at)},
+            "a card of its own": {
+                container("memory_used_bytes", **other): held(of_limit * 1000, at),
+                container("memory_limit_bytes", **other): held(1000, at),
+            },
+        },
+        not_yet=hold - STEP_SECONDS,
+        value=value,
+        beside=beside,
+    )
+
+
+def _starved(used: float, smallest: float, waiting: float, seconds: int, **labels: str) -> Series:
+    return {
+        quota("used", **labels): held(used, seconds),
+        quota("min", **labels): held(12, seconds),
+        quota("pending_smallest", **labels): held(smallest, seconds),
+        quota("waiting_for", **labels): held(waiting, seconds),
+    }
+
+
+def _exhausted(used: str, most: str, pending: float) -> Series:
+    return {quota("used"): used, quota("max"): most, quota("pending"): held(pending, _FULL)}
+
+
+def _waiting(seconds: float, status: str) -> Series:
+    return {job("queue_wait_seconds"): held(seconds, MINUTE), job("status", status=status): held(1, MINUTE)}
+
+
+_FULL = 31 * MINUTE
+_IDLE = 2 * HOUR + MINUTE
+_LONG = HOUR + 5 * MINUTE
+_STARVED = 16 * MINUTE
+_ECC = {"severity": "uncorrected", "scope": "volatile"}
+_SBE = {"severity": "corrected", "scope": "volatile"}
+
+CASES: Mapping[str, Case] = {
+    "GpuXidCritical": _xid("79", "63"),
+    "GpuXidWarning": _xid("94", "48"),
+    "GpuEccUncorrected": Case(
+        {gpu("ecc_errors_total", **_ECC): jumps(1, 10 * MINUTE, 11 * MINUTE)},
+        11 * MINUTE,
+        {**CARD, "scope": "volatile"},
+        {
+            "none new": {gpu("ecc_errors_total", **_ECC): held(7, 11 * MINUTE)},
+            "corrected": {gpu("ecc_errors_total", **_SBE): jumps(1, 10 * MINUTE, 11 * MINUTE)},
+            "of the card's whole life": {gpu("ecc_errors_total", severity="uncorrected", scope="aggregate"): rises(1, 11 * MINUTE)},
+        },
+        not_yet=9 * MINUTE,
+        lasts=11 * MINUTE,
+    ),
+    "GpuEccCorrectedHigh": Case(
+        {gpu("ecc_errors_total", **_SBE): rises(2, _LONG)},
+        _LONG,
+        {**CARD, "scope": "volatile"},
+        {
+            "fewer": {gpu("ecc_errors_total", **_SBE): rises(0.8, _LONG)},
+            "of another kind, or of the card's whole life": {
+                gpu("ecc_errors_total", **_ECC): rises(2, _LONG),
+                gpu("ecc_errors_total", severity="corrected", scope="aggregate"): rises(2, _LONG),
+            },
+        },
+        value="240",
+        lasts=HOUR + MINUTE,
+    ),
+    "GpuRowRemapFailed": _flag("row_remap_failed", 0),
+    "GpuRowRemapPending": _flag("row_remap_pending", HOUR),
+    "GpuPagesPending": _flag("retired_pages_pending", HOUR),
+    "GpuThermalThrottle": _flag(
+        "throttled", 5 * MINUTE, reason="hw_thermal", silent={"power": {gpu("throttled", reason="sw_thermal"): held(1, 6 * MINUTE)}}
+    ),
+    "GpuPowerBrake": _flag(
+        "throttled", 5 * MINUTE, reason="hw_power_brake", silent={"heat": {gpu("throttled", reason="power_cap"): held(1, 6 * MINUTE)}}
+    ),
+    "GpuHot": _flag(
+        "temperature_celsius",
+        10 * MINUTE,
+        bad=88,
+        good=87,
+        sensor="gpu",
+        silent={"hot memory": {gpu("temperature_celsius", sensor="memory"): held(95, 11 * MINUTE)}},
+    ),
+    "GpuNvlinkErrors": Case(
+        {gpu("nvlink_errors_total", type="replay"): jumps(1, 10 * MINUTE, 11 * MINUTE)},
+        11 * MINUTE,
+        {**CARD, "type": "replay"},
+        {"none new": {gpu("nvlink_errors_total", type="replay"): held(7, 11 * MINUTE)}},
+        not_yet=9 * MINUTE,
+        lasts=11 * MINUTE,
+    ),
+    "GpuPcieReplays": Case(
+        {gpu("pcie_replays_total"): rises(1, _LONG)},
+        _LONG,
+        CARD,
+        {"a few": {gpu("pcie_replays_total"): rises(0.08, _LONG)}},
+        value="120",
+        lasts=HOUR + MINUTE,
+    ),
+    "GpuDown": _flag(
+        "up",
+        2 * MINUTE,
+        bad=0,
+        good=1,
+        silent={"without a driver": {gpu("up"): held(0, 3 * MINUTE), exporter("nvml_up"): held(0, 3 * MINUTE)}},
+    ),
+    "GpuUnhealthy": _flag(
+        "healthy", 2 * MINUTE, bad=0, good=1, silent={"lost": {gpu("healthy"): held(0, 3 * MINUTE), gpu("up"): held(0, 3 * MINUTE)}}
+    ),
+    "GpuRecoveryNeeded": _flag(
+        "recovery_action", 2 * MINUTE, bad=2, silent={"lost": {gpu("recovery_action"): held(2, 3 * MINUTE), gpu("up"): held(0, 3 * MINUTE)}}
+    ),
+    "GpuIdleAllocated": Case(
+        {gpu("utilization_ratio"): held(0.002, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
+        _IDLE,
+        CARD,
+        {
+            "nobody holds it": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0, _IDLE)},
+            "half of it is shared out": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0.5, _IDLE)},
+            "a little work": {gpu("utilization_ratio"): held(0.02, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
+        },
+        not_yet=2 * HOUR - STEP_SECONDS,
+    ),
+    "GpuForeignProcess": _flag("memory_foreign_bytes", 10 * MINUTE, bad=512 << 20, good=256 << 20)._replace(value="512Mi"),
+    "ContainerNearLimit": _used(0.97, 0.95, 10 * MINUTE, "97%"),
+    "ContainerOverGrant": _used(1.2, 1.05, MINUTE, "120%"),
+    "ExporterMissing": Case(
+        {
+            node("gpus"): held(8, 6 * MINUTE),
+            node("ready"): held(1, 6 * MINUTE),
+            exporter("nvml_up"): "stale",
+        },
+        6 * MINUTE,
+        NODE_OF_CLUSTER,
+        {
+            "it reports": {node("gpus"): held(8, 6 * MINUTE), exporter("nvml_up"): held(1, 6 * MINUTE)},
+            "a node without GPUs": {node("gpus"): held(0, 6 * MINUTE)},
+            "the whole node is not ready": {node("gpus"): held(8, 6 * MINUTE), node("ready"): held(0, 6 * MINUTE)},
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        value="8",
+    ),
+    "GpuNodeNotReady": Case(
+        {node("ready"): held(0, 6 * MINUTE)},
+        6 * MINUTE,
+        NODE_OF_CLUSTER,
+        {"ready": {node("ready"): held(1, 6 * MINUTE)}, "for a moment": {node("ready"): "0x4 1 0x6"}},
+        not_yet=5 * MINUTE - STEP_SECONDS,
+    ),
+    "ExporterCollectorFailing": _collected("collector_success", 0, 1, collector="gpm"),
+    "ExporterStale": _collected("sample_age_seconds", 90, 60, value="1m 30s"),
+    "PodMapStale": Case(
+        {exporter("pod_map_age_seconds"): held(180, 6 * MINUTE)},
+        6 * MINUTE,
+        NODE,
+        {"new": {exporter("pod_map_age_seconds"): held(120, 6 * MINUTE)}},
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        value="3m 0s",
+    ),
+    "QuotaExhausted": Case(
+        _exhausted(held(8, _FULL), held(8, _FULL), 2),
+        _FULL,
+        LEAF,
+        {
+            "nobody waits": _exhausted(held(8, _FULL), held(8, _FULL), 0),
+            "room": _exhausted(held(7, _FULL), held(8, _FULL), 2),
+            "unlimited": _exhausted(held(8, _FULL), " ".join(["Inf"] * (_FULL // STEP_SECONDS)), 2),
+            "nothing of nothing": _exhausted(held(0, _FULL), held(0, _FULL), 2),
+        },
+        not_yet=30 * MINUTE - STEP_SECONDS,
+    ),
+    "QuotaGuaranteeStarved": Case(
+        _starved(8, 4, 2, _STARVED),
+        _STARVED,
+        LEAF,
+        {
+            "the smallest is more than what is left of min": _starved(9, 4, 2, _STARVED),
+            "the root": _starved(8, 4, 2, _STARVED, path="root", quota="root", parent="", leaf="false"),
+            "cores that are asked for too": {
+                **_starved(8, 4, 0, _STARVED, resource="cpu"),
+                quota("pending", resource="cpu"): held(48, _STARVED),
+            },
+        },
+        not_yet=15 * MINUTE - STEP_SECONDS,
+    ),
+    "JobPendingLong": Case(
+        _waiting(7200, "pending"),
+        MINUTE,
+        JOB,
+        {"not long": _waiting(3600, "pending"), "it waited long and runs now": _waiting(7200, "running")},
+        value="2h 0m 0s",
+    ),
+    "JobFailed": Case(
+        {job("status", status="failed"): from_then(1, 20 * MINUTE, 21 * MINUTE)},
+        21 * MINUTE,
+        {**JOB, "status": "failed"},
+        {
+            "it ran": {job("status", status="running"): from_then(1, 20 * MINUTE, 21 * MINUTE)},
+            "longer ago": {job("status", status="failed"): held(1, 21 * MINUTE)},
+            "told by another exporter since": {
+                job("status", status="failed"): f"{held(1, 18 * MINUTE)} stale",
+                job("status", status="failed", instance="10.0.0.10:9401"): from_then(1, 19 * MINUTE, 21 * MINUTE),
+            },
+        },
+        not_yet=20 * MINUTE - STEP_SECONDS,
+    ),
+}
+
+LOST = 3 * MINUTE
+LOST_CARD: Series = {
+    gpu("xid_last_timestamp_seconds", xid="79"): held(10, 15 * MINUTE),
+    gpu("up"): held(0, 15 * MINUTE),
+    gpu("healthy"): held(0, 15 * MINUTE),
+    gpu("health_check", check="lost"): held(2, 15 * MINUTE),
+    gpu("recovery_action"): held(1, 15 * MINUTE),
+    gpu("allocated_ratio"): held(1, 15 * MINUTE),
+    exporter("sample_age_seconds", gpu="3"): held(400, 15 * MINUTE),
+    exporter("collector_success", gpu="3", collector="device"): held(0, 15 * MINUTE),
+    exporter("nvml_up"): held(1, 15 * MINUTE),
+    node("gpus"): held(8, 15 * MINUTE),
+    node("ready"): held(1, 15 * MINUTE),
+}
+"""A card that fell off the bus: all that its exporter says of it."""
+LOST_NODE: Series = {
+    gpu("up"): "1x4 stale",
+    exporter("nvml_up"): "1x4 stale",
+    exporter("sample_age_seconds", gpu="3"): "3x4 stale",
+    node("gpus"): held(8, 15 * MINUTE),
+    node("ready"): held(0, 15 * MINUTE),
+}
+"""A node whose kubelet fell silent, its exporter with it."""

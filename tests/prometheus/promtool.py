@@ -1,0 +1,106 @@
+"""Prometheus's own `promtool`: does it take our rules, and what fires when series look like this?
+
+All questions go in one call: a start of it costs more than a hundred of them.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "fairlead.rules.yaml"
+STEP_SECONDS = 30
+FIRING = 'ALERTS{alertstate="firing"}'
+
+
+class Asked(NamedTuple):
+    """An expression at a moment (seconds from the start), and the vector that it shall be: labels -> value."""
+
+    seconds: float
+    expr: str
+    expected: Mapping[str, float]
+
+
+class Told(NamedTuple):
+    """An alert that fires, or none (`labels` None), with exactly these labels and annotations."""
+
+    seconds: float
+    alert: str
+    labels: Mapping[str, str] | None
+    annotations: Mapping[str, str] = {}
+
+
+class Question(NamedTuple):
+    """`series`: selector -> values, one every `step` seconds, in promtool's notation."""
+
+    name: str
+    series: Mapping[str, str]
+    asked: Sequence[Asked] = ()
+    told: Sequence[Told] = ()
+    step: int = STEP_SECONDS
+
+
+def check_rules(path: Path) -> str:
+    """What `promtool check rules` complains about."""
+    answer = subprocess.run(["promtool", "check", "rules", str(path)], capture_output=True, text=True, timeout=60, check=False)
+    return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()
+
+
+def wrong_answers(questions: Iterable[Question], folder: Path) -> str:
+    """What `promtool test rules` says that is not as expected; empty when all of it is."""
+    by_step: dict[int, list[dict[str, Any]]] = {}
+    for each in questions:
+        by_step.setdefault(each.step, []).append(_test(each))
+    files = []
+    for step, tests in by_step.items():
+        asked = {"rule_files": [str(RULES)], "evaluation_interval": f"{step}s", "tests": tests}
+        file = folder / f"questions-{step}.yaml"
+        file.write_text(yaml.dump(asked, Dumper=yaml.CSafeDumper, width=10_000_000), encoding="utf-8")
+        files.append(str(file))
+    answer = subprocess.run(["promtool", "test", "rules", *files], capture_output=True, text=True, timeout=300, check=False)
+    return "" if answer.returncode == 0 else (answer.stdout + answer.stderr).strip()
+
+
+def selector(name: str, labels: Mapping[str, str]) -> str:
+    """A series as promtool reads it."""
+    inside = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
+    return f"{name}{{{inside}}}"
+
+
+def rendered(template: str, labels: Mapping[str, str], value: str) -> str:
+    """A text of an alert with its labels, and `value` wherever its value is told."""
+    text = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: labels.get(found[1], ""), template)
+    return re.sub(r"\{\{ \$value[^}]*\}\}", value, text)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _test(question: Question) -> dict[str, Any]:
+    return {
+        "name": question.name,
+        "interval": f"{question.step}s",
+        "input_series": [{"series": series, "values": values} for series, values in question.series.items()],
+        "promql_expr_test": [
+            {
+                "expr": each.expr,
+                "eval_time": f"{each.seconds:g}s",
+                "exp_samples": [{"labels": labels, "value": value} for labels, value in each.expected.items()],
+            }
+            for each in question.asked
+        ],
+        "alert_rule_test": [
+            {
+                "eval_time": f"{each.seconds:g}s",
+                "alertname": each.alert,
+                "exp_alerts": [] if each.labels is None else [{"exp_labels": dict(each.labels), "exp_annotations": dict(each.annotations)}],
+            }
+            for each in question.told
+        ],
+    }

@@ -1,0 +1,128 @@
+"""Does each alert fire when it should, stay silent beside that, and end when its series are gone? Asked of Prometheus's promtool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.prometheus.alert_cases import CARD, CASES, CLUSTER, LOST, LOST_CARD, LOST_NODE, MINUTE, Case, container, gpu, held, quota
+from tests.prometheus.inhibition import told
+from tests.prometheus.promtool import FIRING, RULES, Asked, Question, Told, check_rules, rendered, selector, wrong_answers
+
+ALERTS: dict[str, dict[str, Any]] = {
+    rule["alert"].removeprefix("Fairlead"): rule
+    for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    for rule in group["rules"]
+    if "alert" in rule
+}
+NAMES_FIRING = f"sum by (alertname) ({FIRING})"
+
+
+def test_promtool_takes_the_rules() -> None:
+    assert check_rules(RULES) == ""
+
+
+def test_every_alert_has_its_cases() -> None:
+    assert set(CASES) == set(ALERTS)
+    assert [name for name, case in CASES.items() if not case.silent] == []
+
+
+def test_alerts_fire_stay_silent_and_end_as_they_should(tmp_path: Path) -> None:
+    assert wrong_answers([*_questions(), *_one_fault_one_alert(), _recordings()], tmp_path) == ""
+
+
+def _questions() -> Iterator[Question]:
+    for name, case in CASES.items():
+        yield Question(f"{name} fires", _ending(case), *_firing(name, case))
+        for why, series in case.silent.items():
+            yield Question(f"{name} is silent: {why}", series, told=[Told(case.at, f"Fairlead{name}", None)])
+
+
+def _ending(case: Case) -> dict[str, str]:
+    """The series are gone after the alert fired."""
+    return {series: f"{values} stale" for series, values in case.fires.items()}
+
+
+def _firing(name: str, case: Case) -> tuple[list[Asked], list[Told]]:
+    rule, alert = ALERTS[name], f"Fairlead{name}"
+    labels = {**case.labels, "severity": rule["labels"]["severity"]}
+    annotations = {key: rendered(text, labels, case.value) for key, text in rule["annotations"].items()}
+    told = [Told(case.at, alert, labels, annotations), Told(case.at + case.lasts, alert, None)]
+    if case.not_yet is not None:
+        told.append(Told(case.not_yet, alert, None))
+    return [Asked(case.at, NAMES_FIRING, _names(name, *case.beside))], told
+
+
+def _one_fault_one_alert() -> Iterator[Question]:
+    """Expressions leave out what another alert tells; what is left Alertmanager holds back, below."""
+    after = [
+        Asked(LOST, NAMES_FIRING, _names("GpuXidCritical", "GpuDown")),
+        Asked(12 * MINUTE, NAMES_FIRING, _names("GpuDown")),
+    ]
+    yield Question("a lost card", LOST_CARD, after)
+    yield Question("a lost node", LOST_NODE, [Asked(10 * MINUTE, NAMES_FIRING, _names("GpuNodeNotReady"))])
+
+
+def _recordings() -> Question:
+    """Two cards held whole and 4 and 3 of the 15 units of a shared one: 2 + 7/15 GPUs, whatever the driver keeps for itself."""
+    end, unit = 2 * MINUTE, 1000.0
+    series = {gpu("memory_grantable_bytes", uuid=uuid, gpu=uuid): held(15 * unit, end) for uuid in ("a", "b", "c")}
+    for pod, uuid, units, mode in (
+        ("p", "a", 15, "exclusive"),
+        ("p", "b", 15, "exclusive"),
+        ("q", "c", 4, "share"),
+        ("r", "c", 3, "share"),
+    ):
+        labels = {"uuid": uuid, "gpu": uuid, "pod_name": pod, "allocate_mode": mode}
+        series[container("memory_limit_bytes", **labels)] = held(units * unit, end)
+        series[container("memory_used_bytes", **labels)] = held(unit, end)
+    series |= {gpu("memory_used_bytes"): held(4, end), gpu("memory_total_bytes"): held(16, end), gpu("utilization_ratio"): held(0.25, end)}
+    series |= {quota("used"): held(9, end), quota("min"): held(6, end), quota("max"): held(12, end)}
+    series |= {quota("used", resource="cpu"): held(9, end), quota("min", resource="cpu"): held(0, end)}
+    series[selector("fairlead_cluster_gpu_utilization_ratio", CLUSTER)] = held(0.5, end)
+    asked = (
+        (
+            "fairlead:namespace_gpus_allocated:sum",
+            {'{__name__="fairlead:namespace_gpus_allocated:sum",namespace_name="vision"}': 2 + 7 / 15},
+        ),
+        (
+            "max by (pod_name) (fairlead:container_gpu_memory_used:ratio)",
+            {f'{{pod_name="{pod}"}}': 1 / units for pod, units in (("p", 15), ("q", 4), ("r", 3))},
+        ),
+        ("max by (uuid) (fairlead:gpu_memory_used:ratio)", {'{uuid="GPU-a"}': 0.25}),
+        ("max by (uuid) (fairlead:gpu_utilization:avg30m)", {'{uuid="GPU-a"}': 0.25}),
+        ("sum by (job) (fairlead:cluster_gpu_utilization:avg1h)", {'{job="cluster"}': 0.5}),
+        ("sum by (resource) (fairlead:quota_used:ratio_max)", {'{resource="nvidia.com/gpu"}': 0.75}),
+        ("sum by (resource) (fairlead:quota_used:ratio_min)", {'{resource="nvidia.com/gpu"}': 1.5}),
+    )
+    return Question("recording rules", series, [Asked(end, expr, expected) for expr, expected in asked])
+
+
+def _names(*names: str) -> dict[str, float]:
+    return {f'{{alertname="Fairlead{name}"}}': 1 for name in names}
+
+
+def _alert(name: str, **labels: str) -> dict[str, str]:
+    return {"alertname": f"Fairlead{name}", **labels}
+
+
+def test_of_a_lost_card_people_are_told_once() -> None:
+    """XID 79 and the card that does not answer fire together, as promtool says above; others may follow from the same."""
+    card = {label: CARD[label] for label in ("node_name", "uuid", "gpu")}
+    xid, down = _alert("GpuXidCritical", **card, xid="79"), _alert("GpuDown", **card)
+    rest = [_alert(name, **card) for name in ("GpuUnhealthy", "GpuRecoveryNeeded", "GpuIdleAllocated", "GpuHot")]
+    of_the_exporter = [_alert("ExporterStale", node_name="gpu-1", gpu="3"), _alert("ExporterCollectorFailing", node_name="gpu-1", gpu="3")]
+    assert told([xid, down]) == [xid]
+    assert told([xid, down, *rest, *of_the_exporter]) == [xid]
+    assert told([down, *rest, *of_the_exporter]) == [down]
+    neighbour = _alert("GpuDown", node_name="gpu-1", uuid="GPU-b", gpu="4")
+    assert told([xid, down, neighbour]) == [xid, neighbour]
+
+
+def test_of_a_lost_node_people_are_told_once() -> None:
+    node = _alert("GpuNodeNotReady", node_name="gpu-1")
+    others = [_alert("ExporterMissing", node_name="gpu-1"), _alert("GpuDown", node_name="gpu-1", uuid="GPU-a", gpu="0")]
+    elsewhere = _alert("GpuDown", node_name="gpu-2", uuid="GPU-c", gpu="0")
+    assert told([node, *others, elsewhere]) == [node, elsewhere]

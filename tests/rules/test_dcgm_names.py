@@ -1,0 +1,119 @@
+"""Names on DCGM's series beside the card's: labels and UIDs of pods, HPC jobs, virtual GPUs (telemetry contract 1.2, 1.4, 2.4)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from msgspec import structs
+from tests.apps.fakes import device, process
+
+from fairlead.model.devices.counter import Counter
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.series_names import PodIdentity, SeriesNames
+from fairlead.rules.devices.pod_labels import printed_labels
+from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
+from fairlead.wire.metrics.prom_text import parse_page, render_dcgm_number, render_page
+
+UTIL, USED, TEMP, XID = (f"DCGM_FI_DEV_{name}" for name in ("GPU_UTIL", "FB_USED", "GPU_TEMP", "XID_ERRORS"))
+COUNTERS = [Counter(field, field, "gauge", "", is_double=False) for field in (UTIL, USED, TEMP, XID)]
+ALONE = (process("job-1", "exclusive", 400, 15360, 42),)
+PODS = {
+    ("research", "job-1"): PodIdentity("uid-of-the-api", {"app": "train", "team": "vision"}),
+    ("research", "b"): PodIdentity("uid-b", {}),
+}
+
+
+def lines(samples: list[DeviceSample], names: SeriesNames, labels: DcgmLabels | None = None, *more: Counter) -> list[str]:
+    families = dcgm_families(samples, [*COUNTERS, *more], labels or DcgmLabels(), names=names)
+    text = b"".join(render_page(families, render_dcgm_number)).decode()
+    parse_page(text)
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def card(*holders: DeviceProcess, index: int = 0) -> DeviceSample:
+    return device(index, processes=tuple(holders), used=500, util=42)
+
+
+def test_labels_of_a_pod_stand_with_label_rows_before_the_attributes() -> None:
+    row = Counter("DCGM_FI_DRIVER_VERSION", "DCGM_FI_DRIVER_VERSION", "label", "", is_double=False)
+    (line,) = [each for each in lines([card(*ALONE)], SeriesNames(PODS), None, row) if each.startswith(TEMP)]
+    assert re.findall(r'(\w+)="', line)[-7:] == ["Hostname", "DCGM_FI_DRIVER_VERSION", "app", "team", "container", "namespace", "pod"]
+    assert 'app="train",team="vision",container="main",namespace="research",pod="job-1"' in line
+
+
+def test_a_card_of_nobody_and_one_that_is_shared_bear_nobodys_labels() -> None:
+    shared = [process("job-1", "share", 100, 1000, 5), process("b", "share", 100, 1000, 5)]
+    found = lines([card(*ALONE), card(index=1), card(*shared, index=2)], SeriesNames(PODS))
+    assert ["app=" in line for line in found if line.startswith(TEMP)] == [True, False, False]
+
+
+def test_without_kubernetes_nobody_is_named() -> None:
+    assert "app=" not in "".join(lines([card(*ALONE)], SeriesNames(PODS), DcgmLabels(has_pods=False)))
+
+
+def test_the_api_servers_uid_counts_and_the_kubelets_where_it_is_silent() -> None:
+    for pods, uid in ((PODS, "uid-of-the-api"), ({}, "uid-job-1")):
+        assert f'pod_uid="{uid}"' in lines([card(*ALONE)], SeriesNames(pods), DcgmLabels(has_pod_uids=True))[0]
+
+
+def test_instances_bear_their_own_pods_labels() -> None:
+    part = MigInstance(9, 0, "1g.18gb", "MIG-a", {USED: 4100}, processes=(process("job-1", "mig", 4096, 20096, 0),))
+    found = lines([device(0, instances=(part,))], SeriesNames(PODS))
+    assert ["app=" in line for line in found if line.startswith((USED, TEMP))] == [True, False]
+
+
+def test_a_card_of_several_jobs_is_printed_for_each() -> None:
+    part = MigInstance(9, 0, "1g.18gb", "MIG-a", {USED: 4100})
+    names = SeriesNames(jobs={"0": ("17", "18"), "1.9": ("19",), "7": ("20",)})
+    found = lines([card(), device(1, instances=(part,))], names)
+    assert re.findall(r'hpc_job="(\d+)"', "".join(line for line in found if line.startswith(USED))) == ["17", "18", "19"]
+    assert [re.findall(r'hpc_job="(\d+)"', line) for line in found if line.startswith(TEMP)] == [["17"], ["18"], []]
+    assert [re.findall(r'err_code="0",err_msg="No Error",hpc_job="(\d+)"', line) for line in found if line.startswith(XID)][:2] == [
+        ["17"],
+        ["18"],
+    ]
+
+
+def test_virtual_gpus_repeat_each_series_with_what_is_the_containers_own() -> None:
+    one = structs.replace(process("a", "timeslice", 300, 15360, 30.4), replica="0")
+    idle = structs.replace(process("b", "timeslice", 0, 15360, 0), replica="1")
+    found = lines([card(one, idle)], SeriesNames(PODS), DcgmLabels(has_virtual_gpus=True))
+    for field, values in ((UTIL, ["42", "30", "0"]), (USED, ["500", "300", "0"]), (TEMP, ["61", "61", "61"])):
+        of_field = [line for line in found if line.startswith(field)]
+        assert [line.rpartition(" ")[2] for line in of_field] == values
+        assert ["vgpu=" in line for line in of_field] == [False, True, True], "the device's own series stays"
+        assert 'container="main",namespace="research",pod="b",vgpu="1"' in of_field[2]
+    alone = lines([card(*ALONE)], SeriesNames(), DcgmLabels(has_virtual_gpus=True))
+    assert len([line for line in alone if line.startswith(TEMP)]) == 1, "who has a card alone has it once"
+
+
+def test_a_claims_labels_stand_among_the_attributes_and_only_where_they_are_asked_for() -> None:
+    claimed = structs.replace(ALONE[0], claim={"dra_claim_name": "claim-x", "dra_driver_name": "gpu.nvidia.com", "dra_mig_profile": ""})
+    found = lines([card(claimed), card(*ALONE, index=1)], SeriesNames(), DcgmLabels(has_claims=True))
+    first, second = (line for line in found if line.startswith(TEMP))
+    assert 'container="main",dra_claim_name="claim-x",dra_driver_name="gpu.nvidia.com",namespace="research"' in first
+    assert "dra_" not in second + "".join(lines([card(claimed)], SeriesNames()))
+
+
+@pytest.mark.parametrize(
+    ("labels", "patterns", "printed"),
+    [
+        ({"app.kubernetes.io/name": "x", "team": "y"}, [], {"app_kubernetes_io_name": "x", "team": "y"}),
+        ({"app": "x", "application": "y", "team": "z"}, ["^app$", "ea"], {"app": "x", "team": "z"}),
+        ({"a-b": "1", "a.b": "2", "a_b": "3"}, [], {"a_b": "1"}),
+        ({"9lives": "x", "größe": "y"}, [], {"_9lives": "x", "gr__e": "y"}),
+        ({"pod": "forged", "UUID": "GPU-x", "gpu": "7", "namespace": "kube-system", "Hostname": "h", "vgpu": "1"}, [], {}),
+        ({"__name__": "x", "..name": "y"}, [], {}),
+    ],
+)
+def test_labels_get_names_that_prometheus_takes_and_none_of_ours(
+    labels: dict[str, str], patterns: list[str], printed: dict[str, str]
+) -> None:
+    assert printed_labels(labels, [re.compile(pattern) for pattern in patterns]) == printed
+
+
+def test_a_value_with_quotes_and_lines_stays_one_value() -> None:
+    names = SeriesNames({("research", "job-1"): PodIdentity("u", {"note": 'a"b\\c\nd' * 1000})})
+    (line,) = [each for each in lines([card(*ALONE)], names) if each.startswith(TEMP)]
+    assert 'note="a\\"b\\\\c\\nd' in line

@@ -1,0 +1,139 @@
+"""Scenario `telemetry` on the exporter's page: oracles are its own lines and telemetry contract 1.9, 1.14, 1.15."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.sim.small_world import EPOCH
+
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.run.hooks.sharing_hooks import sharing_world
+from fairlead_sim.gpus.sampled import SampledDevices
+from fairlead_sim.objects.resources import PODS
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.world.snapshot import take_snapshot
+from fairlead_sim.world.world import World
+
+Labels = tuple[tuple[str, str], ...]
+GIB = 2**30
+
+
+class Page:
+    """What the exporter of the whole cluster prints of a world now."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._devices = SampledDevices(world.devices.in_parts, world.clock.now, 5.0, world.devices.stuck_calls)
+        self._exporter = GpuExporter(self._devices, world.clock, GpuExporterSettings())
+        self._values: dict[str, dict[Labels, float]] = {}
+
+    async def read(self) -> None:
+        await self._devices.sample_once()
+        await self._exporter.refresh()
+        text = b"".join(self._exporter.page.pieces).decode()
+        self._values = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                self._values.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+
+    def of(self, name: str, **labels: str) -> list[float]:
+        wanted = set(labels.items())
+        return [value for key, value in self._values.get(name, {}).items() if wanted <= set(key)]
+
+    def one(self, name: str, **labels: str) -> float:
+        (value,) = self.of(name, **labels)
+        return value
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    world = sharing_world(load_scenario("telemetry"), 0, EPOCH)
+    world.run_until(EPOCH + 51 * 60)
+    return world
+
+
+@pytest.fixture
+async def page(world: World) -> Page:
+    page = Page(world)
+    await page.read()
+    return page
+
+
+async def test_every_card_is_told_and_the_lost_and_the_hung_one_are_down(page: Page) -> None:
+    down = {("t4-2", "1"), ("t4-1", "1")}
+    cards = [(node, str(gpu)) for node, count in (("hopper-1", 4), ("t4-1", 2), ("t4-2", 2), ("a10-1", 2)) for gpu in range(count)]
+    for node, gpu in cards:
+        assert page.one("fairlead_gpu_up", node_name=node, gpu=gpu) == ((node, gpu) not in down), (node, gpu)
+    assert len(page.of("fairlead_gpu_up")) == len(cards)
+    assert page.one("fairlead_exporter_stuck_calls") == 1
+    assert set(page.of("fairlead_exporter_nvml_up")) == {1}, "the drivers answer, on the node of the lost card too"
+
+
+async def test_a_hung_card_has_its_name_and_age_and_no_value_of_before(page: Page) -> None:
+    mine = {"node_name": "t4-1", "gpu": "1"}
+    assert len(page.of("fairlead_gpu_info", **mine)) == 1
+    assert page.one("fairlead_exporter_sample_age_seconds", **mine) == 60
+    assert page.one("fairlead_exporter_collector_success", collector="device", **mine) == 0
+    assert page.one("fairlead_exporter_collector_errors_total", collector="device", error="timeout", **mine) == 1
+    for gone in ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "memory_unattributed_bytes"):
+        assert page.of(f"fairlead_gpu_{gone}", **mine) == []
+        assert len(page.of(f"fairlead_gpu_{gone}", node_name="t4-1", gpu="0")) == 1
+    assert page.of("DCGM_FI_DEV_GPU_UTIL", Hostname="t4-1", gpu="1") == []
+
+
+async def test_who_holds_a_hung_card_is_told_without_what_it_uses(page: Page) -> None:
+    mine = {"node_name": "t4-1", "gpu": "1"}
+    assert page.one("fairlead_container_gpu_memory_limit_bytes", **mine) == 15360 * 2**20
+    for unknown in ("memory_used_bytes", "utilization_ratio", "processes"):
+        assert page.of(f"fairlead_container_gpu_{unknown}", **mine) == []
+        assert len(page.of(f"fairlead_container_gpu_{unknown}", node_name="t4-1", gpu="0")) == 1
+
+
+async def test_the_application_s_xid_leaves_the_card_healthy_and_the_lost_one_fails(page: Page) -> None:
+    assert page.one("fairlead_gpu_xid_errors_total", node_name="hopper-1", gpu="1", xid="31") == 1
+    assert page.one("fairlead_gpu_healthy", node_name="hopper-1", gpu="1") == 1
+    assert page.one("fairlead_gpu_healthy", node_name="t4-2", gpu="1") == 0
+    assert page.one("fairlead_gpu_health_check", node_name="t4-2", gpu="1", check="lost") == 2
+
+
+async def test_profiling_is_hopper_s_alone(page: Page) -> None:
+    assert sorted(page._values["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]) != []
+    told = {dict(key)["Hostname"] for name, rows in page._values.items() if name.startswith("DCGM_FI_PROF_") for key in rows}
+    assert told == {"hopper-1"}
+    assert page.of("fairlead_gpu_temperature_celsius", node_name="t4-1", sensor="memory") == []
+    assert len(page.of("fairlead_gpu_temperature_celsius", node_name="hopper-1", sensor="memory")) == 4
+
+
+async def test_a_process_of_nobody_is_foreign_and_takes_the_card_from_nobody(page: Page, world: World) -> None:
+    mine = {"node_name": "hopper-1", "gpu": "3"}
+    assert page.one("fairlead_gpu_foreign_processes", **mine) == 1
+    assert page.one("fairlead_gpu_memory_foreign_bytes", **mine) == 20 * GIB
+    assert page.one("fairlead_gpu_allocated_ratio", **mine) == 0
+    assert page.of("fairlead_container_gpu_memory_used_bytes", **mine) == []
+    assert page.one("fairlead_gpu_utilization_ratio", **mine) > 0
+    assert page.one("fairlead_gpu_foreign_processes", node_name="a10-1", gpu="0") == 0, "it has gone"
+    (reading,) = [each for each in take_snapshot(world).gpus if (each.node, each.index) == ("hopper-1", 3)]
+    assert reading.holders == ()
+    assert all(each["status"]["phase"] == "Running" for each in world.cluster.list(PODS) if each["metadata"]["namespace"] == "lab")
+
+
+async def test_containers_and_strangers_never_have_more_than_the_card(page: Page) -> None:
+    for key, used in page._values["fairlead_gpu_memory_used_bytes"].items():
+        card = {name: value for name, value in key if name in ("node_name", "gpu")}
+        held = sum(page.of("fairlead_container_gpu_memory_used_bytes", **card))
+        rest = page.one("fairlead_gpu_memory_foreign_bytes", **card) + page.one("fairlead_gpu_memory_unattributed_bytes", **card)
+        assert held + rest == used
+        assert used <= page.one("fairlead_gpu_memory_total_bytes", **card)
+
+
+async def test_a_call_that_hung_and_returned_leaves_nothing_behind() -> None:
+    world = sharing_world(load_scenario("telemetry"), 0, EPOCH)
+    page = Page(world)
+    mine = {"node_name": "hopper-1", "gpu": "2"}
+    for minutes, is_up in ((19, 1), (21, 0), (26, 1)):
+        world.run_until(EPOCH + minutes * 60)
+        await page.read()
+        assert page.one("fairlead_gpu_up", **mine) == is_up, minutes
+        assert len(page.of("fairlead_gpu_utilization_ratio", **mine)) == is_up
+        assert page.one("fairlead_exporter_stuck_calls") == 1 - is_up
+        assert page.one("fairlead_gpu_foreign_processes", node_name="a10-1", gpu="0") == 1

@@ -1,0 +1,139 @@
+"""Rules about quota and jobs, and which alert speaks for which others (telemetry contract 5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alerts.gpu import GROUP as CARDS
+from alerts.node import CONTAINERS, EXPORTERS
+from alerts.rule import Alert, Group, Inhibition, Recording
+
+WAIT_SECONDS: Final = 3600
+_LEAF: Final = "{{ $labels.path }}"
+_FAILED: Final = 'fairlead_job_status{status="failed"}'
+_JOB: Final = "{{ $labels.job_type }} {{ $labels.job_namespace }}/{{ $labels.job_name }}"
+_JOB_LABELS: Final = "on (job_namespace, job_name, job_type)"
+
+QUOTA: Final = Group(
+    "fairlead-quota",
+    "Quota",
+    (
+        Recording("fairlead:quota_used:ratio_max", "fairlead_quota_used / fairlead_quota_max", "Used part of a quota's max."),
+        Recording(
+            "fairlead:quota_used:ratio_min",
+            "fairlead_quota_used / (fairlead_quota_min > 0)",
+            "Used part of what a quota is guaranteed, where it is guaranteed something.",
+        ),
+    ),
+    (
+        Alert(
+            "QuotaExhausted",
+            "fairlead:quota_used:ratio_max >= 1 and on (path, quota, resource) fairlead_quota_pending > 0",
+            "warning",
+            f"Quota {_LEAF} has reached its max of {{{{ $labels.resource }}}}, and pods wait",
+            f"{_LEAF} has used all {{{{ $labels.resource }}}} it may have for half an hour while pods that ask for it wait. Nothing is"
+            " wrong with the cluster: its people wait for each other, or its max is too small.",
+            "A quota uses its max of a resource, and waiting pods below it ask for more of it. Of the root: the whole cluster is full.",
+            ("$ fairlead quota plan", 'fairlead_quota_waiting_pods{path="PATH"} > 0', 'fairlead_quota_user_used{path="PATH"}'),
+            "Look who uses it and what waits. Raise the max in the ElasticQuotaTree if that is what you want; others are still safe,"
+            " their min is guaranteed.",
+            hold="30m",
+        ),
+        Alert(
+            "QuotaGuaranteeStarved",
+            'fairlead_quota_used{leaf="true"} + fairlead_quota_pending_smallest <= fairlead_quota_min'
+            " and on (path, quota, resource) fairlead_quota_waiting_for > 0",
+            "critical",
+            f"Quota {_LEAF} does not get the {{{{ $labels.resource }}}} it is guaranteed",
+            f"{_LEAF} has waited for {{{{ $labels.resource }}}} for fifteen minutes although what it uses and the smallest request that"
+            " waits are within its min. Look why nobody gives it back.",
+            "A leaf waits for what it is guaranteed: what it uses and the smallest request that waits for this resource stay within its"
+            " min. Others hold it and are not made to give it back in time, or the cluster has less than its mins promise.",
+            (
+                "$ fairlead quota plan",
+                'fairlead_quota_waiting_pods{path="PATH"} > 0',
+                'fairlead_quota_borrowed{leaf="true"} > 0',
+            ),
+            "`PDBBlocked`: a PodDisruptionBudget protects the borrower's pods. `WaitingForEvictions` for long: a victim does not end, look"
+            " for pods in Terminating. No reason at all: is the quota controller running (`fairlead_quota_leading`)? Cards that were lost"
+            " leave less than the tree promises: mend them or lower a min.",
+            hold="15m",
+        ),
+    ),
+)
+
+JOBS: Final = Group(
+    "fairlead-job",
+    "Jobs",
+    (),
+    (
+        Alert(
+            "JobPendingLong",
+            f'fairlead_job_queue_wait_seconds > {WAIT_SECONDS} and {_JOB_LABELS} fairlead_job_status{{status=~"pending|queuing"}} == 1',
+            "info",
+            f"{_JOB} has waited for {{{{ $value | humanizeDuration }}}}",
+            f"{_JOB} has not run for more than an hour. `arena get` with `--explain` says what it waits for.",
+            "A job has waited for more than an hour and waits still: for quota, for room on a node, or for an image.",
+            ("$ arena get JOB -n NAMESPACE --explain", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
+            "Do what the explanation says: it names the quota, the node or the image.",
+        ),
+        Alert(
+            "JobFailed",
+            f"{_FAILED} unless {_JOB_LABELS} {_FAILED} offset 10m",
+            "info",
+            f"{_JOB} failed",
+            f"{_JOB} failed within the last ten minutes. `arena logs` shows its last words.",
+            "A job ended in failure. The alert ends by itself after ten minutes; a restart of the exporter does not repeat it.",
+            ("$ arena get JOB -n NAMESPACE", "$ arena logs JOB -n NAMESPACE --tail 50"),
+            "Its owner reads the log. Many jobs of one node at once: look at that node's GPUs.",
+        ),
+    ),
+)
+
+GROUPS: Final = (CARDS, CONTAINERS, EXPORTERS, QUOTA, JOBS)
+
+_OF_A_CARD: Final = tuple(alert.name for alert in CARDS.alerts)
+_CARD: Final = ("node_name", "uuid")
+
+INHIBITIONS: Final = (
+    Inhibition(
+        "A node that is not ready is one alert.",
+        ("GpuNodeNotReady",),
+        (*_OF_A_CARD, *(alert.name for alert in (*EXPORTERS.alerts, *CONTAINERS.alerts) if alert.name != "GpuNodeNotReady")),
+        ("node_name",),
+    ),
+    Inhibition(
+        "Without a driver nothing is known of any card of the node.",
+        ("ExporterMissing",),
+        ("GpuDown", "GpuUnhealthy", "GpuRecoveryNeeded", "ExporterCollectorFailing", "ExporterStale", "PodMapStale"),
+        ("node_name",),
+    ),
+    Inhibition(
+        "The driver's word tells why a card is ill; what follows from it is the same fault.",
+        ("GpuXidCritical",),
+        tuple(name for name in _OF_A_CARD if name != "GpuXidCritical"),
+        _CARD,
+    ),
+    Inhibition(
+        "Of a card that does not answer nothing else is news.",
+        ("GpuDown",),
+        tuple(name for name in _OF_A_CARD if name not in ("GpuXidCritical", "GpuDown")),
+        _CARD,
+    ),
+    Inhibition(
+        "The same, of what names cards by their index.", ("GpuDown",), ("ExporterCollectorFailing", "ExporterStale"), ("node_name", "gpu")
+    ),
+    Inhibition(
+        "What is wrong stands before that the card takes no work.",
+        ("GpuRecoveryNeeded", "GpuEccUncorrected", "GpuRowRemapFailed"),
+        ("GpuUnhealthy", "GpuXidWarning", "GpuRowRemapPending", "GpuPagesPending"),
+        _CARD,
+    ),
+    Inhibition("A card that is slowed down by heat is hot.", ("GpuThermalThrottle",), ("GpuHot",), _CARD),
+    Inhibition(
+        "Who is over the limit is near it.",
+        ("ContainerOverGrant",),
+        ("ContainerNearLimit",),
+        ("node_name", "uuid", "namespace_name", "pod_name", "container_name"),
+    ),
+)

@@ -1,0 +1,264 @@
+"""Rules about GPUs: what the driver reports, what is lost, hot, worn or idle (telemetry contract 5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alerts.rule import Alert, Group, Recording
+from fairlead.model.devices.xid import CRITICAL, WARNING
+
+CARD: Final = "GPU {{ $labels.gpu }} of {{ $labels.node_name }} ({{ $labels.uuid }})"
+XID_SECONDS: Final = 600
+HOT_CELSIUS: Final = 87
+IDLE_RATIO: Final = 0.01
+CORRECTED_ERRORS_MAX: Final = 100
+PCIE_REPLAYS_MAX: Final = 10
+FOREIGN_BYTES_MAX: Final = 256 << 20
+
+NOT_LOST: Final = "unless on (node_name, uuid) fairlead_gpu_up == 0"
+NOT_WITHOUT_DRIVER: Final = "unless on (node_name) fairlead_exporter_nvml_up == 0"
+
+_DRAIN: Final = (
+    "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, reset the card"
+    " (`nvidia-smi --gpu-reset -i INDEX` on the node) or restart the node, then `kubectl uncordon NODE`."
+)
+_REPLACE: Final = "If it comes back after a reset, take the node out of service and have the card replaced."
+_WHO: Final = 'fairlead_container_gpu_memory_used_bytes{node_name="NODE",gpu="INDEX"}'
+
+
+def _classed(codes: frozenset[int]) -> str:
+    pattern = "|".join(str(code) for code in sorted(codes))
+    return f'time() - fairlead_gpu_xid_last_timestamp_seconds{{xid=~"{pattern}"}} < {XID_SECONDS}'
+
+
+RECORDINGS: Final = (
+    Recording(
+        "fairlead:gpu_memory_used:ratio",
+        "fairlead_gpu_memory_used_bytes / fairlead_gpu_memory_total_bytes",
+        "Used part of a card's memory.",
+    ),
+    Recording(
+        "fairlead:gpu_utilization:avg30m",
+        "avg_over_time(fairlead_gpu_utilization_ratio[30m])",
+        "A card's mean utilization over half an hour.",
+    ),
+    Recording(
+        "fairlead:cluster_gpu_utilization:avg1h",
+        "avg_over_time(fairlead_cluster_gpu_utilization_ratio[1h])",
+        "The cluster's mean utilization over an hour.",
+    ),
+    Recording(
+        "fairlead:namespace_gpus_allocated:sum",
+        'sum by (namespace_name) (fairlead_container_gpu_memory_limit_bytes{allocate_mode=~"exclusive|share"}'
+        " / on (node_name, uuid) group_left () fairlead_gpu_memory_grantable_bytes)",
+        "GPUs that a namespace holds; of a shared card the part that its containers were granted.",
+    ),
+)
+
+ALERTS: Final = (
+    Alert(
+        "GpuXidCritical",
+        _classed(CRITICAL),
+        "critical",
+        "XID {{ $labels.xid }} on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"The driver reported XID {{{{ $labels.xid }}}} on {CARD} within the last ten minutes. The card cannot be trusted with work:"
+        " look at the kernel's log, drain the node and reset the card.",
+        "The driver reported an error after which the card, its memory or its firmware cannot be trusted, or after which it is gone"
+        " (79). Faults of programs (13, 31, 43, 45, 68, 109) never raise this.",
+        ("$ kubectl describe node NODE", 'fairlead_gpu_xid_last_timestamp_seconds{node_name="NODE"}', _WHO),
+        f"Read the kernel's log of the node (`dmesg | grep Xid`): it names the process. {_DRAIN} {_REPLACE}"
+        " While this alert is there, the other alerts of the same card are not sent.",
+    ),
+    Alert(
+        "GpuXidWarning",
+        _classed(WARNING),
+        "warning",
+        "XID {{ $labels.xid }} on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"The driver reported XID {{{{ $labels.xid }}}} on {CARD} within the last ten minutes. The card works on; watch whether it"
+        " repeats, and plan a reset.",
+        "The driver remapped a row of memory (63), had many corrected memory errors (92), contained an uncorrected one to its program"
+        " (94), or asks for a recovery action (154).",
+        ('fairlead_gpu_xid_errors_total{node_name="NODE"} > 0', "fairlead_gpu_recovery_action > 0"),
+        "94: the program on the card has ended, start it again. 63 and 92: let the node's jobs end and reset the card in the next"
+        f" pause. 154: do what FairleadGpuRecoveryNeeded says. {_REPLACE}",
+    ),
+    Alert(
+        "GpuEccUncorrected",
+        'increase(fairlead_gpu_ecc_errors_total{severity="uncorrected",scope="volatile"}[10m]) > 0',
+        "critical",
+        "Uncorrected memory errors on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"{CARD} had memory errors within the last ten minutes that ECC could not correct: results of what ran on it may be wrong."
+        " Drain the node and reset the card.",
+        "Memory of the card returned wrong data. The program that read it was stopped or computes with garbage.",
+        ('fairlead_gpu_ecc_errors_total{node_name="NODE",severity="uncorrected"}', _WHO),
+        f"Tell the owner of the job that its results are not to be trusted. {_DRAIN} {_REPLACE}",
+    ),
+    Alert(
+        "GpuEccCorrectedHigh",
+        f'increase(fairlead_gpu_ecc_errors_total{{severity="corrected",scope="volatile"}}[1h]) > {CORRECTED_ERRORS_MAX}',
+        "warning",
+        "Many corrected memory errors on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"ECC corrected {{{{ $value | humanize }}}} memory errors of {CARD} within an hour. Nothing is lost yet; plan a reset.",
+        "The card corrects far more memory errors than a sound one. Uncorrected ones often follow.",
+        ('increase(fairlead_gpu_ecc_errors_total{node_name="NODE"}[1h])', 'fairlead_gpu_remapped_rows_total{node_name="NODE"}'),
+        f"Let the jobs end, then reset the card, so that rows can be remapped. {_REPLACE}",
+    ),
+    Alert(
+        "GpuRowRemapFailed",
+        "fairlead_gpu_row_remap_failed == 1",
+        "critical",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} has no spare memory rows left",
+        f"{CARD} could not remap a bad row of its memory. Drain the node; the card has to be replaced.",
+        "A row of memory is bad and there is no spare one to take its place. A reset does not help.",
+        ('fairlead_gpu_row_remap_failed{node_name="NODE"}', 'fairlead_gpu_remapped_rows_total{node_name="NODE"}'),
+        "Cordon the node (`kubectl cordon NODE`), move the jobs, and have the card replaced.",
+    ),
+    Alert(
+        "GpuRowRemapPending",
+        "fairlead_gpu_row_remap_pending == 1",
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} waits for a reset to remap memory",
+        f"{CARD} has had remapped rows for an hour that take effect with its next reset. Reset it in the next pause of the node.",
+        "The driver found a bad row of memory; the spare row is used from the next reset on.",
+        ('fairlead_gpu_row_remap_pending{node_name="NODE"}', _WHO),
+        _DRAIN,
+        hold="1h",
+    ),
+    Alert(
+        "GpuPagesPending",
+        "fairlead_gpu_retired_pages_pending == 1",
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} waits for a reset to retire memory pages",
+        f"{CARD} has had pages to retire for an hour, which takes effect with its next reset. Reset it in the next pause of the node.",
+        "The same as FairleadGpuRowRemapPending on cards before Ampere, which retire pages of memory.",
+        ('fairlead_gpu_retired_pages_pending{node_name="NODE"}', _WHO),
+        _DRAIN,
+        hold="1h",
+    ),
+    Alert(
+        "GpuThermalThrottle",
+        'fairlead_gpu_throttled{reason="hw_thermal"} == 1',
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is slowed down by heat",
+        f"The hardware holds the clocks of {CARD} down because it is too hot. Look at fans and air flow of the node.",
+        "The card protects itself: jobs on it run at a fraction of their speed.",
+        ('fairlead_gpu_temperature_celsius{node_name="NODE"}', 'rate(fairlead_gpu_throttle_seconds_total{node_name="NODE"}[5m])'),
+        "Look at the fans, the air flow and the room's temperature. Several nodes of one rack at once: it is the room.",
+        hold="5m",
+    ),
+    Alert(
+        "GpuPowerBrake",
+        'fairlead_gpu_throttled{reason="hw_power_brake"} == 1',
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is slowed down by the power supply",
+        f"The node's power supply holds the clocks of {CARD} down. Look at the supply and its feed.",
+        "The server asserts the power brake: it has less power than its cards draw, often because one of its supplies is gone.",
+        ('fairlead_gpu_throttled{node_name="NODE",reason="hw_power_brake"}', 'fairlead_gpu_power_watts{node_name="NODE"}'),
+        "Look at the supplies in the server's management controller, and at the feed of the rack.",
+        hold="5m",
+    ),
+    Alert(
+        "GpuHot",
+        f'fairlead_gpu_temperature_celsius{{sensor="gpu"}} > {HOT_CELSIUS}',
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is at {{ $value }} °C",
+        f"{CARD} has been above {HOT_CELSIUS} °C for ten minutes. Look at fans and air flow before the hardware slows it down.",
+        "The chip is near the temperature at which the hardware holds its clocks down. The memory's sensor is left out: memory may be"
+        " hotter.",
+        ('fairlead_gpu_temperature_celsius{node_name="NODE"}', 'fairlead_gpu_power_watts{node_name="NODE"}'),
+        "As FairleadGpuThermalThrottle, while there is time.",
+        hold="10m",
+    ),
+    Alert(
+        "GpuNvlinkErrors",
+        "increase(fairlead_gpu_nvlink_errors_total[10m]) > 0",
+        "warning",
+        "NVLink errors ({{ $labels.type }}) on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"A link of {CARD} had errors within the last ten minutes. Watch whether they go on; collective operations become slow or fail.",
+        "Data between cards had to be sent again, or a link had to be brought up again.",
+        ('increase(fairlead_gpu_nvlink_errors_total{node_name="NODE"}[1h])', "$ kubectl describe node NODE"),
+        f"A single error after a restart is nothing. Errors that go on: {_DRAIN} {_REPLACE}",
+    ),
+    Alert(
+        "GpuPcieReplays",
+        f"increase(fairlead_gpu_pcie_replays_total[1h]) > {PCIE_REPLAYS_MAX}",
+        "warning",
+        "PCIe retries on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"{CARD} had {{{{ $value | humanize }}}} PCIe retries within an hour. Look at its seat, riser and cable.",
+        "Packets between card and host were damaged on their way. Copies become slow; the card may fall off the bus.",
+        ('increase(fairlead_gpu_pcie_replays_total{node_name="NODE"}[1h])', 'rate(fairlead_gpu_pcie_bytes_total{node_name="NODE"}[5m])'),
+        "In the next pause of the node: seat the card anew, look at riser and cable.",
+    ),
+    Alert(
+        "GpuDown",
+        "fairlead_gpu_up == 0",
+        "critical",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} does not answer",
+        f"{CARD} has not answered the driver for two minutes: it is lost, waits for a reset, or a call hangs. Drain the node.",
+        "The card fell off the bus, waits for a reset, or a call of the driver for it has not come back. Its values are gone from the"
+        " page, its identity stays. Without a driver the whole node is told by FairleadExporterMissing.",
+        (
+            'fairlead_gpu_health_check{node_name="NODE"} > 0',
+            'fairlead_exporter_stuck_calls{node_name="NODE"}',
+            "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix --tail=50",
+        ),
+        f"`fairlead_exporter_stuck_calls` 1: the driver hangs, never kill processes for it; restart the node. Else: {_DRAIN} {_REPLACE}",
+        hold="2m",
+        but_not=(NOT_WITHOUT_DRIVER,),
+    ),
+    Alert(
+        "GpuUnhealthy",
+        "fairlead_gpu_healthy == 0",
+        "critical",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} takes no work",
+        f"{CARD} answers and is not healthy: nothing new is put on it. `fairlead_gpu_health_check` says why.",
+        "A health check of the card failed: XID, ECC, remapping, temperature, power, NVLink or PCIe.",
+        ('fairlead_gpu_health_check{node_name="NODE"} == 2', "$ kubectl describe node NODE"),
+        f"Do what the alert of that check says. {_DRAIN}",
+        hold="2m",
+        but_not=(NOT_LOST,),
+    ),
+    Alert(
+        "GpuRecoveryNeeded",
+        "fairlead_gpu_recovery_action > 0",
+        "critical",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} asks for recovery action {{ $value }}",
+        f"The driver asks for action {{{{ $value }}}} on {CARD}: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 IMEX, 6 bus reset,"
+        " 7 system reboot.",
+        "The driver says what brings the card back: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 restart IMEX, 6 bus reset,"
+        " 7 reboot of the system.",
+        ('fairlead_gpu_recovery_action{node_name="NODE"}', _WHO),
+        "Do what the number says. For 1 and 4: " + _DRAIN[0].lower() + _DRAIN[1:],
+        hold="2m",
+        but_not=(NOT_LOST,),
+    ),
+    Alert(
+        "GpuIdleAllocated",
+        f"fairlead:gpu_utilization:avg30m < {IDLE_RATIO} and on (node_name, uuid, mig_gi_id) fairlead_gpu_allocated_ratio >= 0.99",
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is held and does nothing",
+        f"{CARD} has been given away whole for two hours and was hardly used. Ask who holds it.",
+        "Somebody holds the whole card, and for two hours its half-hour mean stayed below one percent.",
+        (_WHO, 'fairlead:gpu_utilization:avg30m{node_name="NODE"}'),
+        "Ask the owner of the pod to end it or to share a card. A job that waits for its other workers holds its card, too.",
+        hold="2h",
+    ),
+    Alert(
+        "GpuForeignProcess",
+        f"fairlead_gpu_memory_foreign_bytes > {FOREIGN_BYTES_MAX}",
+        "warning",
+        "Somebody without a grant uses GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"Processes that no container was granted use {{{{ $value | humanize1024 }}}}B of {CARD}. Find them on the node and end them.",
+        "A process outside Kubernetes, or of a container that was not given this card, uses its memory: who was given it may run out.",
+        (
+            'fairlead_gpu_memory_foreign_bytes{node_name="NODE"} > 0',
+            'fairlead_gpu_foreign_processes{node_name="NODE"}',
+            "$ kubectl debug node/NODE -it --image=busybox",
+        ),
+        "On the node `nvidia-smi` lists the processes. A container that sees all cards without a grant has"
+        " `NVIDIA_VISIBLE_DEVICES=all` in its image or its pod: take that out.",
+        hold="10m",
+    ),
+)
+
+GROUP: Final = Group("fairlead-gpu", "Cards", RECORDINGS, ALERTS)

@@ -1,0 +1,140 @@
+"""Rules about containers on GPUs, and about who reports: exporters and nodes (telemetry contract 5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from alerts.gpu import NOT_WITHOUT_DRIVER
+from alerts.rule import Alert, Group, Recording
+
+NEAR_RATIO: Final = 0.95
+OVER_RATIO: Final = 1.05
+STALE_SECONDS: Final = 60
+POD_MAP_SECONDS: Final = 120
+
+_WHO: Final = "{{ $labels.container_name }} of pod {{ $labels.namespace_name }}/{{ $labels.pod_name }}"
+_SHARE: Final = 'fairlead:container_gpu_memory_used:ratio{allocate_mode="share"}'
+_NOT_OF_A_LOST_CARD: Final = "unless on (node_name, gpu) fairlead_gpu_up == 0"
+_LOGS: Final = "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix --tail=50"
+_PODS: Final = "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
+
+CONTAINERS: Final = Group(
+    "fairlead-container",
+    "Containers on shared cards",
+    (
+        Recording(
+            "fairlead:container_gpu_memory_used:ratio",
+            "fairlead_container_gpu_memory_used_bytes / fairlead_container_gpu_memory_limit_bytes",
+            "Used part of the memory that a container was granted.",
+        ),
+    ),
+    (
+        Alert(
+            "ContainerNearLimit",
+            f"{_SHARE} > {NEAR_RATIO}",
+            "info",
+            "Container {{ $labels.container_name }} has used up its GPU memory",
+            f"Container {_WHO} uses {{{{ $value | humanizePercentage }}}} of the memory it was granted on GPU {{{{ $labels.gpu }}}} of"
+            " {{ $labels.node_name }}. Its next allocation may fail.",
+            "A container on a shared card is close to the memory it was granted. Where the guard runs, its next allocation fails.",
+            ('fairlead_container_gpu_memory_used_bytes{namespace_name="NAMESPACE",pod_name="POD"}',),
+            "Tell its owner: ask for more `aliyun.com/gpu-mem`, or let the framework allocate less.",
+            hold="10m",
+        ),
+        Alert(
+            "ContainerOverGrant",
+            f"{_SHARE} > {OVER_RATIO}",
+            "critical",
+            "Container {{ $labels.container_name }} takes GPU memory of others",
+            f"Container {_WHO} uses {{{{ $value | humanizePercentage }}}} of the memory it was granted on GPU {{{{ $labels.gpu }}}} of"
+            " {{ $labels.node_name }}: its neighbours may run out of memory. End it, or give it a card of its own.",
+            "A container uses more of a shared card than it was granted; nothing on this node keeps it from that.",
+            (
+                f"{_SHARE} > 1",
+                'fairlead_container_gpu_memory_used_bytes{node_name="NODE",gpu="INDEX"}',
+                "$ kubectl -n NAMESPACE describe pod POD",
+            ),
+            "Tell its owner, and delete the pod when neighbours fail. Whether the node can hold containers to their grant stands in"
+            " [gpu-node.md](gpu-node.md).",
+            hold="1m",
+        ),
+    ),
+)
+
+EXPORTERS: Final = Group(
+    "fairlead-node",
+    "Nodes and exporters",
+    (),
+    (
+        Alert(
+            "ExporterMissing",
+            "fairlead_node_gpus > 0 unless on (node_name) fairlead_exporter_nvml_up == 1",
+            "critical",
+            "Nobody reports the GPUs of {{ $labels.node_name }}",
+            "{{ $labels.node_name }} has {{ $value }} GPUs and for five minutes no exporter of it has reached NVIDIA's driver. Look at the"
+            " exporter's pod there, and at the driver.",
+            "The exporter's pod does not run or is not scraped on that node, or it runs and finds no driver"
+            " (`fairlead_exporter_nvml_up` 0). Nothing is known of the node's cards.",
+            (_PODS, _LOGS, 'fairlead_exporter_nvml_up{node_name="NODE"}'),
+            "No pod on the node: its labels do not match ([gpu-exporter.md](gpu-exporter.md)). It runs and `nvml_up` is 0: the driver is"
+            " missing, was updated without a restart, or the runtime does not hand it in. It runs and Prometheus has nothing: look at"
+            " the target's error in Prometheus.",
+            hold="5m",
+            but_not=("unless on (node_name) fairlead_node_ready < 1",),
+        ),
+        Alert(
+            "GpuNodeNotReady",
+            "fairlead_node_ready < 1",
+            "critical",
+            "GPU node {{ $labels.node_name }} is not ready",
+            "{{ $labels.node_name }} has not been ready for five minutes: its GPUs take no work, and its pods are moved or stuck. Look at"
+            " its kubelet.",
+            "The node's Ready condition is not True. Its exporter is not missed on top of that: this alert tells of the whole node.",
+            ("$ kubectl describe node NODE", 'fairlead_gpu_pod_info{node_name="NODE"}'),
+            "Look at the machine, its kubelet and its network. Pods that hang in Terminating hold their quota and their cards until they"
+            " are gone: once the machine is off for certain, delete the node.",
+            hold="5m",
+        ),
+        Alert(
+            "ExporterCollectorFailing",
+            "fairlead_exporter_collector_success == 0",
+            "warning",
+            "Collector {{ $labels.collector }} fails on {{ $labels.node_name }}",
+            "Collector {{ $labels.collector }} (GPU {{ $labels.gpu }}, none = of the whole node) of {{ $labels.node_name }} has failed for"
+            " five minutes: what it reads is missing. `fairlead_exporter_collector_errors_total` names the error.",
+            "One of the exporter's readings fails; only its own values are missing. Collectors of a lost card are told by FairleadGpuDown.",
+            ('fairlead_exporter_collector_errors_total{node_name="NODE"}', _LOGS),
+            "Do what the error says: `podmap` is the kubelet's socket, `kmsg` the kernel's log, `processes` the pids of the node"
+            " (`hostPID: true`), the others are the driver.",
+            hold="5m",
+            but_not=(_NOT_OF_A_LOST_CARD, NOT_WITHOUT_DRIVER),
+        ),
+        Alert(
+            "ExporterStale",
+            f"fairlead_exporter_sample_age_seconds > {STALE_SECONDS}",
+            "warning",
+            "Values of GPU {{ $labels.gpu }} of {{ $labels.node_name }} are old",
+            "GPU {{ $labels.gpu }} of {{ $labels.node_name }} was last read {{ $value | humanizeDuration }} ago. Look at the exporter's"
+            " log.",
+            "A card counts as up and its values are old: the exporter falls behind, or its interval is longer than a minute.",
+            ('fairlead_exporter_cycle_duration_seconds{node_name="NODE"}', 'fairlead_exporter_stuck_calls{node_name="NODE"}', _LOGS),
+            "Look whether the node has CPU left; an exporter with a CPU limit starves. A `--collect-interval` above a minute is not"
+            " meant for these rules.",
+            hold="5m",
+            but_not=(_NOT_OF_A_LOST_CARD, NOT_WITHOUT_DRIVER),
+        ),
+        Alert(
+            "PodMapStale",
+            f"fairlead_exporter_pod_map_age_seconds > {POD_MAP_SECONDS}",
+            "warning",
+            "The exporter of {{ $labels.node_name }} does not know who has the GPUs",
+            "The kubelet of {{ $labels.node_name }} last told {{ $value | humanizeDuration }} ago which pods have which GPUs: series lose"
+            " their pods. Look at the exporter's log and the kubelet's socket.",
+            "The list of pods and devices is old. Series of devices stay, those of containers go after the map's time to live.",
+            ('fairlead_exporter_pod_map_errors_total{node_name="NODE"}', _LOGS),
+            "Is the kubelet's directory of pod resources mounted into the exporter's pod? Does the kubelet answer others? Restart the"
+            " exporter's pod after a kubelet was moved.",
+            hold="5m",
+        ),
+    ),
+)

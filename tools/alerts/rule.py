@@ -1,0 +1,68 @@
+"""What a recording rule and an alert are, before they are written in anybody's format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+PREFIX: Final = "Fairlead"
+Severity = Literal["critical", "warning", "info"]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """`name` = `level:what:how`, as Prometheus's own advice on names has it."""
+
+    name: str
+    expr: str
+    means: str
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One alert, and its section of the runbook.
+
+    `name` without its prefix. `expr`: what is wrong. `but_not`: what tells of the same fault better, each
+    a whole `unless …`; a lost card is one alert. `hold`: for how long it is so before the alert fires, as
+    Prometheus writes times. `see`: lines of a shell that begin with `$ `, and PromQL. `steps`: what to do.
+    """
+
+    name: str
+    expr: str
+    severity: Severity
+    summary: str
+    description: str
+    means: str
+    see: tuple[str, ...]
+    steps: str
+    hold: str = "0s"
+    but_not: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        return PREFIX + self.name
+
+    @property
+    def whole_expr(self) -> str:
+        """Set operators of one rank hold to the left: each exclusion takes from what the ones before left."""
+        return " ".join((self.expr, *self.but_not))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rules that are evaluated one after the other: those that others read come first."""
+
+    name: str
+    title: str
+    recordings: tuple[Recording, ...]
+    alerts: tuple[Alert, ...]
+
+
+@dataclass(frozen=True)
+class Inhibition:
+    """While one of `sources` fires, nobody is told of `targets` with equal labels. Names without prefix."""
+
+    why: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    equal: tuple[str, ...]

@@ -1,0 +1,1 @@
+"""The Grafana boards that are shipped: one module each, in terms of `shape`; `grafana` writes their JSON."""

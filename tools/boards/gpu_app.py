@@ -1,0 +1,132 @@
+"""GPU APP: what does each pod of an application use of GPU memory and compute, and is it well?"""
+
+from __future__ import annotations
+
+from boards.shape import FULL, NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, Variable
+
+_POD = 'namespace_name=~"$namespace_name", pod_name=~"$pod_name"'
+_PODS = f'fairlead_gpu_pod_info{{{_POD}, owner_name=~"$app"}}'
+_LEGEND = "{{pod_name}} {{container_name}} GPU {{gpu}} {{mig_profile}}"
+_KEY = "namespace_name, pod_name"
+_USED = f"fairlead_container_gpu_memory_used_bytes{{{_POD}}}"
+_LIMIT = f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}"
+
+BOARD = Board(
+    uid="fairlead-gpu-app",
+    title="GPU APP",
+    description="Applications on GPUs: memory of each container against what it may use, compute, power, restarts, refusals.",
+    variables=(
+        Variable("namespace_name", "fairlead_gpu_pod_info", "namespace_name"),
+        Variable("app", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name"}', "owner_name"),
+        # Containers' series do not name the application, so "All" is the list of its pods.
+        Variable("pod_name", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name", owner_name=~"$app"}', "pod_name", all_value=""),
+    ),
+    rows=(
+        Row(
+            "Memory and compute",
+            (
+                Panel("GPU memory used", (Query(_USED, _LEGEND),), unit="bytes", empty=NO_GPU_EXPORTER, least=0),
+                Panel(
+                    "GPU memory used / limit",
+                    (Query(f"{_USED} / {_LIMIT}", _LEGEND),),
+                    unit="percentunit",
+                    empty=NO_GPU_EXPORTER,
+                    description="The limit of an exclusive GPU is the card's memory, of a shared one the grant.",
+                    least=0,
+                    most=1,
+                    thresholds=FULL,
+                ),
+                Panel(
+                    "SM utilization",
+                    (Query(f"fairlead_container_gpu_utilization_ratio{{{_POD}}}", _LEGEND),),
+                    unit="percentunit",
+                    empty=NO_GPU_EXPORTER,
+                    least=0,
+                    most=1,
+                ),
+                Panel(
+                    "Power of the pods' cards",
+                    (
+                        Query(
+                            f"max by (node_name, gpu, uuid) (fairlead_gpu_power_watts) and on (node_name, uuid) {_LIMIT}",
+                            "{{node_name}} GPU {{gpu}}",
+                        ),
+                    ),
+                    unit="watt",
+                    empty=NO_GPU_EXPORTER,
+                    description="Of the whole card, whoever else is on it.",
+                    least=0,
+                ),
+                Panel(
+                    "Pods by phase",
+                    (Query(f"sum by (phase) ({_PODS})", "{{phase}}"),),
+                    empty="No pod that asks for a GPU matches the choice above.",
+                    least=0,
+                    is_stacked=True,
+                ),
+                Panel(
+                    "Restarts",
+                    (Query(f"max by ({_KEY}) (fairlead_gpu_pod_restarts_total{{{_POD}}})", "{{pod_name}}"),),
+                    empty="No pod that asks for a GPU matches the choice above.",
+                    least=0,
+                ),
+            ),
+        ),
+        Row(
+            "Refusals",
+            (
+                Panel(
+                    "Memory above the grant",
+                    (
+                        Query(
+                            f"max by ({_KEY}, container_name, uuid) (fairlead_gpushare_over_grant_bytes{{{_POD}}})",
+                            "{{pod_name}} {{container_name}}",
+                        ),
+                    ),
+                    unit="bytes",
+                    empty="No container is above its grant. (The node agent says so: is it scraped?)",
+                    width=12,
+                    least=0,
+                ),
+                Panel(
+                    "Containers refused a device",
+                    (Query('sum by (result) (increase(fairlead_gpushare_allocate_total{result!="ok"}[$__rate_interval]))', "{{result}}"),),
+                    empty="Nothing is known of refusals. Is the node agent scraped? docs/boards.md",
+                    description="On all nodes, of all applications: the node agent's counter knows no pods.",
+                    width=12,
+                    least=0,
+                ),
+            ),
+        ),
+        Row(
+            "Pods",
+            (
+                Panel(
+                    "Pods",
+                    (
+                        Query(f"max by ({_KEY}, node_name, phase, reason, owner_name, gpu_mode) ({_PODS})"),
+                        Query(f"max by ({_KEY}) (fairlead_gpu_pod_restarts_total{{{_POD}}})", "Restarts"),
+                        Query(f"sum by ({_KEY}) ({_USED})", "Used", "bytes"),
+                        Query(f"sum by ({_KEY}) ({_LIMIT})", "Limit", "bytes"),
+                        Query(f"sum by ({_KEY}) ({_USED}) / sum by ({_KEY}) ({_LIMIT})", "Used / limit", "percentunit"),
+                        Query(f"avg by ({_KEY}) (fairlead_container_gpu_utilization_ratio{{{_POD}}})", "SM utilization", "percentunit"),
+                    ),
+                    Kind.TABLE,
+                    empty="No pod that asks for a GPU matches the choice above.",
+                    width=24,
+                    height=9,
+                    labels=(
+                        ("namespace_name", "Namespace"),
+                        ("pod_name", "Pod"),
+                        ("owner_name", "App"),
+                        ("node_name", "Node"),
+                        ("gpu_mode", "GPU Mode"),
+                        ("phase", "Phase"),
+                        ("reason", "Reason"),
+                    ),
+                    links=(("Node", Link("fairlead-gpu-node", "node_name")),),
+                ),
+            ),
+        ),
+    ),
+)

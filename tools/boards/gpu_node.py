@@ -1,0 +1,175 @@
+"""GPU Node: who uses the memory of a node's cards, and how are the cards: warm, slow, in error?"""
+
+from __future__ import annotations
+
+from boards.shape import ANY_IS_BAD, NO_GPU_EXPORTER, Board, Kind, Panel, Query, Row, Threshold, Variable
+
+_CARD = 'node_name=~"$node_name", gpu=~"$gpu"'
+_KEY = "node_name, gpu, uuid"
+_LEGEND = "{{node_name}} GPU {{gpu}}"
+_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
+_TOTAL = f"sum by ({_KEY}) (fairlead_gpu_memory_total_bytes{{{_CARD}}})"
+
+
+def _chart(title: str, queries: tuple[Query, ...], unit: str = "short", description: str = "", *, most: float | None = None) -> Panel:
+    return Panel(title, queries, unit=unit, empty=NO_GPU_EXPORTER, description=description, least=0, most=most)
+
+
+def _rise(metric: str, more: str = "") -> str:
+    return f"increase({metric}{{{_CARD}{more}}}[$__rate_interval])"
+
+
+BOARD = Board(
+    uid="fairlead-gpu-node",
+    title="GPU Node",
+    description="One node's cards: memory by container, what nobody was granted, utilization, temperature, power, throttling, errors.",
+    variables=(
+        Variable("node_name", "fairlead_gpu_up", "node_name"),
+        Variable("gpu", 'fairlead_gpu_up{node_name=~"$node_name"}', "gpu"),
+    ),
+    rows=(
+        Row(
+            "Memory",
+            (
+                Panel(
+                    "Cards",
+                    (
+                        Query(f"max by ({_KEY}, model, mig_mode) (fairlead_gpu_info{{{_CARD}}})"),
+                        Query(f"min by ({_KEY}) (fairlead_gpu_up{{{_CARD}}})", "Answers"),
+                        Query(f"min by ({_KEY}) (fairlead_gpu_healthy{{{_CARD}}})", "Healthy"),
+                        Query(f"sum by ({_KEY}) (fairlead_gpu_memory_used_bytes{{{_CARD}}})", "Used", "bytes"),
+                        Query(f"max by ({_KEY}) (fairlead_gpu_allocated_ratio{{{_CARD}}})", "Allocated", "percentunit"),
+                        Query(_TOTAL, "Total", "bytes"),
+                        Query(f"max by ({_KEY}) (fairlead_gpu_containers{{{_CARD}}})", "Containers"),
+                    ),
+                    Kind.TABLE,
+                    empty=NO_GPU_EXPORTER,
+                    width=24,
+                    height=7,
+                    labels=(("node_name", "Node"), ("gpu", "GPU"), ("model", "Model"), ("mig_mode", "MIG"), ("uuid", "UUID")),
+                ),
+                Panel(
+                    "GPU memory",
+                    (
+                        Query(f"sum by ({_KEY}) (fairlead_gpu_memory_used_bytes{{{_CARD}}})", f"{_LEGEND} used"),
+                        Query(f"{_TOTAL} * on ({_KEY}) max by ({_KEY}) (fairlead_gpu_allocated_ratio)", f"{_LEGEND} allocated"),
+                        Query(_TOTAL, f"{_LEGEND} total"),
+                    ),
+                    unit="bytes",
+                    empty=NO_GPU_EXPORTER,
+                    description="Of a divided card, its instances together.",
+                    width=12,
+                    least=0,
+                ),
+                Panel(
+                    "Who uses it",
+                    (
+                        Query(
+                            f"sum by (namespace_name, pod_name, container_name) (fairlead_container_gpu_memory_used_bytes{{{_CARD}}})",
+                            "{{namespace_name}} {{pod_name}} {{container_name}}",
+                        ),
+                        Query(f"sum(fairlead_gpu_memory_foreign_bytes{{{_CARD}}})", "processes that nobody granted a card"),
+                        Query(f"sum(fairlead_gpu_memory_unattributed_bytes{{{_CARD}}})", "rest"),
+                        Query(f"sum(fairlead_gpu_memory_total_bytes{{{_CARD}}})", "total"),
+                    ),
+                    unit="bytes",
+                    empty=NO_GPU_EXPORTER,
+                    width=12,
+                    least=0,
+                    is_stacked=True,
+                    draws_over=("total",),
+                ),
+            ),
+        ),
+        Row(
+            "Work",
+            (
+                _chart("Utilization", (Query(f"fairlead_gpu_utilization_ratio{{{_CARD}}}", _INSTANCE),), "percentunit", most=1),
+                Panel(
+                    "Temperature",
+                    (Query(f"max by ({_KEY}, sensor) (fairlead_gpu_temperature_celsius{{{_CARD}}})", f"{_LEGEND} {{{{sensor}}}}"),),
+                    unit="celsius",
+                    empty=NO_GPU_EXPORTER,
+                    thresholds=(Threshold(87, "red"),),
+                ),
+                _chart(
+                    "Power",
+                    (
+                        Query(f"max by ({_KEY}) (fairlead_gpu_power_watts{{{_CARD}}})", _LEGEND),
+                        Query(f"max by ({_KEY}) (fairlead_gpu_power_limit_watts{{{_CARD}}})", f"{_LEGEND} limit"),
+                    ),
+                    "watt",
+                ),
+                _chart(
+                    "Cards whose clocks are held down, by reason",
+                    (Query(f'sum by (reason) (fairlead_gpu_throttled{{{_CARD}, reason!="gpu_idle"}})', "{{reason}}"),),
+                    description="An idle card clocks down by itself and is left out.",
+                ),
+                _chart(
+                    "Time held down",
+                    (Query(f"sum by (reason) (rate(fairlead_gpu_throttle_seconds_total{{{_CARD}}}[$__rate_interval]))", "{{reason}}"),),
+                    "short",
+                    "Seconds per second, of all chosen cards together.",
+                ),
+                _chart(
+                    "Processes that nobody granted a card",
+                    (Query(f"max by ({_KEY}) (fairlead_gpu_foreign_processes{{{_CARD}}})", _LEGEND),),
+                ),
+            ),
+        ),
+        Row(
+            "Errors",
+            (
+                _chart("XID errors", (Query(f"sum by (xid) ({_rise('fairlead_gpu_xid_errors_total')})", "XID {{xid}}"),)),
+                Panel(
+                    "Last XID errors",
+                    (
+                        Query(
+                            f"1000 * max by (node_name, gpu, model, xid) (fairlead_gpu_xid_last_timestamp_seconds{{{_CARD}}})",
+                            "When",
+                            "dateTimeFromNow",
+                        ),
+                    ),
+                    Kind.TABLE,
+                    empty="The driver has told of no XID error.",
+                    labels=(("node_name", "Node"), ("gpu", "GPU"), ("model", "Model"), ("xid", "XID")),
+                ),
+                Panel(
+                    "Health checks that fail",
+                    (Query(f"max by (node_name, gpu, check) (fairlead_gpu_health_check{{{_CARD}}}) > 0", "Result"),),
+                    Kind.TABLE,
+                    empty="No check of the chosen cards fails.",
+                    labels=(("node_name", "Node"), ("gpu", "GPU"), ("check", "Check")),
+                    words=((1, "warning"), (2, "failed")),
+                    words_of="Result",
+                ),
+                _chart(
+                    "ECC errors",
+                    (
+                        Query(
+                            "sum by (node_name, gpu, severity) (" + _rise("fairlead_gpu_ecc_errors_total", ', scope="volatile"') + ")",
+                            f"{_LEGEND} {{{{severity}}}}",
+                        ),
+                    ),
+                ),
+                Panel(
+                    "Rows and pages that wait for a reset",
+                    (
+                        Query(f"sum(fairlead_gpu_row_remap_pending{{{_CARD}}})", "rows to remap"),
+                        Query(f"sum(fairlead_gpu_row_remap_failed{{{_CARD}}})", "remapping failed"),
+                        Query(f"sum(fairlead_gpu_retired_pages_pending{{{_CARD}}})", "pages to retire"),
+                    ),
+                    Kind.NUMBER,
+                    empty=NO_GPU_EXPORTER,
+                    description="Cards. Ampere and later remap rows, older ones retire pages.",
+                    thresholds=ANY_IS_BAD,
+                ),
+                _chart(
+                    "Age of the values",
+                    (Query(f"max by (node_name, gpu) (fairlead_exporter_sample_age_seconds{{{_CARD}}})", _LEGEND),),
+                    "s",
+                ),
+            ),
+        ),
+    ),
+)

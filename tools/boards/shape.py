@@ -1,0 +1,134 @@
+"""What a board consists of, without Grafana's spelling: variables, rows of panels, queries, thresholds.
+
+Units are Grafana's ids (`bytes`, `percentunit` = a ratio from 0 to 1, `watt`, `celsius`, `hertz`, `s`).
+Widths are of 24 columns, heights in Grafana's rows of 30 pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+NO_CLUSTER_EXPORTER = "No series. Is fairlead-cluster-exporter scraped, and does the choice above match? docs/boards.md"
+NO_GPU_EXPORTER = "No series. Is fairlead-gpu-exporter scraped, and does the choice above match? docs/boards.md"
+"""What an empty panel says to do."""
+EVERYTHING = ".*"
+
+
+class Kind(StrEnum):
+    """Grafana's panel types that we use."""
+
+    CHART = "timeseries"
+    NUMBER = "stat"
+    GAUGE = "gauge"
+    BARS = "bargauge"
+    TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Query:
+    """One PromQL expression.
+
+    `legend`: of its series; in a table, the heading of its values, "" = they are not shown. `unit`: of that
+    column, "" = the panel's.
+    """
+
+    expression: str
+    legend: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The colour of values from `value` on."""
+
+    value: float
+    colour: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where a cell of a table leads: a board, with the variable set to the cell's text."""
+
+    board: str
+    variable: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What is drawn of some queries, and what stands there when they have no answer (`empty`).
+
+    Of tables: `labels` are columns before the values, each with its heading, unless `order` (of headings)
+    says otherwise; `links` lead on from cells of a column; `words` are shown for values of the column
+    `words_of`, `no_limit` for an endless one.
+    `draws_over`: legends of series that are lines over a stack.
+    """
+
+    title: str
+    queries: tuple[Query, ...]
+    kind: Kind = Kind.CHART
+    unit: str = "short"
+    empty: str = NO_CLUSTER_EXPORTER
+    description: str = ""
+    width: int = 8
+    height: int = 8
+    least: float | None = None
+    most: float | None = None
+    decimals: int | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
+    links: tuple[tuple[str, Link], ...] = ()
+    words: tuple[tuple[int, str], ...] = ()
+    words_of: str = ""
+    no_limit: str = ""
+    is_stacked: bool = False
+    draws_over: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """Panels under a heading, laid out from left to right in lines of 24 columns."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A choice above the board: the values of `label` on the series of `metric` (a selector).
+
+    `all_value`: what "All" stands for; "" = every value of the list, for one that hangs on a choice which the
+    panels' metrics do not know.
+    """
+
+    name: str
+    metric: str
+    label: str
+    all_value: str = EVERYTHING
+
+    @property
+    def query(self) -> str:
+        return f"label_values({self.metric}, {self.label})"
+
+
+@dataclass(frozen=True)
+class Board:
+    """`uid` is for ever: links of people and alerts hold it."""
+
+    uid: str
+    title: str
+    description: str
+    rows: tuple[Row, ...]
+    variables: tuple[Variable, ...] = field(default=())
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        return tuple(panel for row in self.rows for panel in row.panels)
+
+
+GREEN, YELLOW, RED, BLUE = "green", "yellow", "red", "blue"
+FULL = (Threshold(0.8, YELLOW), Threshold(0.95, RED))
+"""Memory: from there on somebody meets a limit."""
+ANY_IS_BAD = (Threshold(1, RED),)
+"""Counts of which one is too many."""

@@ -1,0 +1,34 @@
+// The charts below a board: a head with the range of time, and the panels, three in a row.
+import { useWords } from "../i18n/locale";
+import type { MessageKey } from "../i18n/translate";
+import { ChartPanel } from "./ChartPanel";
+import { TimeWindow } from "./TimeWindow";
+
+interface BoardChart {
+  readonly slug: string;
+  readonly title: MessageKey;
+  readonly query: string;
+  readonly filters: URLSearchParams;
+}
+
+export type NamedCharts = readonly (readonly [slug: string, title: MessageKey, query: string])[];
+
+/** Charts under the same filters. */
+export const chartsOf = (named: NamedCharts, filters: URLSearchParams): BoardChart[] => named.map(([slug, title, query]) => ({ slug, title, query, filters }));
+
+export function ChartGrid({ charts }: { charts: readonly BoardChart[] }) {
+  const { t } = useWords();
+  return (
+    <>
+      <div className="row-head">
+        <h2>{t("chart.charts")}</h2>
+        <TimeWindow />
+      </div>
+      <div className="grid">
+        {charts.map(({ slug, title, query, filters }) => (
+          <ChartPanel key={slug} className="c4" slug={slug} title={t(title)} query={query} filters={filters} />
+        ))}
+      </div>
+    </>
+  );
+}
