@@ -43,7 +43,7 @@ def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
 
     >>> entry = b'{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["b"],"-1":["a"]}}'
     >>> parse_checkpoint(b'{"Data":{"PodDeviceEntries":[' + entry + b']},"Checksum":1}')
-    (HeldDevices(resource='r', ids=('a', 'b'), container='c', namespace='', pod='', pod_uid='u'),)
+    (HeldDevices(resource='r', ids=('a', 'b'), container='c', namespace='', pod='', pod_uid='u', claimed=None),)
     """
     try:
         entries = _decoder.decode(text).data.pod_device_entries or ()
