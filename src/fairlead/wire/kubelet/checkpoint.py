@@ -42,8 +42,9 @@ def parse_checkpoint(text: bytes) -> tuple[HeldDevices, ...] | Refusal:
     """Who holds which ids; a Refusal where the text is no checkpoint.
 
     >>> entry = b'{"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["b"],"-1":["a"]}}'
-    >>> parse_checkpoint(b'{"Data":{"PodDeviceEntries":[' + entry + b']},"Checksum":1}')
-    (HeldDevices(resource='r', ids=('a', 'b'), container='c', namespace='', pod='', pod_uid='u', claimed=None),)
+    >>> [held] = parse_checkpoint(b'{"Data":{"PodDeviceEntries":[' + entry + b']},"Checksum":1}')
+    >>> held.resource, held.ids, held.container, held.pod_uid
+    ('r', ('a', 'b'), 'c', 'u')
     """
     try:
         entries = _decoder.decode(text).data.pod_device_entries or ()
