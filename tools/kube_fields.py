@@ -1,4 +1,4 @@
-"""Writes `src/fairlead_sim/schema/fields.txt`, the fields of Kubernetes' built-in kinds, from the Go types.
+"""Writes `fairlead/wire/kube/fields_table.py`, the fields of Kubernetes' built-in kinds, from the Go types.
 
 The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the
 programs of the tests are built from them). Run it after a change of the pinned version: `python3
@@ -15,7 +15,7 @@ from pathlib import Path
 from kube_programs import FAMILIES_DIR
 from toolchains import find_go
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "fairlead_sim" / "schema" / "fields.txt"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "fairlead" / "wire" / "kube" / "fields_table.py"
 PACKAGES = {
     "core/v1": "k8s.io/api/core/v1",
     "apps/v1": "k8s.io/api/apps/v1",
@@ -60,6 +60,8 @@ ROOTS = {
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "meta/v1": "DeleteOptions",
 }
+ANSWERS = {"core/v1": "PodList NodeList EventList NamespaceList ConfigMapList", "meta/v1": "Status"}
+"""Messages that only API servers send: nobody creates one of these kinds."""
 SCALARS = {"string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "l", "uint8": "i", "float64": "d", "types.UID": "s"}
 SPECIAL = {
     "meta/v1": {"Time": "t", "MicroTime": "T", "FieldsV1": "f"},
@@ -73,15 +75,18 @@ SPECIAL = {
 }
 FOREIGN = {"resource.Quantity": "q", "intstr.IntOrString": "o", "runtime.RawExtension": "r", "types.NodeName": "s", "rest.Verb": "s"}
 
-HEADER = """\
-# The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of {version}.
-#
-# First the kinds: API version, kind, message. Then the messages and their fields, `NUMBER FLAG NAME : TYPE`, where NUMBER is the one of
-# protobuf, FLAG is `.` (left out when empty), `!` (a pointer: kept when empty) or `>` (its fields belong to the parent), and TYPE is a
-# scalar's letter or a message, after `*` for lists and `%` for maps from strings. `@KEY` behind a list: a strategic merge patch merges
-# its items by that field, `@` alone plain values. `fields.py` reads it.
+HEADER = '''\
+"""The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of {version}.
 
+`fields.py` reads it. `KINDS`: API version, kind, message. `MESSAGES`: a message and its fields, `NUMBER FLAG NAME : TYPE`, where
+NUMBER is the one of protobuf, FLAG is `.` (left out when empty), `!` (a pointer: kept when empty) or `>` (its fields belong to the
+parent), and TYPE is a scalar's letter or a message, after `*` for lists and `%` for maps from strings. `@KEY` behind a list: a
+strategic merge patch merges its items by that field, `@` alone plain values.
 """
+
+from typing import Final
+
+'''
 
 
 @dataclass
@@ -104,16 +109,16 @@ def render() -> str:
     go = find_go()
     packages = {name: _read(name, _folder(str(go.program), path)) for name, path in PACKAGES.items()}
     messages: dict[str, str] = {}
-    waiting = [(group, name) for group, names in ROOTS.items() for name in names.split()]
+    waiting = [(group, name) for roots in (ROOTS, ANSWERS) for group, names in roots.items() for name in names.split()]
     while waiting:
         group, name = waiting.pop(0)
         key = _key(group, name)
         if key not in messages:
             messages[key], found = _describe(packages, packages[group], name)
             waiting += found
-    lines = [f"{_api_version(group)} {name} {_key(group, name)}" for group in ROOTS for name in ROOTS[group].split()]
-    lines += ["", *(f"{key} {text}".rstrip() for key, text in sorted(messages.items()))]
-    return HEADER.format(version=_version()) + "\n".join(lines) + "\n"
+    kinds = "\n".join(f"{_api_version(group)} {name} {_key(group, name)}" for group in ROOTS for name in ROOTS[group].split())
+    fields = "\n".join(f"{key} {text}".rstrip() for key, text in sorted(messages.items()))
+    return HEADER.format(version=_version()) + f'KINDS: Final = """\\\n{kinds}\n"""\n\nMESSAGES: Final = """\\\n{fields}\n"""\n'
 
 
 def _api_version(group: str) -> str:

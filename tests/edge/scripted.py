@@ -14,6 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests import protobuf_bodies
+
+from fairlead.wire.kube.protobuf import MEDIA_TYPE as PROTOBUF
+
 from .pki import Pair
 
 
@@ -57,7 +61,12 @@ class Seen:
 
 
 class ScriptedServer:
-    """`script` maps a path to its steps; watches are scripted under `watch PATH`. `seen` is every request, in order."""
+    """`script` maps a path to its steps; watches are scripted under `watch PATH`. `seen` is every request, in order.
+
+    `speaks_protobuf`: who takes Kubernetes' protobuf gets lists and events of pods and nodes in it, as far as they are scripted as objects.
+    """
+
+    speaks_protobuf = False
 
     def __init__(
         self, script: dict[str, list[Reply | Stream]], pair: Pair | None = None, *, client_ca: bytes | None = None, port: int = 0
@@ -110,7 +119,7 @@ class ScriptedServer:
             while (seen := await _read_request(reader)) is not None:
                 seen.peer = _common_name(writer.get_extra_info("peercert"))
                 self.seen.append(seen)
-                if not await _answer(self._next_step(seen), writer):
+                if not await _answer(self._next_step(seen), writer, self._form(seen)):
                     return
             writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -124,6 +133,11 @@ class ScriptedServer:
         if not steps:
             return status(404, "NotFound", "the server could not find the requested resource")
         return steps.pop(0) if len(steps) > 1 else steps[0]
+
+    def _form(self, seen: Seen) -> str:
+        """The kind that is to be sent in protobuf, "" for JSON."""
+        kind = {"pods": "Pod", "nodes": "Node"}.get(seen.path.rpartition("/")[2], "")
+        return kind if self.speaks_protobuf and PROTOBUF in seen.headers.get("accept", "") else ""
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
@@ -139,22 +153,24 @@ async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
     return Seen(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
 
 
-async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter) -> bool:
+async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter, kind: str) -> bool:
     """Whether the connection stays open."""
     if isinstance(step, Stream):
-        return await _answer_stream(step, writer)
+        return await _answer_stream(step, writer, kind)
     await asyncio.sleep(step.delay)
-    body = step.content()
-    headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | step.headers
+    is_protobuf = bool(kind) and isinstance(step.body, dict)
+    body = _in_protobuf(kind, step.body) if is_protobuf else step.content()
+    headers = {"Content-Type": PROTOBUF if is_protobuf else "application/json", "Content-Length": str(len(body))} | step.headers
     head = f"HTTP/1.1 {step.status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
     writer.write(head.encode() + (body if step.cut is None else body[: step.cut]))
     await writer.drain()
     return step.cut is None
 
 
-async def _answer_stream(step: Stream, writer: asyncio.StreamWriter) -> bool:
-    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
-    for piece in step.pieces():
+async def _answer_stream(step: Stream, writer: asyncio.StreamWriter, kind: str) -> bool:
+    form = f"{PROTOBUF};stream=watch" if kind else "application/json"
+    writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {form}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    for piece in (scripted_frame(kind, each) for each in step.lines) if kind else step.pieces():
         writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         await writer.drain()
         await asyncio.sleep(step.pause)
@@ -164,6 +180,21 @@ async def _answer_stream(step: Stream, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
     return step.then == "end"
+
+
+def _in_protobuf(kind: str, body: Any) -> bytes:
+    if body.get("kind") == "Status":
+        return protobuf_bodies.envelope("Status", protobuf_bodies.encoded("meta.Status", body))
+    meta = body["metadata"]
+    items = [protobuf_bodies.encoded(f"core.{kind}", item) for item in body["items"] or ()]
+    return protobuf_bodies.list_body(kind, items, version=meta["resourceVersion"], token=meta.get("continue", ""))
+
+
+def scripted_frame(kind: str, line: Any) -> bytes:
+    if isinstance(line, bytes):
+        return line
+    message, body = ("meta.Status", "Status") if line["type"] == "ERROR" else (f"core.{kind}", kind)
+    return protobuf_bodies.frame(line["type"], protobuf_bodies.envelope(body, protobuf_bodies.encoded(message, line["object"])))
 
 
 def _common_name(certificate: dict[str, Any] | None) -> str:

@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.protobuf_bodies import encoded, envelope, list_body, part, varint
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
+from fairlead.edge.kube import conversation
 from fairlead.edge.kube.api_discovery import check_version
 from fairlead.edge.kube.api_failure import ApiFailure, Conflict, ForbiddenByServer, Gone, NotServed, Unauthorized, Unreachable
 from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
-from fairlead.edge.kube.conversation import Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps
+from fairlead.edge.kube.conversation import PROTOBUF_OR_JSON, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps
 from fairlead.edge.kube.resource import NODES, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.wire.kube.protobuf import MEDIA_TYPE
 
 from .scripted import Reply, page, pod, status
 from .twins import connection_to, fixed, pod_reader
@@ -39,7 +42,9 @@ class ByHand:
     def __init__(
         self, script: Script, *, is_late: bool = False, faults: Mapping[int, Reply | Exception] | None = None, **parts: Any
     ) -> None:
-        self.conversation = Conversation(connection_to(parts.pop("server", SERVER), **parts), (OSError,), random.Random(1))
+        begins_in_json = parts.pop("begins_in_json", False)
+        connection = connection_to(parts.pop("server", SERVER), **parts)
+        self.conversation = Conversation(connection, (OSError,), random.Random(1), begins_in_json=begins_in_json)
         self.asked: list[Ask] = []
         self.pauses: list[float] = []
         self.story: list[str] = []
@@ -311,7 +316,10 @@ def test_headers_carry_token_impersonation_and_who_we_are() -> None:
     assert dict(headers)["Authorization"] == "Bearer t"
     assert [header for header in headers if header[0].startswith("Impersonate")] == list(impersonation)
     assert dict(headers)["User-Agent"].startswith("fairlead/")
-    assert dict(headers)["Accept"] == "application/json"
+    assert dict(headers)["Accept"] == PROTOBUF_OR_JSON
+    hand = ByHand({f"{PODS_PATH}/a": [Reply(pod("a"))]})
+    hand.run(hand.conversation.get(PODS, "a"))
+    assert dict(hand.asked[0].headers)["Accept"] == "application/json"
 
 
 def test_what_is_made_anew_is_made_right_before_each_sending_after_every_wait() -> None:
@@ -429,25 +437,119 @@ def test_a_gzipped_answer_is_unpacked_and_a_broken_one_is_told() -> None:
     headers = {"Content-Encoding": "gzip"}
     zipped = gzip.compress(page([pod("a")]).content())
     assert names(listed({PODS_PATH: [Reply(zipped, headers=headers)]})[0]) == ["a"]
-    for broken in (zipped[:-30], b"plain"):
+    for broken in (zipped[:-30], zipped[:40] + b"x" + zipped[41:]):
         with pytest.raises(Unreachable, match="broken gzip"):
             listed({PODS_PATH: [Reply(broken, headers=headers)]})
+    unpacked_on_the_way = page([pod("a")]).content()
+    assert names(listed({PODS_PATH: [Reply(unpacked_on_the_way, headers=headers)]})[0]) == ["a"]
     refused = gzip.compress(status(403, "Forbidden", "not you").content())
     with pytest.raises(Forbidden, match="not you"):
         listed({PODS_PATH: [Reply(refused, 403, headers=headers)]})
 
 
-def test_lists_are_asked_for_with_gzip_over_a_wire_only() -> None:
+def test_gzip_that_unpacks_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "UNPACKED_BYTES_MAX", 1 << 20)
+    bomb = gzip.compress(bytes(2 << 20))
+    with pytest.raises(Unreachable, match="gzip that unpacks to more than 1 MiB"):
+        listed({PODS_PATH: [Reply(bomb, headers={"Content-Encoding": "gzip"})]})
+    exactly = page([pod("a")]).content().ljust(1 << 20)
+    assert names(listed({PODS_PATH: [Reply(gzip.compress(exactly), headers={"Content-Encoding": "gzip"})]})[0]) == ["a"]
+
+
+def test_lists_are_asked_for_with_gzip_but_where_nothing_is_encrypted_within_one_machine() -> None:
     def encodings(server: str, **parts: Any) -> set[str]:
         _, hand = listed({PODS_PATH: [page([], token="t"), page([])]}, server=server, **parts)
         return {dict(asked.headers)["Accept-Encoding"] for asked in hand.asked}
 
     assert encodings(SERVER) == {"gzip"}
-    assert encodings("https://127.0.0.1:6443") == {"identity"}
+    assert encodings("https://127.0.0.1:6443") == encodings("http://api.example") == {"gzip"}
+    assert encodings("http://127.0.0.1:8080") == encodings("http://localhost:8080") == {"identity"}
     assert encodings(SERVER, may_compress=False) == {"identity"}
     hand = ByHand({"/version": [Reply({})]})
     hand.run(hand.conversation.version())
     assert dict(hand.asked[0].headers)["Accept-Encoding"] == "identity"
+
+
+# protobuf
+
+
+def message_page(name: str, token: str = "") -> Reply:
+    return Reply(list_body("Pod", [encoded("core.Pod", pod(name))], token=token), headers={"Content-Type": MEDIA_TYPE})
+
+
+def forms(hand: ByHand) -> list[str]:
+    return ["protobuf" if MEDIA_TYPE in dict(asked.headers)["Accept"] else "JSON" for asked in hand.asked]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_pages_come_in_protobuf_and_the_next_is_asked_for_ahead(is_late: bool) -> None:
+    reader = pod_reader()
+    decode = reader.decode_page
+    hand = ByHand({PODS_PATH: [message_page("a", "t"), message_page("b")]}, is_late=is_late)
+    reader.decode_page = lambda body: (hand.story.append("decode"), decode(body))[1]  # type: ignore[method-assign]
+    listing = hand.run(hand.conversation.list_all(reader))
+    assert (names(listing), listing.resource_version) == (["a", "b"], "7")
+    assert forms(hand) == ["protobuf"] * 2
+    assert hand.story == ["call", "ask", *(["decode", "ask"] if is_late else ["ask", "decode"]), "decode"]
+    assert hand.paths[1].endswith("continue=t")
+
+
+def test_a_command_asks_for_its_first_page_in_json_and_turns_when_there_is_more() -> None:
+    hand = ByHand({PODS_PATH: [page([pod("a")], token="t"), message_page("b", "u"), message_page("c")]}, begins_in_json=True)
+    assert names(hand.run(hand.conversation.list_all(pod_reader()))) == ["a", "b", "c"]
+    assert forms(hand) == ["JSON", "protobuf", "protobuf"]
+
+
+def test_json_that_answers_a_question_for_protobuf_is_as_good() -> None:
+    listing, hand = listed({PODS_PATH: [page([pod("a")], token="t"), message_page("b")]})
+    assert names(listing) == ["a", "b"] and forms(hand) == ["protobuf"] * 2
+
+
+@pytest.mark.parametrize("code", [406, 415])
+def test_a_server_that_has_no_protobuf_is_asked_once(code: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "fairlead.kubernetes")
+    refused = status(code, "NotAcceptable", "only the following media types are accepted: application/json")
+    hand = ByHand({PODS_PATH: [refused, page([pod("a")], token="t"), page([pod("b")])]})
+    for _ in range(2):
+        hand.run(hand.conversation.list_all(pod_reader()))
+    assert forms(hand) == ["protobuf", *["JSON"] * (len(hand.asked) - 1)]
+    assert [line for line in caplog.messages if "JSON" in line] == [
+        f"API server `{SERVER}` is asked for JSON from here on: only the following media types are accepted: application/json"
+    ]
+
+
+def test_other_refusals_are_no_reason_to_ask_in_json() -> None:
+    with pytest.raises(Forbidden):
+        listed({PODS_PATH: [status(403, "Forbidden", "not you")]})
+    message = encoded("meta.Status", {"message": "pods is forbidden: not you", "reason": "Forbidden", "code": 403})
+    with pytest.raises(Forbidden, match="pods is forbidden: not you"):
+        listed({PODS_PATH: [Reply(envelope("Status", message), 403)]})
+
+
+BROKEN_PAGES = {
+    "cut off": message_page("b").content()[:-20],
+    "of another kind": list_body("Node", []),
+    "with an item of garbage": envelope("PodList", part(2, b"\x0a\x70x")),
+    "with a length of 10 GB": b"k8s\0" + part(1, b"") + b"\x12" + varint(10 << 30),
+}
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("case", BROKEN_PAGES)
+def test_a_page_of_broken_protobuf_is_asked_for_again_in_json(case: str, is_late: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is lost, nothing doubled, and the rest of the list comes as JSON."""
+    caplog.set_level("INFO", "fairlead.kubernetes")
+    script = {PODS_PATH: [message_page("a", "t"), Reply(BROKEN_PAGES[case]), page([pod("b")], token="u"), page([pod("c")], 12)]}
+    listing, hand = listed(script, is_late=is_late)
+    assert (names(listing), listing.resource_version) == (["a", "b", "c"], "12")
+    assert forms(hand) == ["protobuf", "protobuf", "JSON", "JSON"]
+    assert [path.partition("continue=")[2] for path in hand.paths] == ["", "t", "t", "u"]
+    assert sum("is asked for JSON from here on" in line for line in caplog.messages) == 1
+
+
+def test_a_broken_page_that_comes_as_json_too_is_a_failure() -> None:
+    with pytest.raises(ApiFailure, match="something else than its JSON"):
+        listed({PODS_PATH: [Reply(b"k8s\0broken")]})
 
 
 def test_the_version_and_a_server_too_old() -> None:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 import pytest
+from tests.protobuf_bodies import envelope, frame
 from tests.waiting import until
 
 from fairlead.edge.connection.lines import SLICE_BYTES
@@ -19,13 +20,25 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector, quiet_collector
 from fairlead.errors import Forbidden
 from fairlead.model.pod import Pod
+from fairlead.wire.kube.protobuf import MEDIA_TYPE as PROTOBUF
 
-from .scripted import Reply, ScriptedServer, Stream, bookmark, error_event, event, page, pod, status
+from .scripted import Reply, ScriptedServer, Stream, bookmark, error_event, event, page, pod, scripted_frame, status
 from .twins import connection_to, pod_reader
 
 PODS = "/api/v1/pods"
 WATCH = f"watch {PODS}"
 HOLD = Stream(then="hold")
+
+
+@pytest.fixture(params=["JSON", "protobuf"], autouse=True)
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Servers answer in either form, and it is all the same."""
+    monkeypatch.setattr(ScriptedServer, "speaks_protobuf", request.param == "protobuf")
+    return str(request.param)
+
+
+in_json = pytest.mark.parametrize("form", ["JSON"], indirect=True)
+in_protobuf = pytest.mark.parametrize("form", ["protobuf"], indirect=True)
 
 
 class Mirror:
@@ -117,6 +130,7 @@ async def test_a_bookmark_moves_the_version_and_nothing_else() -> None:
         assert followed.mirror.story == ["replace a"]
 
 
+@in_json
 @pytest.mark.parametrize("cut_at", [1, 20, -1], ids=["after a byte", "in the middle", "before the newline"])
 async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> None:
     whole = b'{"type":"ADDED","object":%s}' % page([pod("b", 12)]).content().partition(b"[")[2].rpartition(b"]")[0]
@@ -128,6 +142,7 @@ async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> N
         assert len(followed.waits) == 1
 
 
+@in_json
 async def test_others_have_their_turn_while_a_burst_is_read() -> None:
     """3,000 events come as fast as a socket gives them: no more than two slices are applied at a turn of the loop (one ends a chunk)."""
     lines = [json.dumps(event("MODIFIED", pod("a", number, message="x" * 800))).encode() + b"\n" for number in range(1000, 4000)]
@@ -140,6 +155,7 @@ async def test_others_have_their_turn_while_a_burst_is_read() -> None:
     assert most <= 2 * (SLICE_BYTES // len(lines[0]) + 1)
 
 
+@in_json
 async def test_an_event_split_over_many_chunks_is_one_event() -> None:
     line = page([pod("b", 11)]).content().partition(b"[")[2].rpartition(b"]")[0]
     whole = b'{"type":"ADDED","object":%s}\n' % line + b'{"type":"ADDED","object":%s}\n' % line.replace(b'"b"', b'"c"').replace(
@@ -234,6 +250,7 @@ async def test_an_outage_resumes_the_watch_and_does_not_list_again() -> None:
             assert followed.reflector.is_current
 
 
+@in_json
 async def test_an_object_that_becomes_unreadable_keeps_its_last_row_over_lists_too() -> None:
     broken: dict[str, Any] = pod("a", 11) | {"spec": 5}
     script: dict[str, list[Reply | Stream]] = {
@@ -251,11 +268,110 @@ async def test_an_object_that_becomes_unreadable_keeps_its_last_row_over_lists_t
         assert followed.reflector.reader.malformed_total == 2
 
 
+@in_json
 async def test_lines_that_are_no_events_lead_to_a_new_list() -> None:
     async with following({PODS: [page([pod("a")]), page([pod("b")], 50)], WATCH: [Stream([b"<html>\n"]), HOLD]}) as (followed, server):
         await followed.until(lambda: watched_versions(server)[-1:] == ["50"])
         assert followed.mirror.names == ["b"]
         assert len(followed.waits) == 1
+
+
+# in protobuf
+
+
+def frames(*events: dict[str, Any]) -> list[bytes]:
+    return [scripted_frame("Pod", each) for each in events]
+
+
+@in_protobuf
+@pytest.mark.parametrize("cut_at", [2, 4, 30, -1], ids=["in the length", "behind the length", "in the middle", "before the last byte"])
+async def test_a_frame_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> None:
+    first, second = frames(event("ADDED", pod("c", 11)), event("ADDED", pod("b", 12)))
+    streams = [Stream([first, second[:cut_at]], "cut"), Stream([second], "hold")]
+    async with following({PODS: [page([pod("a")])], WATCH: [*streams]}) as (followed, server):
+        await followed.until(lambda: "upsert b Running" in followed.mirror.story)
+        assert watched_versions(server) == ["10", "11"]
+        assert followed.mirror.story == ["replace a", "upsert c Running", "upsert b Running"]
+        assert len(followed.waits) == 1
+
+
+@in_protobuf
+async def test_others_have_their_turn_while_a_burst_of_frames_is_read() -> None:
+    burst = frames(*(event("MODIFIED", pod("a", number, message="x" * 800)) for number in range(1000, 4000)))
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream([b"".join(burst)], "hold")]}) as (followed, _):
+        most = last = 0
+        while last < 3000:
+            await asyncio.sleep(0)
+            now = followed.reflector.events_total
+            most, last = max(most, now - last), now
+    assert most <= 2 * (SLICE_BYTES // (len(burst[0]) - 4) + 1)
+
+
+@in_protobuf
+async def test_a_frame_split_over_many_chunks_is_one_event() -> None:
+    whole = b"".join(frames(event("ADDED", pod("b", 11)), event("ADDED", pod("c", 12))))
+    pieces = [whole[at : at + 7] for at in range(0, len(whole), 7)]
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream(pieces, "hold")]}) as (followed, _):
+        await followed.until(lambda: followed.mirror.names == ["a", "b", "c"])
+        assert followed.mirror.story == ["replace a", "upsert b Running", "upsert c Running"]
+
+
+@in_protobuf
+async def test_an_object_that_becomes_unreadable_keeps_its_last_row_in_protobuf_too(caplog: pytest.LogCaptureFixture) -> None:
+    broken: dict[str, Any] = pod("a", 11)
+    broken["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "a lot"
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a"), pod("b")]), page([broken, pod("c")], 50)],
+        WATCH: [Stream([event("MODIFIED", broken), event("DELETED", pod("b", 12))]), status(410, "Expired", "gone"), HOLD],
+    }
+    async with following(script) as (followed, server):
+        await followed.until(lambda: followed.reflector.is_current and followed.reflector.lists_total == 2)
+        assert followed.mirror.story == ["replace a,b", "remove b", "replace a,c"]
+        assert watched_versions(server)[1] == "12"
+        assert followed.reflector.reader.malformed_total == 2
+    assert "left out pods default/a: resource `cpu`: quantity `a lot`" in caplog.text
+
+
+WRONG_FRAMES = {
+    "lines of JSON": (b'{"type":"ADDED"}\n', "a frame of 2065855609 bytes is announced"),
+    "2 GB announced, the most that four bytes are trusted with": (b"\x80\0\0\0" + b"x" * 9, "a frame of 2147483648 bytes is announced"),
+    "no event": (b"\0\0\0\4\xff\xff\xff\xff", "an event of a watch cannot be read"),
+    "an event without an object": (b"\0\0\0\7\x0a\5ADDED", "does not begin with"),
+    "another magic": (frame("ADDED", b"k8x\0" + envelope("Pod", b"")[4:]), "does not begin with"),
+    "another kind": (frame("ADDED", envelope("Node", b"")), "a `Node` of `v1` came where a `Pod` was asked for"),
+    "an object cut off": (frame("ADDED", envelope("Pod", b"\x0a\x70x")), "field 1 is cut off"),
+}
+
+
+@in_protobuf
+@pytest.mark.parametrize("case", WRONG_FRAMES)
+async def test_frames_that_are_none_are_said_and_the_watch_goes_on_in_json(case: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What was delivered before counts, and nothing of the wrong one."""
+    caplog.set_level("INFO", "fairlead.kubernetes")
+    wrong, words = WRONG_FRAMES[case]
+    watches: list[Reply | Stream] = [
+        Stream([*frames(event("ADDED", pod("b", 11))), wrong], pause=0.05),
+        Stream([event("ADDED", pod("c", 12))], "hold"),
+    ]
+    async with following({PODS: [page([pod("a")])], WATCH: watches}) as (followed, server):
+        await followed.until(lambda: followed.mirror.names == ["a", "b", "c"])
+        assert watched_versions(server) == ["10", "11"] and followed.reflector.lists_total == 1
+        assert [PROTOBUF in seen.headers["accept"] for seen in server.seen] == [True, True, False]
+    [told] = [line for line in caplog.messages if "is asked for JSON from here on" in line]
+    assert words in told
+
+
+@in_protobuf
+async def test_an_error_in_protobuf_ends_a_watch_with_its_words() -> None:
+    """410 as an event, and as an answer."""
+    gone = error_event(410, "Expired", "too old resource version")
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a")]), page([pod("b")], 50), page([pod("c")], 70)],
+        WATCH: [Stream([gone]), status(410, "Expired", "gone"), HOLD],
+    }
+    async with following(script) as (followed, server):
+        await followed.until(lambda: watched_versions(server)[-1:] == ["70"])
+        assert followed.mirror.names == ["c"]
 
 
 async def test_a_slow_server_is_waited_for() -> None:

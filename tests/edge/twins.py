@@ -47,12 +47,15 @@ class Twin:
 
 
 class AsyncTwin(Twin):
+    speaks_protobuf = True
+
     def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         async def sleep(seconds: float) -> None:
             self.waits.append(seconds)
 
         async def run() -> Any:
             async with KubeApi(self.connection, rng=random.Random(1), sleep=sleep) as api:
+                api.conversation.speaks_protobuf = self.speaks_protobuf
                 try:
                     return await getattr(api, method)(*arguments, **named)
                 finally:
@@ -70,4 +73,12 @@ class BlockingTwin(Twin):
                 self.requests_total += api.requests_total
 
 
+class JsonTwin(AsyncTwin):
+    """A service whose API server once sent broken protobuf."""
+
+    speaks_protobuf = False
+
+
 TWINS = {"async": AsyncTwin, "blocking": BlockingTwin}
+REAL_TWINS = {**TWINS, "async in JSON": JsonTwin}
+"""Over a server that has both forms."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from msgspec import Struct
-from tests.edge.twins import TWINS, Twin, node_reader, pod_reader
+from tests.edge.twins import REAL_TWINS, TWINS, Twin, node_reader, pod_reader
 from tests.kube.control_plane import ControlPlane
 from tests.waiting import until
 
@@ -79,9 +79,9 @@ def namespace(company: ControlPlane) -> Iterator[str]:
     company.admin.run("delete", "namespace", NAMESPACE, "--wait=false")
 
 
-@pytest.fixture(params=TWINS.keys())
+@pytest.fixture(params=REAL_TWINS.keys())
 def twin(request: pytest.FixtureRequest, company: ControlPlane) -> Twin:
-    return TWINS[request.param](connect(company.kubeconfig))
+    return REAL_TWINS[request.param](connect(company.kubeconfig))
 
 
 def test_lists_are_kubectls(twin: Twin, company: ControlPlane) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from fairlead.wire.kube.fields import message_of
 from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ReceivedRequest, decode_patch, media_type
 from fairlead_sim.objects.watch_log import Object
-from fairlead_sim.schema.fields import message_of
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead_sim.schema.schema import Unhandled, typed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from fairlead_sim.schema.fields import Field, fields_by_name, message_of
+from fairlead.wire.kube.fields import Field, fields_by_name, message_of
 from fairlead_sim.schema.resource import ResourceKind
 
 _INFO = {"title": "Fairlead simulated Kubernetes API", "version": "v1"}

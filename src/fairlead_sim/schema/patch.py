@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead_sim.schema.fields import Field, fields_by_name
+from fairlead.wire.kube.fields import Field, fields_by_name
 from fairlead_sim.schema.go_json import go_type, go_value
 from fairlead_sim.schema.go_number import whole_or_none
 from fairlead_sim.schema.status import ApiStatus, bad_request

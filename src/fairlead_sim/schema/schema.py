@@ -11,9 +11,9 @@ import binascii
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fairlead.wire.kube.fields import Field, fields_by_name, message_of
 from fairlead.wire.kube.time import parse_time
 from fairlead_sim.schema.crd_schema import Schema, defaulted, pruned
-from fairlead_sim.schema.fields import Field, fields_by_name, message_of
 from fairlead_sim.schema.quantity import canonical_quantity
 from fairlead_sim.schema.status import ApiStatus
 

@@ -16,6 +16,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.timestamp import render_rfc3339
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.wire.kube.protobuf import MAGIC, UnreadableProtobuf, parse_status
 
 SYSTEM = "kubernetes"
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -81,8 +82,10 @@ _KINDS: Mapping[int, type[ApiFailure]] = {401: Unauthorized, 403: ForbiddenBySer
 def decode_status(body: bytes) -> Status:
     """The Status in a body; a body that is none (a proxy's page) becomes its own message, shortened."""
     try:
+        if body.startswith(MAGIC):
+            return msgspec.convert(parse_status(body), Status)
         return _status_decoder.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.MsgspecError, UnreadableProtobuf):
         words = " ".join(body[:2000].decode("utf-8", "replace").split())
         return Status(message=words[:200] or None)
 

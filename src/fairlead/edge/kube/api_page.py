@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import Status, decode_status
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES, Resource
 from fairlead.model.change import ChangeType
+from fairlead.wire.kube import protobuf
+from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod
+
+if TYPE_CHECKING:
+    from fairlead.edge.kube.protobuf_page import MessageForm, MessagePage
 
 log = logging.getLogger("fairlead.kubernetes")
 _EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"')
@@ -34,6 +39,10 @@ UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.Msgsp
 """What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
 """The same, and what a raw item says when it is asked for its metadata."""
+_MESSAGES: Final[dict[type[Any], str]] = {WirePod: "Pod", WireNode: "Node", WireEvent: "Event"}
+"""Kinds that have a reader for their protobuf, by what decodes their JSON."""
+_FEW: Final = (NAMESPACES, CONFIG_MAPS)
+"""What is read in protobuf, too, by way of its JSON: there are few of them."""
 
 
 def without_the_deepest(body: bytes, levels: int = _LEVELS_MAX) -> bytes:
@@ -101,6 +110,8 @@ def early_token(body: bytes) -> str:
     >>> early_token(b'{"items":[{"continue":"x"}]}')
     ''
     """
+    if body.startswith(protobuf.MAGIC):
+        return protobuf.early_token(body)
     found = _EARLY_TOKEN.match(body)
     return found[1].decode() if found else ""
 
@@ -195,12 +206,29 @@ class ItemReader(Generic[Row]):
         self._brief_event = decoder_of(WatchEvent[AnyObject])
         self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
+        self._kind = resource.kind if resource in _FEW else _MESSAGES.get(wire, "")
+        self._made_form: MessageForm | None = None
 
-    def decode_page(self, body: bytes) -> WirePage[Any]:
+    @property
+    def takes_protobuf(self) -> bool:
+        """Whether objects may come in Kubernetes' protobuf, which takes half of a server's work."""
+        return bool(self._kind)
+
+    @property
+    def _form(self) -> MessageForm:
+        if self._made_form is None:
+            from fairlead.edge.kube.protobuf_page import MessageForm
+
+            self._made_form = MessageForm(self._kind)
+        return self._made_form
+
+    def decode_page(self, body: bytes) -> WirePage[Any] | MessagePage:
         """The first half of reading a page, which is fast and tells the next page's token.
 
-        Raises DecodeError when it is no list.
+        Raises DecodeError when it is no list, UnreadableProtobuf when it begins as protobuf and is none.
         """
+        if self._kind and body.startswith(protobuf.MAGIC):
+            return self._form.decode_page(body)
         try:
             return self._decode_page(body)
         except RecursionError:
@@ -212,14 +240,15 @@ class ItemReader(Generic[Row]):
         except UNREADABLE:
             return self._raw_page.decode(body)
 
-    def parse_page(self, page: WirePage[Any]) -> Page[Row]:
+    def parse_page(self, page: WirePage[Any] | MessagePage) -> Page[Row]:
         """The second half: rows."""
-        items, parse = page.items or [], self._parse
+        items, is_json = page.items or [], isinstance(page, WirePage)
+        parse = self._parse if is_json else self._form.parse
         malformed: list[Malformed] = []
         try:
             rows = {item.metadata.uid or key_of(item.metadata): parse(item) for item in items}
         except UNREADABLE_OR_RAW:
-            rows, malformed = self._parse_singly(items)
+            rows, malformed = self._parse_singly(items) if is_json else self._parse_messages_singly(items)
         return Page(rows, malformed, page.version, page.token)
 
     def read_item(self, body: bytes) -> Row:
@@ -239,6 +268,35 @@ class ItemReader(Generic[Row]):
             return self._read_lines(lines)
         except RecursionError:
             return self._read_lines(b"\n".join(without_the_deepest(line) for line in lines.split(b"\n")))
+
+    def read_frames(self, frames: Sequence[bytes]) -> list[Change[Row]]:
+        """The changes of complete frames of a watch in protobuf, all or none; as `read_changes`.
+
+        Raises UnreadableProtobuf for a frame that is no event.
+        """
+        news: set[str] = set()  # known from here on, though nobody has been told yet
+        changes: list[Change[Row]] = []
+        for frame in frames:
+            change = self._read_frame(frame, news)
+            changes.append(change)
+            if self._mark:
+                news.add(change.key)
+        return changes
+
+    def _read_frame(self, frame: bytes, news: Collection[str]) -> Change[Row]:
+        form = self._form
+        event = form.decode_event(frame)
+        kind = event.type
+        if kind == "ERROR":
+            raise WatchEnded(decode_status(event.body))
+        item = form.decode_object(event.body)
+        try:
+            meta = item.metadata
+            key, version = meta.uid or key_of(meta), meta.resourceVersion
+            is_wanted = kind in _PRESENT and (not self._mark or self._mark in frame or key in news or self._is_known(key))
+            return Change(kind, key, form.parse(item) if is_wanted else None, version)
+        except UNREADABLE_OR_RAW:
+            return self._read_line(msgspec.json.encode({"type": kind, "object": form.as_json(item)}))
 
     def _read_lines(self, lines: bytes) -> list[Change[Row]]:
         if self._mark:
@@ -303,6 +361,18 @@ class ItemReader(Generic[Row]):
             except UNREADABLE as error:
                 meta = self._identity_of(each) if isinstance(each, Raw) else each.metadata
                 malformed.append(self._report(meta, error))
+        return rows, malformed
+
+    def _parse_messages_singly(self, items: Iterable[Any]) -> tuple[dict[str, Row], list[Malformed]]:
+        rows: dict[str, Row] = {}
+        malformed: list[Malformed] = []
+        for item in items:
+            try:
+                rows[key_of(item.metadata)] = self._form.parse(item)
+            except UNREADABLE_OR_RAW:
+                more, odd = self._parse_singly([self._form.as_json(item)])
+                rows |= more
+                malformed += odd
         return rows, malformed
 
     def _identity_of(self, raw: Raw) -> ObjectMeta:

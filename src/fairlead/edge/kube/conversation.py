@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead import __version__
 from fairlead.edge.connection.backoff import Backoff
@@ -40,6 +40,7 @@ from fairlead.edge.kube.api_failure import (
 from fairlead.edge.kube.api_page import ItemReader, Listing, early_token
 from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
 from fairlead.edge.kube.resource import Resource
+from fairlead.wire.kube.protobuf import MEDIA_TYPE, UnreadableProtobuf
 
 if TYPE_CHECKING:
     import random
@@ -57,6 +58,10 @@ five tries are 5 s where the server says 1, and five minutes where it says 60. A
 within it, a person is not kept longer, and the loop of a service comes back by itself."""
 MAX_RESTARTS: Final = 2
 """Of a paged list that meets 410; after them one unpaged list."""
+UNPACKED_BYTES_MAX: Final = 1 << 30
+"""Of one answer; a page of 500 objects, each as large as etcd takes it, is three quarters of it."""
+PROTOBUF_OR_JSON: Final = f"{MEDIA_TYPE}, application/json;q=0.9"
+_NOT_THIS_FORM: Final = (406, 415)
 
 
 class Ask(Struct, frozen=True):
@@ -121,18 +126,29 @@ Steps = Generator[Step, Any, Result]
 class Conversation:
     """One cluster, as one user. Each method that returns `Steps` is a conversation for a driver.
 
-    `broken`: what the driver's HTTP client raises when no answer came.
+    `broken`: what the driver's HTTP client raises when no answer came. `begins_in_json`: the first page of a
+    list is asked for as JSON, for whoever would have to load protobuf first; there may be no second one.
     """
 
-    def __init__(self, connection: Connection, broken: tuple[type[Exception], ...], rng: random.Random | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        broken: tuple[type[Exception], ...],
+        rng: random.Random | None = None,
+        *,
+        begins_in_json: bool = False,
+    ) -> None:
         self.proxy = proxy_for(connection.server, connection.proxy_url, os.environ)
         self.label = connection.server + (f" through proxy {self.proxy}" if self.proxy else "")
         self._connection = connection
         self._broken = broken
         self._rng = rng
-        # A page of pods shrinks 20 times. That pays on every wire; between processes of one machine it costs
-        # more than it saves.
-        self._list_encoding = "gzip" if connection.may_compress and not is_loopback(connection.server) else "identity"
+        self._begins_in_json = begins_in_json
+        self.speaks_protobuf = True
+        # A page shrinks many times, and a server that writes JSON in pieces of 4 KiB writes it in one. Only
+        # between processes of one machine that encrypt nothing it costs more than it saves.
+        is_bare = is_loopback(connection.server) and not connection.is_tls
+        self._list_encoding = "gzip" if connection.may_compress and not is_bare else "identity"
 
     # objects
 
@@ -174,26 +190,56 @@ class Conversation:
     def _list_once(self, reader: ItemReader[Row], selection: Selection, limit: int | None) -> Steps[Listing[Row]]:
         listing: Listing[Row] = Listing()
         request = api_request.list_request(reader.resource, selection, limit=limit)
-        answer = yield from self.send(request, encoding=self._list_encoding)
+        answer = yield from (self._page_in_json(request) if self._begins_in_json else self._page(reader, request))
+        asked_again: ApiRequest | None = None
         while True:
             ahead = None
+            following = partial(api_request.list_request, reader.resource, selection, limit=limit)
             if token := early_token(answer.body):
-                ahead = yield self._page_ahead(reader.resource, selection, limit, token)
+                ahead = yield Begin(self._page(reader, following(token=token)))
             try:
                 wire = reader.decode_page(answer.body)
-            except NOT_JSON as error:
-                raise not_its_json(self.label, request, error) from error
-            if ahead is None and wire.token:
-                ahead = yield self._page_ahead(reader.resource, selection, limit, wire.token)
+            except (UnreadableProtobuf, *NOT_JSON) as error:
+                if asked_again is request or not isinstance(error, UnreadableProtobuf):
+                    raise not_its_json(self.label, request, error) from error
+                self.json_only(str(error))
+                asked_again = request
+                answer = yield from self._page_in_json(request)
+                continue
+            if wire.token:
+                request = following(token=wire.token)
+                ahead = ahead or (yield Begin(self._page(reader, request)))
             listing.add(reader.parse_page(wire))
             if ahead is None:
                 return listing
             answer = yield Finish(ahead)
 
-    def _page_ahead(self, resource: Resource, selection: Selection, limit: int | None, token: str) -> Begin:
-        """The server makes the next page while this one becomes rows."""
-        request = api_request.list_request(resource, selection, limit=limit, token=token)
-        return Begin(self.send(request, encoding=self._list_encoding))
+    def _page(self, reader: ItemReader[Row], request: ApiRequest) -> Steps[Answer]:
+        """The server makes it while the page before becomes rows."""
+        return self._in_either_form(reader, request, partial(self.send, encoding=self._list_encoding))
+
+    def _page_in_json(self, request: ApiRequest) -> Steps[Answer]:
+        return self.send(request, encoding=self._list_encoding)
+
+    def open_watch(self, reader: ItemReader[Row], request: ApiRequest) -> Steps[Any]:
+        """As `open`, in either form; `is_protobuf` tells which came."""
+        return self._in_either_form(reader, request, self.open)
+
+    def _in_either_form(self, reader: ItemReader[Row], request: ApiRequest, ask: Callable[[ApiRequest], Steps[Result]]) -> Steps[Result]:
+        if self.speaks_protobuf and reader.takes_protobuf:
+            try:
+                return (yield from ask(structs.replace(request, accept=PROTOBUF_OR_JSON)))
+            except ApiFailure as error:
+                if error.status not in _NOT_THIS_FORM:
+                    raise
+                self.json_only(error.message)
+        return (yield from ask(request))
+
+    def json_only(self, reason: str) -> None:
+        """From here on nothing else is asked for: the server, or a proxy before it, has no sound protobuf."""
+        if self.speaks_protobuf:
+            self.speaks_protobuf = False
+            log.info("API server `%s` is asked for JSON from here on: %s", self.label, reason)
 
     # the server
 
@@ -297,7 +343,7 @@ class Conversation:
     def _asked(self, ask: Ask) -> Steps[Answer]:
         try:
             answer: Answer = yield ask
-            if answer.body and answer.headers.get("Content-Encoding") == "gzip":
+            if answer.body.startswith(_GZIP) and answer.headers.get("Content-Encoding") == "gzip":  # a proxy may have unpacked it
                 answer.body = _unzipped(answer.body)
         except self._broken as error:
             raise (yield from self.no_answer(error)) from error
@@ -316,8 +362,22 @@ class Conversation:
         ]
 
 
+_GZIP: Final = b"\x1f\x8b"
+
+
 def _unzipped(body: bytes) -> bytes:
+    unpacking = zlib.decompressobj(wbits=31)
     try:
-        return zlib.decompress(body, wbits=31)
+        unpacked = unpacking.decompress(body, UNPACKED_BYTES_MAX)
     except zlib.error as error:
         raise OSError(f"broken gzip: {error}") from None
+    if unpacking.unconsumed_tail:
+        raise OSError(f"gzip that unpacks to more than {UNPACKED_BYTES_MAX >> 20} MiB")
+    if not unpacking.eof:
+        raise OSError("broken gzip: it ends too early")
+    return unpacked
+
+
+def is_protobuf(headers: Any) -> bool:
+    """Of an answer's headers: whether its body is Kubernetes' protobuf, or frames of it."""
+    return str(headers.get("Content-Type") or "").startswith(MEDIA_TYPE)

@@ -10,7 +10,7 @@ import asyncio
 import functools
 import random
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import aiohttp
@@ -20,14 +20,29 @@ from yarl import URL
 
 from fairlead.edge.connection.connection import Connection, make_ssl_context
 from fairlead.edge.connection.credentials import ClientCertificate
+from fairlead.edge.connection.frames import FrameSplitter, FrameTooLong, in_groups
 from fairlead.edge.connection.http_blocking import CONNECT_SECONDS
 from fairlead.edge.connection.kept_connections import NO_ANSWER, KeptConnections
-from fairlead.edge.connection.lines import LineSplitter, in_slices
+from fairlead.edge.connection.lines import SLICE_BYTES, LineSplitter, in_slices
 from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
 from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, Selection
-from fairlead.edge.kube.conversation import READ_SECONDS, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
+from fairlead.edge.kube.conversation import (
+    READ_SECONDS,
+    Answer,
+    Ask,
+    Begin,
+    Call,
+    Conversation,
+    Finish,
+    Pause,
+    Step,
+    Steps,
+    is_good,
+    is_protobuf,
+)
+from fairlead.wire.kube.protobuf import UnreadableProtobuf
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
@@ -112,18 +127,19 @@ class KubeApi:
         request = structs.replace(request, seconds=seconds + READ_SECONDS)
         try:
             async with asyncio.timeout(READ_SECONDS):  # a watch may be silent for ever, once it has begun
-                response: aiohttp.ClientResponse = await self.run(self.conversation.open(request))
+                response: aiohttp.ClientResponse = await self.run(self.conversation.open_watch(reader, request))
         except TimeoutError as error:
             raise await self.run(self.conversation.no_answer(error)) from error
-        splitter = LineSplitter()
+        batches = _framed(reader) if is_protobuf(response.headers) else _in_lines(reader)
         try:
             yield []
             async for chunk in response.content.iter_any():
-                if lines := splitter.feed(chunk):
-                    for number, some in enumerate(in_slices(lines)):
-                        if number:
-                            await asyncio.sleep(0)
-                        yield reader.read_changes(some)
+                for number, changes in enumerate(batches(chunk)):
+                    if number:
+                        await asyncio.sleep(0)
+                    yield changes
+        except (UnreadableProtobuf, FrameTooLong) as error:  # the next watch goes on where this one stopped
+            self.conversation.json_only(str(error))
         except WatchEnded as end:
             body = msgspec.json.encode(end.status)
             raise failure_of_answer(self.conversation.label, request, end.status.code or 500, body) from None
@@ -235,6 +251,23 @@ class KubeApi:
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
             self._certificate = certificate
         return self._session
+
+
+def _in_lines(reader: ItemReader[Row]) -> Callable[[bytes], Iterator[list[Change[Row]]]]:
+    """Batches of changes out of chunks of JSON, an event a line."""
+    splitter = LineSplitter()
+
+    def batches(chunk: bytes) -> Iterator[list[Change[Row]]]:
+        if lines := splitter.feed(chunk):
+            yield from map(reader.read_changes, in_slices(lines))
+
+    return batches
+
+
+def _framed(reader: ItemReader[Row]) -> Callable[[bytes], Iterator[list[Change[Row]]]]:
+    """The same out of chunks of protobuf, an event a frame."""
+    splitter = FrameSplitter()
+    return lambda chunk: map(reader.read_frames, in_groups(splitter.feed(chunk), SLICE_BYTES))
 
 
 def _limits(seconds: float | None) -> aiohttp.ClientTimeout:

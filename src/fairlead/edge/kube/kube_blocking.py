@@ -68,7 +68,7 @@ class KubeBlocking:
         read_seconds: float = READ_SECONDS,
     ) -> None:
         self.connection = connection
-        self.conversation = Conversation(connection, _BROKEN, rng)
+        self.conversation = Conversation(connection, _BROKEN, rng, begins_in_json=True)
         self.requests_total = 0
         self._read_seconds = read_seconds
         self._sleep = sleep

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from sys import intern
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -37,6 +37,8 @@ _annotations_cache: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 _NO_LABELS: Final[Mapping[str, str]] = {}
 _NO_MEMORY_LIMITS: Final[Mapping[str, int]] = {}
 _EMPTY_RAW: Final = (b"", b"{}", b"null")
+Texts = Mapping[str, str | int | float]
+"""Amounts as they are spelled."""
 _SHORTEST_PAIR: Final = len('{"":""}')  # what is shorter holds no label: nothing, `{}`, `null`
 
 
@@ -414,14 +416,19 @@ def _parse_container(wire: WireContainer) -> tuple[Container]:
 
 
 def _resized(containers: tuple[Container, ...], statuses: list[WireContainerStatus] | None) -> tuple[Container, ...]:
-    """While a container is being resized it asks for the larger of what it wishes and what it was given."""
     for wire in statuses or ():
-        given = _parse_given(bytes(wire.allocated_resources))
-        for place, container in enumerate(containers if given else ()):
-            asked = container.requests
-            if container.name == wire.name and any(amount > asked.get(name, 0) for name, amount in given.items()):
-                grown = msgspec.structs.replace(container, requests=largest_of((asked, given)))
-                containers = (*containers[:place], grown, *containers[place + 1 :])
+        if given := _parse_given(bytes(wire.allocated_resources)):
+            containers = resized(containers, wire.name, given)
+    return containers
+
+
+def resized(containers: tuple[Container, ...], name: str | None, given: Amounts) -> tuple[Container, ...]:
+    """While a container is being resized it asks for the larger of what it wishes and what it was given."""
+    for place, container in enumerate(containers):
+        asked = container.requests
+        if container.name == name and any(amount > asked.get(resource, 0) for resource, amount in given.items()):
+            grown = msgspec.structs.replace(container, requests=largest_of((asked, given)))
+            return (*containers[:place], grown, *containers[place + 1 :])
     return containers
 
 
@@ -437,9 +444,14 @@ def _parse_resources(raw: bytes) -> tuple[Amounts, Amounts]:
         if len(_amounts_cache) >= _CACHE_LIMIT:
             _amounts_cache.clear()
         wire = _resources_decoder.decode(raw)
-        limits = parse_amounts(wire.limits)
-        found = _amounts_cache[raw] = ({**limits, **parse_amounts(wire.requests)}, limits)
+        found = _amounts_cache[raw] = asked_and_limits(wire.requests, wire.limits)
     return found
+
+
+def asked_and_limits(requests: Texts | None, limits: Texts | None) -> tuple[Amounts, Amounts]:
+    """What is asked for, which is the limit where nothing else is said, and the limits."""
+    parsed = parse_amounts(limits)
+    return {**parsed, **parse_amounts(requests)}, parsed
 
 
 def _parse_statuses(wires: list[WireContainerStatus] | None) -> tuple[ContainerStatus, ...]:
@@ -497,7 +509,12 @@ def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
     it was bound.
     """
     wires = _conditions_decoder.decode(raw) or [] if bytes(raw) else []
-    return parse_conditions([wire for wire in wires if wire.status != "True" or wire.reason or wire.message or wire.type == _BOUND])
+    return parse_conditions([wire for wire in wires if says_something(wire)])
+
+
+def says_something(condition: Any) -> bool:
+    """Of one condition of a pod, in either form on the wire."""
+    return bool(condition.status != "True" or condition.reason or condition.message or condition.type == _BOUND)
 
 
 def parse_gpu_slots(text: str) -> tuple[GpuSlot, ...]:

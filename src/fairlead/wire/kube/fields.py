@@ -1,15 +1,16 @@
-"""The fields of Kubernetes' built-in kinds and their types, as `fields.txt` tells them.
+"""The fields of Kubernetes' built-in kinds: names, numbers in protobuf, types.
 
-The file is generated (`tools/kube_fields.py`); its messages become values one at a time and only when asked
-for.
+The table behind them is generated (`tools/kube_fields.py`); its messages become values one at a time and only
+when asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
+
+from fairlead.wire.kube.fields_table import KINDS, MESSAGES
 
 
 class Field(NamedTuple):
@@ -40,10 +41,8 @@ def message_of(api_version: str, kind: str) -> str | None:
 @lru_cache(maxsize=1)
 def _tables() -> tuple[Mapping[tuple[str, str], str], Mapping[str, str]]:
     """The message of (API version, kind), and the fields of each message as they are written."""
-    text = Path(__file__).with_name("fields.txt").read_text(encoding="utf-8")
-    _, kinds, messages = text.split("\n\n")
-    named = {(version, kind): message for version, kind, message in map(str.split, kinds.splitlines())}
-    return named, {message: fields for message, _, fields in (line.partition(" ") for line in messages.splitlines())}
+    named = {(version, kind): message for version, kind, message in map(str.split, KINDS.splitlines())}
+    return named, {message: fields for message, _, fields in (line.partition(" ") for line in MESSAGES.splitlines())}
 
 
 @lru_cache(maxsize=512)

@@ -1,10 +1,14 @@
-# The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of k8s.io/kubernetes v1.36.3.
-#
-# First the kinds: API version, kind, message. Then the messages and their fields, `NUMBER FLAG NAME : TYPE`, where NUMBER is the one of
-# protobuf, FLAG is `.` (left out when empty), `!` (a pointer: kept when empty) or `>` (its fields belong to the parent), and TYPE is a
-# scalar's letter or a message, after `*` for lists and `%` for maps from strings. `@KEY` behind a list: a strategic merge patch merges
-# its items by that field, `@` alone plain values. `fields.py` reads it.
+"""The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of k8s.io/kubernetes v1.36.3.
 
+`fields.py` reads it. `KINDS`: API version, kind, message. `MESSAGES`: a message and its fields, `NUMBER FLAG NAME : TYPE`, where
+NUMBER is the one of protobuf, FLAG is `.` (left out when empty), `!` (a pointer: kept when empty) or `>` (its fields belong to the
+parent), and TYPE is a scalar's letter or a message, after `*` for lists and `%` for maps from strings. `@KEY` behind a list: a
+strategic merge patch merges its items by that field, `@` alone plain values.
+"""
+
+from typing import Final
+
+KINDS: Final = """\
 v1 Pod core.Pod
 v1 Node core.Node
 v1 Namespace core.Namespace
@@ -65,7 +69,9 @@ authorization.k8s.io/v1 LocalSubjectAccessReview authorization.LocalSubjectAcces
 authorization.k8s.io/v1 SelfSubjectRulesReview authorization.SelfSubjectRulesReview
 apiextensions.k8s.io/v1 CustomResourceDefinition apiextensions.CustomResourceDefinition
 v1 DeleteOptions meta.DeleteOptions
+"""
 
+MESSAGES: Final = """\
 admissionregistration.ApplyConfiguration 1.expression:s
 admissionregistration.AuditAnnotation 1.key:s 2.valueExpression:s
 admissionregistration.ExpressionWarning 2.fieldRef:s 3.warning:s
@@ -232,6 +238,7 @@ core.ClusterTrustBundleProjection 1!name:s 2!signerName:s 3!labelSelector:meta.L
 core.ConfigMap 1.metadata:meta.ObjectMeta 4!immutable:b 2.data:%s 3.binaryData:%y
 core.ConfigMapEnvSource 1>:core.LocalObjectReference 2!optional:b
 core.ConfigMapKeySelector 1>:core.LocalObjectReference 2.key:s 3!optional:b
+core.ConfigMapList 1.metadata:meta.ListMeta 2.items:*core.ConfigMap
 core.ConfigMapNodeConfigSource 1.namespace:s 2.name:s 3.uid:s 4.resourceVersion:s 5.kubeletConfigKey:s
 core.ConfigMapProjection 1>:core.LocalObjectReference 2.items:*core.KeyToPath 4!optional:b
 core.ConfigMapVolumeSource 1>:core.LocalObjectReference 2.items:*core.KeyToPath 3!defaultMode:i 4!optional:b
@@ -264,6 +271,7 @@ core.EphemeralContainer 1>:core.EphemeralContainerCommon 2.targetContainerName:s
 core.EphemeralContainerCommon 1.name:s 2.image:s 3.command:*s 4.args:*s 5.workingDir:s 6.ports:*core.ContainerPort@containerPort 19.envFrom:*core.EnvFromSource 7.env:*core.EnvVar@name 8.resources:core.ResourceRequirements 23.resizePolicy:*core.ContainerResizePolicy 24!restartPolicy:s 25.restartPolicyRules:*core.ContainerRestartRule 9.volumeMounts:*core.VolumeMount@mountPath 21.volumeDevices:*core.VolumeDevice@devicePath 10!livenessProbe:core.Probe 11!readinessProbe:core.Probe 22!startupProbe:core.Probe 12!lifecycle:core.Lifecycle 13.terminationMessagePath:s 20.terminationMessagePolicy:s 14.imagePullPolicy:s 15!securityContext:core.SecurityContext 16.stdin:b 17.stdinOnce:b 18.tty:b
 core.EphemeralVolumeSource 1!volumeClaimTemplate:core.PersistentVolumeClaimTemplate
 core.Event 1.metadata:meta.ObjectMeta 2.involvedObject:core.ObjectReference 3.reason:s 4.message:s 5.source:core.EventSource 6.firstTimestamp:t 7.lastTimestamp:t 8.count:i 9.type:s 10.eventTime:T 11!series:core.EventSeries 12.action:s 13!related:core.ObjectReference 14.reportingComponent:s 15.reportingInstance:s
+core.EventList 1.metadata:meta.ListMeta 2.items:*core.Event
 core.EventSeries 1.count:i 2.lastObservedTime:T
 core.EventSource 1.component:s 2.host:s
 core.ExecAction 1.command:*s
@@ -301,6 +309,7 @@ core.ModifyVolumeStatus 1.targetVolumeAttributesClassName:s 2.status:s
 core.NFSVolumeSource 1.server:s 2.path:s 3.readOnly:b
 core.Namespace 1.metadata:meta.ObjectMeta 2.spec:core.NamespaceSpec 3.status:core.NamespaceStatus
 core.NamespaceCondition 1.type:s 2.status:s 4.lastTransitionTime:t 5.reason:s 6.message:s
+core.NamespaceList 1.metadata:meta.ListMeta 2.items:*core.Namespace
 core.NamespaceSpec 1.finalizers:*s
 core.NamespaceStatus 1.phase:s 2.conditions:*core.NamespaceCondition@type
 core.Node 1.metadata:meta.ObjectMeta 2.spec:core.NodeSpec 3.status:core.NodeStatus
@@ -312,6 +321,7 @@ core.NodeConfigSource 2!configMap:core.ConfigMapNodeConfigSource
 core.NodeConfigStatus 1!assigned:core.NodeConfigSource 2!active:core.NodeConfigSource 3!lastKnownGood:core.NodeConfigSource 4.error:s
 core.NodeDaemonEndpoints 1.kubeletEndpoint:core.DaemonEndpoint
 core.NodeFeatures 1!supplementalGroupsPolicy:b
+core.NodeList 1.metadata:meta.ListMeta 2.items:*core.Node
 core.NodeRuntimeHandler 1.name:s 2!features:core.NodeRuntimeHandlerFeatures
 core.NodeRuntimeHandlerFeatures 1!recursiveReadOnlyMounts:b 2!userNamespaces:b
 core.NodeSelector 1.nodeSelectorTerms:*core.NodeSelectorTerm
@@ -344,6 +354,7 @@ core.PodDNSConfig 1.nameservers:*s 2.searches:*s 3.options:*core.PodDNSConfigOpt
 core.PodDNSConfigOption 1.name:s 2!value:s
 core.PodExtendedResourceClaimStatus 1.requestMappings:*core.ContainerExtendedResourceRequest 2.resourceClaimName:s
 core.PodIP 1.ip:s
+core.PodList 1.metadata:meta.ListMeta 2.items:*core.Pod
 core.PodOS 1.name:s
 core.PodReadinessGate 1.conditionType:s
 core.PodResourceClaim 1.name:s 3!resourceClaimName:s 4!resourceClaimTemplateName:s
@@ -434,10 +445,15 @@ meta.DeleteOptions 1!gracePeriodSeconds:l 2!preconditions:meta.Preconditions 3!o
 meta.FieldSelectorRequirement 1.key:s 2.operator:s 3.values:*s
 meta.LabelSelector 1.matchLabels:%s 2.matchExpressions:*meta.LabelSelectorRequirement
 meta.LabelSelectorRequirement 1.key:s 2.operator:s 3.values:*s
+meta.ListMeta 1.selfLink:s 2.resourceVersion:s 3.continue:s 4!remainingItemCount:l 5!shardInfo:meta.ShardInfo
 meta.ManagedFieldsEntry 1.manager:s 2.operation:s 3.apiVersion:s 4!time:t 6.fieldsType:s 7!fieldsV1:f 8.subresource:s
 meta.ObjectMeta 1.name:s 2.generateName:s 3.namespace:s 4.selfLink:s 5.uid:s 6.resourceVersion:s 7.generation:l 8.creationTimestamp:t 9!deletionTimestamp:t 10!deletionGracePeriodSeconds:l 11.labels:%s 12.annotations:%s 13.ownerReferences:*meta.OwnerReference@uid 14.finalizers:*s@ 17.managedFields:*meta.ManagedFieldsEntry
 meta.OwnerReference 5.apiVersion:s 1.kind:s 3.name:s 4.uid:s 6!controller:b 7!blockOwnerDeletion:b
 meta.Preconditions 1!uid:s 2!resourceVersion:s
+meta.ShardInfo 1.selector:s
+meta.Status 1.metadata:meta.ListMeta 2.status:s 3.message:s 4.reason:s 5!details:meta.StatusDetails 6.code:i
+meta.StatusCause 1.reason:s 2.message:s 3.field:s
+meta.StatusDetails 1.name:s 2.group:s 3.kind:s 6.uid:s 4.causes:*meta.StatusCause 5.retryAfterSeconds:i
 networking.HTTPIngressPath 1.path:s 3!pathType:s 2.backend:networking.IngressBackend
 networking.HTTPIngressRuleValue 1.paths:*networking.HTTPIngressPath
 networking.IPBlock 1.cidr:s 2.except:*s
@@ -492,3 +508,4 @@ storage.VolumeAttachmentStatus 1.attached:b 2.attachmentMetadata:%s 3!attachErro
 storage.VolumeAttributesClass 1.metadata:meta.ObjectMeta 2.driverName:s 3.parameters:%s
 storage.VolumeError 1.time:t 2.message:s 3!errorCode:i
 storage.VolumeNodeResources 1!count:i
+"""

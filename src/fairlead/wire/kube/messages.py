@@ -1,0 +1,160 @@
+"""Classes for Kubernetes' protobuf messages, with only the fields that the model reads, for the C parser.
+
+What is not declared here is passed over by its length. Parts that many objects have alike, such as labels,
+are declared as bytes: whoever reads them looks the bytes up. Numbers and types come from the table of
+`fields`. A text that is no UTF-8 makes the parser refuse its message, so that there is no half row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError, Message
+
+from fairlead.wire.kube.fields import Field, fields_by_number
+
+__all__ = ["DecodeError", "message_classes"]
+
+_READ: Final[Mapping[str, str]] = {
+    "core.PodList": "metadata items",
+    "core.NodeList": "metadata items",
+    "core.EventList": "metadata items",
+    "core.NamespaceList": "metadata items",
+    "core.ConfigMapList": "metadata items",
+    "meta.ListMeta": "resourceVersion continue",
+    "meta.ObjectMeta": "name namespace uid resourceVersion ~creationTimestamp ~deletionTimestamp ~labels ~annotations ~ownerReferences",
+    "core.Pod": "metadata spec status",
+    "core.PodSpec": "nodeName containers initContainers ~overhead priority priorityClassName schedulerName ~schedulingGates "
+    "~nodeSelector ~affinity ~tolerations ~resources terminationGracePeriodSeconds",
+    "core.Container": "name image ~resources restartPolicy",
+    "core.PodStatus": "phase reason message hostIP podIP ~startTime containerStatuses initContainerStatuses ~conditions nominatedNodeName",
+    "core.ContainerStatus": "name ready started restartCount ~state ~lastState ~allocatedResources",
+    "core.ContainerState": "waiting running terminated",
+    "core.ContainerStateWaiting": "reason message",
+    "core.ContainerStateRunning": "~startedAt",
+    "core.ContainerStateTerminated": "reason message exitCode signal ~startedAt ~finishedAt",
+    "core.PodCondition": "type status reason message ~lastTransitionTime",
+    "core.Node": "metadata spec status",
+    "core.NodeSpec": "unschedulable ~taints",
+    "core.NodeStatus": "~capacity ~allocatable ~addresses ~conditions nodeInfo",
+    "core.NodeSystemInfo": "kubeletVersion containerRuntimeVersion osImage",
+    "core.NodeCondition": "type status reason message ~lastTransitionTime",
+    "core.Event": "metadata involvedObject type reason message count ~eventTime ~firstTimestamp ~lastTimestamp series",
+    "core.ObjectReference": "kind namespace name uid",
+    "core.EventSeries": "count ~lastObservedTime",
+    "core.Namespace": "metadata",
+    "core.ConfigMap": "metadata",
+}
+"""Which fields of which messages; `~`: as bytes."""
+_BY_HAND: Final[Mapping[str, str]] = {"Time": "seconds:l nanos:i", "WatchEvent": "type:s object:RawExtension", "RawExtension": "raw:y"}
+"""Messages of Kubernetes' machinery that stand in no API package, their fields numbered from 1."""
+
+_TYPES: Final = {"s": 9, "y": 12, "b": 8, "i": 5, "l": 3}
+"""The table's letters, in protobuf's numbers of types."""
+_BYTES, _MESSAGE = 12, 11
+_OPTIONAL, _REPEATED = 1, 3
+_PACKAGE: Final = "k8s"
+
+
+@lru_cache(maxsize=1)
+def message_classes() -> Mapping[str, Any]:
+    """The class of each message by its name without its package: `Pod`, `ObjectMeta`, `Time`.
+
+    A class has `FromString(bytes)`, which raises protobuf's DecodeError; its messages have the fields as
+    attributes, by the names of JSON.
+    """
+    names = [*map(_bare, _READ), *_BY_HAND]
+    try:
+        return _classes_in_c(names)
+    except ImportError:  # a protobuf without its C module works, too, only slower
+        return _classes_in_python(names)
+
+
+def _classes_in_c(names: list[str]) -> dict[str, Any]:
+    """From the C module alone, which is there in a sixth of the time of `google.protobuf.descriptor_pool`:
+    that reads the descriptions of descriptions first.
+    """
+    from google._upb import _message
+
+    pool = _message.DescriptorPool()
+    pool.AddSerializedFile(_file())
+    told = ((name, pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in names)
+    return {name: _message.MessageMeta(name, (Message,), {"DESCRIPTOR": each, "__module__": None}) for name, each in told}
+
+
+def _classes_in_python(names: list[str]) -> dict[str, Any]:
+    from google.protobuf import descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(_file())
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in names}
+
+
+def _file() -> bytes:
+    """A FileDescriptorProto (google/protobuf/descriptor.proto) of all messages."""
+    messages = [_described(_bare(name), _fields(name, asked.split())) for name, asked in _READ.items()]
+    messages += [_described(name, list(_numbered(text))) for name, text in _BY_HAND.items()]
+    return _text(1, "k8s.proto") + _text(2, _PACKAGE) + b"".join(_part(4, each) for each in messages) + _text(12, "proto3")
+
+
+def _fields(message: str, asked: list[str]) -> list[tuple[int, str, int, int, str]]:
+    """Number, name, label, type, and message of the fields that are asked for."""
+    numbers = {field.name: (number, field) for number, field in fields_by_number(message).items()}
+    found = []
+    for word in asked:
+        number, field = numbers[word.removeprefix("~")]
+        label = _REPEATED if field.shape else _OPTIONAL
+        kind = _BYTES if word.startswith("~") else _type(field)
+        found.append((number, field.name, label, kind, _bare(field.type) if kind == _MESSAGE else ""))
+    return found
+
+
+def _type(field: Field) -> int:
+    return _MESSAGE if field.message else _TYPES[field.type]
+
+
+def _numbered(text: str) -> Iterator[tuple[int, str, int, int, str]]:
+    for number, word in enumerate(text.split(), 1):
+        name, _, kind = word.partition(":")
+        yield number, name, _OPTIONAL, _TYPES.get(kind, _MESSAGE), "" if kind in _TYPES else kind
+
+
+def _described(name: str, fields: list[tuple[int, str, int, int, str]]) -> bytes:
+    """A DescriptorProto. A single scalar is `optional`, which proto3 spells as a `oneof` of one: it can be
+    told whether it was sent."""
+    parts, choices = [_text(1, name)], list[bytes]()
+    for number, field, label, kind, message in fields:
+        described = _text(1, field) + _number(3, number) + _number(4, label) + _number(5, kind)
+        if message:
+            described += _text(6, f".{_PACKAGE}.{message}")
+        elif label == _OPTIONAL:
+            described += _number(9, len(choices)) + _number(17, 1)
+            choices.append(_part(8, _text(1, f"_{field}")))
+        parts.append(_part(2, described))
+    return b"".join(parts + choices)
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _text(number: int, text: str) -> bytes:
+    return _part(number, text.encode())
+
+
+def _part(number: int, data: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _number(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*out, value))

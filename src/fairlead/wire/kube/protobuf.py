@@ -1,0 +1,273 @@
+"""Kubernetes' protobuf, read into plain values: any built-in kind, whole, and slowly.
+
+Go writes every field that is no pointer, empty or not; such fields are left out when they are empty, as their
+JSON would leave them out. So what comes out is the object's JSON. Who reads thousands of objects has
+`messages`; this reads what clients send, and single objects that are strange.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from fairlead.wire.kube.fields import fields_by_number, message_of
+from fairlead.wire.kube.time import render_micro_time, render_time
+
+MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
+MAGIC: Final = b"k8s\x00"
+_DEEPEST = 64
+# A number where bytes should stand and the other way round show themselves as type errors.
+_UNREADABLE = (IndexError, TypeError, AttributeError, ValueError, OverflowError, struct.error, msgspec.DecodeError)
+_VARINT, _BYTES = 0, 2
+_FIXED_LENGTHS = {1: 8, 5: 4}
+
+
+class UnreadableProtobuf(ValueError):
+    """Why bytes are no object."""
+
+
+class Envelope(NamedTuple):
+    """What stands around an object: its kind, and its own bytes."""
+
+    api_version: str
+    kind: str
+    raw: bytes
+
+
+def parse_envelope(body: bytes) -> Envelope:
+    """Raises UnreadableProtobuf."""
+    if not body.startswith(MAGIC):
+        raise UnreadableProtobuf("the body is not in the protobuf form of Kubernetes: it does not begin with `k8s\\0`")
+    try:
+        envelope = _parts(body[len(MAGIC) :])
+        type_meta = _parts(envelope.get(1, b""))
+        api_version, kind = (_text(type_meta.get(number, b"")) for number in (1, 2))
+        raw = envelope.get(2)
+        told = Envelope(api_version, kind, b"" if raw is None else bytes(raw))
+    except _UNREADABLE as error:
+        raise _unreadable(error) from error
+    if raw is None:  # an empty object is written, too
+        raise UnreadableProtobuf("the protobuf body has no object in it")
+    return told
+
+
+def parse_protobuf(body: bytes) -> dict[str, Any]:
+    """The object in a body, as its JSON would be.
+
+    Raises UnreadableProtobuf for broken bytes and for kinds that are not known.
+    """
+    envelope = parse_envelope(body)
+    message = message_of(envelope.api_version, envelope.kind)
+    if message is None:
+        raise UnreadableProtobuf(f'no kind "{envelope.kind}" is registered for version "{envelope.api_version}" in protobuf: send JSON')
+    return {"apiVersion": envelope.api_version, "kind": envelope.kind, **parse_message(message, envelope.raw)}
+
+
+def parse_status(body: bytes) -> dict[str, Any]:
+    """The `Status` in a body: message, reason, code. Raises UnreadableProtobuf."""
+    return parse_message("meta.Status", parse_envelope(body).raw)
+
+
+def parse_list(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """Metadata and items of a list, whatever it lists. Raises UnreadableProtobuf."""
+    meta: dict[str, Any] = {}
+    items: list[bytes] = []
+    try:
+        for number, _, value in _read(data):
+            if number == 1:
+                meta = _message("meta.ListMeta", value, 0)
+            elif number == 2:
+                items.append(bytes(value))
+    except _UNREADABLE as error:
+        raise _unreadable(error) from error
+    return meta, items
+
+
+def early_token(body: bytes) -> str:
+    """The next page's token before a page is decoded; "" when there is none, or none where API servers write
+    it: in the first bytes.
+    """
+    try:
+        _, at = _part_at(body, len(MAGIC), 1)  # the kind
+        begin, _ = _part_at(body, at, 2)  # the list
+        begin, end = _part_at(body, begin, 1)  # its metadata
+        token: str = _message("meta.ListMeta", body[begin:end], 0).get("continue", "")
+    except _UNREADABLE:
+        return ""
+    return token
+
+
+def _part_at(data: bytes, at: int, number: int) -> tuple[int, int]:
+    """Begin and end of the part that begins here and should have this number; it may end beyond the data."""
+    tag, at = _varint(data, at)
+    if tag != number << 3 | _BYTES:
+        raise IndexError(f"field {number} is not where it should be")
+    length, at = _varint(data, at)
+    return at, at + length
+
+
+def parse_message(message: str, data: bytes) -> dict[str, Any]:
+    """The fields of a message (of `fields`) by their JSON names. Raises UnreadableProtobuf."""
+    try:
+        return _message(message, data, 0)
+    except _UNREADABLE as error:
+        raise _unreadable(error) from error
+
+
+def parse_text_entry(data: bytes) -> tuple[str, str]:
+    """An entry of a map of texts. Raises UnreadableProtobuf."""
+    try:
+        entry = _parts(data)
+        return _text(entry.get(1, b"")), _text(entry.get(2, b""))
+    except _UNREADABLE as error:
+        raise _unreadable(error) from error
+
+
+def parse_quantity_entry(data: bytes) -> tuple[str, str]:
+    """An entry of a map of quantities, each as it is spelled. Raises UnreadableProtobuf."""
+    try:
+        entry = _parts(data)
+        return _text(entry.get(1, b"")), _quantity(entry.get(2, b""))
+    except _UNREADABLE as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> UnreadableProtobuf:
+    return UnreadableProtobuf(f"the protobuf body cannot be read: {error or type(error).__name__}")
+
+
+def _read(data: bytes) -> Iterator[tuple[int, int, Any]]:
+    """(field number, wire type, value) of one message; lengths that go beyond its end are an IndexError."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            value, at = _varint(data, at)
+            yield number, wire, value
+            continue
+        if wire == _BYTES:
+            length, at = _varint(data, at)
+        else:
+            length = _FIXED_LENGTHS.get(wire, len(data))
+        if at + length > len(data):
+            raise IndexError(f"field {number} is cut off")
+        yield number, wire, data[at : at + length]
+        at += length
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise IndexError("a number is too long")
+
+
+def _message(message: str, data: bytes, depth: int) -> dict[str, Any]:
+    if depth > _DEEPEST:
+        raise IndexError("nested too deeply")
+    fields, found = fields_by_number(message), dict[str, Any]()
+    for number, wire, value in _read(data):
+        field = fields.get(number)
+        if field is None:
+            continue
+        if field.is_inline:
+            found |= _message(field.type, value, depth + 1)
+        elif field.shape == "*":
+            items = _packed(value) if field.type in ("i", "l") and wire == _BYTES else (value,)
+            found.setdefault(field.name, []).extend(_value(field.type, item, depth) for item in items)
+        elif field.shape == "%":
+            entry = {key: held for key, _, held in _read(value)}
+            empty = 0 if field.type in "ilb" else b""
+            found.setdefault(field.name, {})[_text(entry.get(1, b""))] = _value(field.type, entry.get(2, empty), depth)
+        else:
+            plain = _value(field.type, value, depth)
+            if field.is_kept_empty or plain not in ("", 0, False, None, {}, []):
+                found[field.name] = plain
+    return found
+
+
+def _packed(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        yield value
+
+
+def _value(kind: str, value: Any, depth: int) -> Any:
+    convert = _SCALARS.get(kind)
+    return convert(value) if convert else _message(kind, value, depth + 1)
+
+
+def _text(data: bytes) -> str:
+    """Bytes that are no text are replaced, as Go's JSON replaces them."""
+    return data.decode("utf-8", "replace")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _strings(data: bytes) -> list[str]:
+    return [_text(value) for _, _, value in _read(data)]
+
+
+def _parts(data: bytes) -> dict[int, Any]:
+    return {number: value for number, _, value in _read(data)}
+
+
+def _quantity(data: bytes) -> str:
+    return _text(_parts(data).get(1, b"0"))
+
+
+def _seconds(data: bytes) -> float | None:
+    parts = _parts(data)
+    return _signed(parts.get(1, 0)) + parts.get(2, 0) / 1e9 if data else None
+
+
+def _time(data: bytes) -> str | None:
+    seconds = _seconds(data)
+    return None if seconds is None else render_time(seconds)
+
+
+def _micro_time(data: bytes) -> str | None:
+    seconds = _seconds(data)
+    return None if seconds is None else render_micro_time(seconds)
+
+
+def _int_or_string(data: bytes) -> int | str:
+    parts = _parts(data)
+    return _text(parts.get(3, b"")) if parts.get(1) else _signed(parts.get(2, 0))
+
+
+def _raw_json(data: bytes) -> Any:
+    raw = _parts(data).get(1, b"")
+    return msgspec.json.decode(raw) if raw else None
+
+
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "s": lambda value: _text(value),
+    "i": _signed,
+    "l": _signed,
+    "b": bool,
+    "d": lambda value: struct.unpack("<d", value)[0],
+    "y": lambda value: base64.b64encode(value).decode(),
+    "q": lambda value: _quantity(value),
+    "t": _time,
+    "T": _micro_time,
+    "o": _int_or_string,
+    "f": _raw_json,
+    "r": _raw_json,
+    "j": _raw_json,
+    "x": _strings,
+}

@@ -1,0 +1,284 @@
+"""Pods, nodes and events in protobuf make the rows that their JSON makes; what is strange is told or told apart, and never half read."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import strategies as st
+from tests.examples import examples
+from tests.protobuf_bodies import encoded, envelope, list_body, part, varint
+
+from fairlead.edge.kube.api_page import ItemReader, Page, early_token
+from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICES
+from fairlead.model.pod import Pod
+from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
+from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
+from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
+from fairlead.wire.kube.protobuf import UnreadableProtobuf
+
+READERS: Mapping[str, ItemReader[Any]] = {
+    "Pod": ItemReader(PODS, WirePod, parse_pod),
+    "Node": ItemReader(NODES, WireNode, parse_node),
+    "Event": ItemReader(EVENTS, WireEvent, parse_event),
+    "Namespace": ItemReader(NAMESPACES, WireNamespace, parse_namespace),
+    "ConfigMap": ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map),
+}
+
+# objects as their JSON: any of their parts may be absent
+
+words = st.sampled_from(["", "a", "gpu-1", "train-0", "Ready", "True", "False", "雪", "x" * 130, 'quo"te\n'])
+names = st.sampled_from(["a", "b", "worker-0", "nvidia.com/gpu", "cpu", "memory", "aliyun.com/gpu-mem", "雪/n", "k" * 140])
+times = st.integers(0, 2**33).map(
+    lambda seconds: f"{1971 + seconds % 200}-0{1 + seconds % 9}-1{seconds % 9}T0{seconds % 9}:59:5{seconds % 9}Z"
+)
+micro_times = times.map(lambda text: text.replace("Z", ".123456Z"))
+amounts = st.dictionaries(names, st.sampled_from(["0", "1", "500m", "16Gi", "1e3", "0.5"]), max_size=3)
+texts = st.dictionaries(names, words, max_size=3)
+ANNOTATIONS = [
+    "fairlead.io/gpu-allocation",
+    "ALIYUN_COM_GPU_MEM_IDX",
+    "fairlead.io/gpu-mem-limit-mib",
+    "fairlead.io/gpus",
+    "k8s.io/x",
+    "x" * 200,
+]
+annotations = st.dictionaries(
+    st.sampled_from(ANNOTATIONS), st.sampled_from(['{"a":[{"index":1,"units":4}]}', '{"a":3500}', "1", "[]", "x"]), max_size=4
+)
+
+
+def some(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+def lists(of: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    return st.lists(of, max_size=3)
+
+
+meta = some(
+    name=names,
+    namespace=words,
+    labels=texts,
+    annotations=annotations,
+    creationTimestamp=times,
+    deletionTimestamp=times,
+    resourceVersion=st.sampled_from(["7", "x", ""]),
+    ownerReferences=lists(some(kind=words, name=words, uid=words, controller=st.booleans(), apiVersion=words)),
+    managedFields=lists(some(manager=words, fieldsV1=st.just({"f:metadata": {}}))),
+    finalizers=lists(words),
+)
+container = some(
+    name=names,
+    image=words,
+    resources=some(requests=amounts, limits=amounts),
+    restartPolicy=st.sampled_from(["Always", "Never"]),
+    env=lists(some(name=words, value=words)),
+)
+state = some(
+    waiting=some(reason=words, message=words),
+    running=some(startedAt=times),
+    terminated=some(
+        exitCode=st.integers(-1, 255), signal=st.sampled_from([9, 15]), reason=words, message=words, startedAt=times, finishedAt=times
+    ),
+)
+one_state = state.map(lambda told: dict(list(told.items())[:1])).map(
+    lambda told: {"terminated": {"exitCode": 0, **told["terminated"]}} if "terminated" in told else told
+)
+status = st.fixed_dictionaries(
+    {"name": names, "ready": st.booleans(), "restartCount": st.integers(0, 1 << 30), "state": one_state},
+    optional={"lastState": one_state, "started": st.booleans(), "allocatedResources": amounts},
+)
+conditions = lists(
+    some(type=st.sampled_from(["Ready", "PodScheduled", ""]), status=words, reason=words, message=words, lastTransitionTime=times)
+)
+affinity = st.just(
+    {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}]
+            }
+        }
+    }
+)
+pods = st.fixed_dictionaries(
+    {"metadata": meta},
+    optional={
+        "spec": some(
+            nodeName=words,
+            containers=lists(container),
+            initContainers=lists(container),
+            overhead=amounts,
+            priority=st.integers(-(1 << 31), (1 << 31) - 1),
+            priorityClassName=words,
+            schedulerName=words,
+            schedulingGates=lists(some(name=words)),
+            nodeSelector=texts,
+            affinity=affinity,
+            tolerations=lists(some(key=names, operator=st.sampled_from(["Exists", "Equal"]), value=words, effect=words)),
+            resources=some(requests=amounts, limits=amounts),
+            terminationGracePeriodSeconds=st.sampled_from([0, 30, 1 << 40]),
+            volumes=lists(some(name=words, emptyDir=some(medium=words))),
+        ),
+        "status": some(
+            phase=st.sampled_from(["", "Pending", "Running", "Succeeded", "Failed", "Unknown", "Odd"]),
+            reason=words,
+            message=words,
+            hostIP=words,
+            podIP=words,
+            startTime=times,
+            containerStatuses=lists(status),
+            initContainerStatuses=lists(status),
+            conditions=conditions,
+            nominatedNodeName=words,
+        ),
+    },
+)
+nodes = st.fixed_dictionaries(
+    {"metadata": meta},
+    optional={
+        "spec": some(unschedulable=st.booleans(), taints=lists(some(key=words, value=words, effect=words, timeAdded=times))),
+        "status": some(
+            capacity=amounts,
+            allocatable=amounts,
+            addresses=lists(some(type=words, address=words)),
+            conditions=conditions,
+            nodeInfo=some(kubeletVersion=words, containerRuntimeVersion=words, osImage=words),
+            images=lists(some(names=lists(words), sizeBytes=st.integers(0, 1 << 40))),
+        ),
+    },
+)
+events = st.fixed_dictionaries(
+    {"metadata": meta},
+    optional={
+        "involvedObject": some(kind=words, namespace=words, name=words, uid=words),
+        "type": words,
+        "reason": words,
+        "message": words,
+        "count": st.integers(0, 1000),
+        "eventTime": micro_times,
+        "firstTimestamp": times,
+        "lastTimestamp": times,
+        "series": some(count=st.integers(0, 1000), lastObservedTime=micro_times),
+    },
+)
+namespaces = st.fixed_dictionaries({"metadata": meta}, optional={"status": some(phase=words)})
+config_maps = st.fixed_dictionaries(
+    {"metadata": meta.map(lambda told: {**told, "name": "unhealthy-gpu-n"})}, optional={"data": st.just({"gpus": "1,2"})}
+)
+OBJECTS = {"Pod": pods, "Node": nodes, "Event": events, "Namespace": namespaces, "ConfigMap": config_maps}
+
+
+def with_uids(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**each, "metadata": {**each["metadata"], "uid": f"u{place}"}} for place, each in enumerate(objects)]
+
+
+def read(kind: str, body: bytes) -> Page[Any]:
+    reader = READERS[kind]
+    return reader.parse_page(reader.decode_page(body))
+
+
+@examples(150, 1_000, st.sampled_from(sorted(OBJECTS)).flatmap(lambda kind: st.tuples(st.just(kind), lists(OBJECTS[kind]))))
+def test_both_forms_give_the_same_rows(kind_and_objects: tuple[str, list[dict[str, Any]]]) -> None:
+    kind, objects = kind_and_objects[0], with_uids(kind_and_objects[1])
+    in_json = read(kind, msgspec.json.encode({"metadata": {"resourceVersion": "7", "continue": "t"}, "items": objects}))
+    in_protobuf = read(kind, list_body(kind, [encoded(f"core.{kind}", each) for each in objects], token="t"))
+    assert list(in_protobuf.rows.items()) == list(in_json.rows.items())
+    assert in_protobuf == in_json
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other(kind: str) -> None:
+    sound = {"metadata": {"name": "b", "uid": "b"}}
+    odd = {"metadata": {"name": "\udcff", "namespace": "n", "uid": "a", "labels": {"x": "\udcfe"}}}
+    page = read(kind, list_body(kind, [encoded(f"core.{kind}", each) for each in (odd, sound)]))
+    assert list(page.rows) == ["a", "b"] and not page.malformed
+    if kind == "Pod":
+        assert page.rows["a"].name == "\N{REPLACEMENT CHARACTER}" and page.rows["a"].labels == {"x": "\N{REPLACEMENT CHARACTER}"}
+        odd = {
+            "metadata": {"name": "o", "namespace": "n", "uid": "o"},
+            "spec": {"containers": [{"resources": {"limits": {"cpu": "a lot"}}}]},
+        }
+        page = read(kind, list_body(kind, [encoded("core.Pod", each) for each in (odd, sound)]))
+        [left_out] = page.malformed
+        assert list(page.rows) == ["b"] and left_out.key == "o"
+        assert left_out.label == "pods n/o" and left_out.reason == "resource `cpu`: quantity `a lot` is not a Kubernetes quantity"
+
+
+def test_which_kinds_are_taken_in_protobuf() -> None:
+    assert all(reader.takes_protobuf for reader in READERS.values())
+    assert not ItemReader(SERVICES, WireNamespace, parse_namespace).takes_protobuf
+    assert not ItemReader(PODS, WireNamespace, parse_namespace).takes_protobuf
+
+
+def test_the_next_token_is_told_before_a_page_is_decoded() -> None:
+    body = list_body("Pod", [encoded("core.Pod", {"metadata": {"name": "a"}})] * 3, token="eyJ2IjoibWV0YSJ9")
+    assert early_token(body) == "eyJ2IjoibWV0YSJ9" == READERS["Pod"].decode_page(body).token
+    assert early_token(body[:120]) == "eyJ2IjoibWV0YSJ9"
+    assert early_token(list_body("Pod", [])) == early_token(body[:30]) == early_token(b"k8s\0") == ""
+
+
+RUNNING = {"running": {"startedAt": "2026-01-05T08:00:00Z"}}
+POD = {
+    "metadata": {"name": "a", "namespace": "n", "uid": "u", "labels": {"app": "x"}, "annotations": {"fairlead.io/gpus": "[]"}},
+    "spec": {"nodeName": "g", "containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+    "status": {
+        "phase": "Running",
+        "containerStatuses": [{"name": "c", "ready": True, "state": RUNNING}],
+    },
+}
+BODY = list_body("Pod", [encoded("core.Pod", POD)] * 2)
+
+
+def test_a_page_that_is_cut_off_anywhere_is_no_page() -> None:
+    for end in range(4, len(BODY) - len(part(3, b"") + part(4, b""))):
+        with pytest.raises(UnreadableProtobuf):
+            read("Pod", BODY[:end])
+
+
+STRANGE = {
+    "another magic": (b"k8x\0" + BODY[4:], msgspec.DecodeError, "JSON is malformed"),
+    "another kind": (list_body("Node", []), UnreadableProtobuf, "a `NodeList` of `v1` came where a `PodList` was asked for"),
+    "a length of 10 GB": (
+        b"k8s\0" + part(1, b"") + b"\x12" + bytes([0x80, 0xC8, 0xAF, 0xA0, 0x25]),
+        UnreadableProtobuf,
+        "field 2 is cut off",
+    ),
+    "a number without an end": (b"k8s\0" + b"\xff" * 30, UnreadableProtobuf, "a number is too long"),
+    "nothing behind the magic": (b"k8s\0", UnreadableProtobuf, "has no object in it"),
+    "garbage as the list": (envelope("PodList", b"\xff\xff\xff"), UnreadableProtobuf, "cannot be read"),
+    "garbage as an item": (envelope("PodList", part(2, b"\x0a\x50x")), UnreadableProtobuf, "field 1 is cut off"),
+}
+
+
+@pytest.mark.parametrize("case", STRANGE)
+def test_what_is_no_page_is_said(case: str) -> None:
+    body, failure, words = STRANGE[case]
+    with pytest.raises(failure, match=words):
+        read("Pod", body)
+
+
+@examples(200, 5_000, st.integers(0, 1 << 62))
+def test_any_bytes_are_a_sentence_or_whole_rows(seed: int) -> None:
+    rng = random.Random(seed)
+    body = bytearray(BODY)
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(4, len(body))
+        match rng.randrange(3):
+            case 0:
+                body[at] = rng.randrange(256)
+            case 1:
+                del body[at : at + rng.randint(1, 9)]
+            case _:
+                body[at:at] = rng.randbytes(rng.randint(1, 9))
+    try:
+        page = read("Pod", bytes(body))
+    except UnreadableProtobuf as error:
+        assert len(str(error)) > 20
+        return
+    for row in page.rows.values():
+        assert msgspec.convert(msgspec.to_builtins(row), Pod) == row
+    assert all(each.reason for each in page.malformed)
