@@ -2,8 +2,9 @@
 
     python bench/bytes_alone.py PLAN.json
 
-The plan names server, authority, certificate and stages of paths. What stands in one stage is asked side by
-side, pages one after another. `record` makes the plan from what a query of ours really sends.
+The plan names server, authority, certificate and stages of paths, each with the form that is asked for: of
+its first page, and of those behind it. What stands in one stage is asked side by side, pages one by one.
+`record` makes the plan from what a query of ours really sends.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import ssl
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-MORE = re.compile(rb'"continue":"([^"]+)"')
+MORE = re.compile(rb"(eyJ2Ijoi[\w=+/-]+)")
+"""A token of an API server in either form: base64 of `{"v":"…`."""
 HEAD_BYTES = 1000
 
 
@@ -31,13 +34,16 @@ def main() -> None:
     server = urlsplit(plan["server"])
     idle: list[http.client.HTTPSConnection] = []
 
-    def follow(path: str, accept: str) -> None:
+    def follow(path: str, accept: str, further: str, encoding: str) -> None:
         line = idle.pop() if idle else http.client.HTTPSConnection(str(server.hostname), server.port, context=context)
         token: bytes | None = b""
         while token is not None:
             suffix = f"&continue={quote(token.decode())}" if token else ""
-            line.request("GET", path + suffix, headers={"Accept": accept})
-            found = MORE.search(line.getresponse().read()[:HEAD_BYTES])
+            line.request("GET", path + suffix, headers={"Accept": further if token else accept, "Accept-Encoding": encoding})
+            answer = line.getresponse()
+            body = answer.read()
+            is_zipped = answer.getheader("Content-Encoding") == "gzip"
+            found = MORE.search(zlib.decompressobj(31).decompress(body, HEAD_BYTES) if is_zipped else body[:HEAD_BYTES])
             token = found and found[1]
         idle.append(line)
 
@@ -54,10 +60,23 @@ class Sent(NamedTuple):
     ended: float
     path: str
     accept: str
+    encoding: str
 
 
-def record(kubeconfig: Path, ask: Callable[[Any], object]) -> tuple[list[list[tuple[str, str]]], int]:
-    """The stages of what `ask` sends through a client of ours, and how many requests that are, pages counted.
+Stages = list[list[tuple[str, str, str, str]]]
+"""Path, form of the first page, form of the pages behind it, encoding."""
+
+
+class Recorded(NamedTuple):
+    """`received`: bytes of answers as they came, without heads."""
+
+    stages: Stages
+    requests: int
+    received: int
+
+
+def record(kubeconfig: Path, ask: Callable[[Any], object]) -> Recorded:
+    """What `ask` sends through a client of ours.
 
     A request that began after another had ended may have waited for it, so it belongs to the next stage.
     """
@@ -65,14 +84,16 @@ def record(kubeconfig: Path, ask: Callable[[Any], object]) -> tuple[list[list[tu
     from fairlead.edge.kube.kube_blocking import KubeBlocking
 
     sent: list[Sent] = []
+    received = 0
 
     class Recording(KubeBlocking):
         def ask(self, asked: Any) -> Any:
-            started = time.perf_counter()
-            try:
-                return super().ask(asked)
-            finally:
-                sent.append(Sent(started, time.perf_counter(), asked.request.path, asked.request.accept))
+            nonlocal received
+            started, headers = time.perf_counter(), dict(asked.headers)
+            answer = super().ask(asked)
+            received += len(answer.body)
+            sent.append(Sent(started, time.perf_counter(), asked.request.path, headers["Accept"], headers["Accept-Encoding"]))
+            return answer
 
     connection = find_connection(str(kubeconfig))
     assert connection is not None
@@ -86,7 +107,9 @@ def record(kubeconfig: Path, ask: Callable[[Any], object]) -> tuple[list[list[tu
         if not stages or each.started > min(other.ended for other in stages[-1]):
             stages.append([])
         stages[-1].append(each)
-    return [[(each.path, each.accept) for each in stage] for stage in stages], total
+    further = {each.path.partition("&continue=")[0]: each.accept for each in sent if "continue=" in each.path}
+    planned = [[(each.path, each.accept, further.get(each.path, each.accept), each.encoding) for each in stage] for stage in stages]
+    return Recorded(planned, total, received)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from tests.kube.addresses import address_beyond_loopback
 from tests.kube.control_plane import ControlPlane
 from tests.kube.crds import install_job_kinds
 
+from bytes_alone import Stages
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.api_request import ApiRequest, encode_body
 from fairlead.edge.kube.kube_api import KubeApi
@@ -58,7 +59,7 @@ def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlan
         yield plane
 
 
-def write_plan(plane: ControlPlane, stages: list[list[tuple[str, str]]], target: Path) -> str:
+def write_plan(plane: ControlPlane, stages: Stages, target: Path) -> str:
     """A plan for `bytes_alone`; its path."""
     pair = plane.admin_pair
     told = {"server": plane.server, "authority": str(plane.authority), "certificate": str(pair.certificate), "key": str(pair.key)}

@@ -52,18 +52,21 @@ def main() -> None:
 def compare(plane: ControlPlane, arguments: argparse.Namespace) -> None:
     address = serve_readings(arguments.pods, arguments.pods // arguments.jobs)
     arena, of = str(Path(sys.executable).parent / "arena"), f"--kubeconfig={plane.kubeconfig}"
-    stages, requests = record(plane.kubeconfig, lambda api: JobQuery(api, no_readings, time.time).read_jobs(KINDS, ""))
+    sent = record(plane.kubeconfig, lambda api: JobQuery(api, no_readings, time.time).read_jobs(KINDS, ""))
     commands = {
-        BYTES: [sys.executable, str(ROOT / "bench" / "bytes_alone.py"), write_plan(plane, stages, plane.folder / "plan.json")],
+        BYTES: [sys.executable, str(ROOT / "bench" / "bytes_alone.py"), write_plan(plane, sent.stages, plane.folder / "plan.json")],
         KUBECTL: [str(program("kubectl")), "get", "pods", "-A", of],
     }
+    plain = str(ROOT / "bench" / "in_json.py")
     asking = {}
     for name, words in OURS.items():
         commands[name] = commands[name + WITH] = [arena, *words, of]
         asking[name + WITH] = {**os.environ, "PROMETHEUS_ADDRESS": address}
+    for name, words in list(OURS.items())[:1]:
+        commands[f"{name}, in plain JSON"] = [sys.executable, plain, *words, of]
     costs = alternating(commands, arguments.runs, asking)
     print_costs(costs, [BYTES, KUBECTL], arguments.runs)
-    print(f"\n{requests} requests; aim: every line <= {AIM_RATIO} x the bytes alone, the same with and without Prometheus")
+    print(f"\n{sent.requests} requests; aim: every line <= {AIM_RATIO} x the bytes alone, the same with and without Prometheus")
 
 
 def no_readings(namespace: str) -> Any:

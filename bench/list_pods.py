@@ -29,17 +29,24 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--official-pods", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--client", choices=["ours", "blocking", "official"], help=argparse.SUPPRESS)
+    parser.add_argument("--client", choices=["ours", "json", "blocking", "official"], help=argparse.SUPPRESS)
     parser.add_argument("--kubeconfig", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
-        print(json.dumps({"ours": run_ours, "blocking": run_blocking, "official": run_official}[arguments.client](arguments.kubeconfig)))
+        print(
+            json.dumps(
+                {"ours": run_ours, "json": run_ours, "blocking": run_blocking, "official": run_official}[arguments.client](
+                    arguments.kubeconfig
+                )
+            )
+        )
     else:
         compare(arguments.pods, arguments.official_pods, arguments.runs)
 
 
 def compare(pods: int, official_pods: int, runs: int) -> None:
     ours = measure("ours", pods, runs)
+    plain = measure("json", pods, runs)
     blocking = measure("blocking", pods, runs)
     official = measure("official", official_pods, runs)
     scale = pods / official_pods
@@ -47,7 +54,11 @@ def compare(pods: int, official_pods: int, runs: int) -> None:
     how = "run whole" if scale == 1 else f"{official_pods:,} pods, scaled x{scale:g}"
     print(f"\n{pods:,} pods over TLS, list + decode to the model, median of {runs}")
     print(f"{'client':40}{'seconds':>10}{'CPU s':>10}{'MiB held':>10}{'RSS MiB':>10}{'peak MiB':>10}")
-    for name, row in (("fairlead, async (services)", ours), ("fairlead, blocking (CLI)", blocking)):
+    for name, row in (
+        ("fairlead, async (services)", ours),
+        ("the same, from a server without protobuf", plain),
+        ("fairlead, blocking (CLI)", blocking),
+    ):
         print(f"{name:40}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{row['mib']:>10.0f}{row['rss']:>10.0f}{row['peak']:>10.0f}")
     print(f"{'official (' + how + ')':40}{scaled['seconds']:>10.2f}{scaled['cpu']:>10.2f}{scaled['mib']:>10.0f}")
     ratios = ", ".join(
@@ -60,7 +71,10 @@ def measure(client: str, pods: int, runs: int) -> dict[str, float]:
     from pod_source import pod_server
 
     rows = []
-    with tempfile.TemporaryDirectory() as directory, pod_server(pods, 0, Path(directory)) as kubeconfig:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        pod_server(pods, 0, Path(directory), with_protobuf=client in ("ours", "blocking")) as kubeconfig,
+    ):
         for _ in range(runs):
             command = [sys.executable, __file__, "--client", client, "--kubeconfig", str(kubeconfig)]
             row = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)

@@ -1,12 +1,14 @@
 """Realistic pods, and a server that hands them out over TLS as an API server does, for the benchmarks here.
 
 The server is a process of its own (its memory and its core are not the client's). Pages and watch events are
-rendered before it says that it is ready, so that a run measures the client.
+rendered before it says that it is ready, so that a run measures the client: in protobuf and gzip where taken
+(`with_protobuf`), else in JSON.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import multiprocessing
 import socket
@@ -15,14 +17,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "tests")]
 
-from edge.pki import Authority
+from tests.protobuf_bodies import encoded, envelope, frame, list_body  # noqa: E402
+
+from edge.pki import Authority  # noqa: E402
 
 PAGE = 500
+JSON, PROTOBUF = "application/json", "application/vnd.kubernetes.protobuf"
 STARTED = "2026-01-05T08:00:00Z"
 NETWORK = '[{"name":"cbr0","interface":"eth0","ips":["10.42.7.19"],"mac":"3a:5e:1f:00:00:01","default":true}]'
 
@@ -169,8 +174,24 @@ def render_events(count: int, pods: int) -> bytes:
     )
 
 
+def render_message_pages(count: int) -> list[bytes]:
+    """The same in protobuf, compressed as an API server does."""
+    pages = []
+    for start in range(0, count, PAGE):
+        end = min(start + PAGE, count)
+        items = [encoded("core.Pod", pod(number)) for number in range(start, end)]
+        pages.append(gzip.compress(list_body("Pod", items, version="5000000", token=str(end) if end < count else ""), 1))
+    return pages
+
+
+def render_frames(count: int, pods: int) -> bytes:
+    phases = ("Running", "Succeeded", "Failed", "Pending")
+    changed = (pod(number % pods, phase=phases[number % 4], version=number + 10) for number in range(count))
+    return b"".join(frame("MODIFIED", envelope("Pod", encoded("core.Pod", each))) for each in changed)
+
+
 @contextlib.contextmanager
-def pod_server(pods: int, events: int, directory: Path) -> Iterator[Path]:
+def pod_server(pods: int, events: int, directory: Path, *, with_protobuf: bool = False) -> Iterator[Path]:
     """The path of a kubeconfig for a server with these pods.
 
     A watch gets `events` events and then stays open.
@@ -181,7 +202,7 @@ def pod_server(pods: int, events: int, directory: Path) -> Iterator[Path]:
     (directory / "server.key").write_bytes(pair.key_pem)
     (directory / "ca.crt").write_bytes(authority.pem)
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.Process(target=_serve, args=(pods, events, str(directory), theirs), daemon=True)
+    server = multiprocessing.Process(target=_serve, args=(pods, events, str(directory), with_protobuf, theirs), daemon=True)
     server.start()
     port = ours.recv()
     kubeconfig = directory / "kubeconfig"
@@ -204,9 +225,18 @@ def pod_server(pods: int, events: int, directory: Path) -> Iterator[Path]:
         server.join()
 
 
-def _serve(pods: int, events: int, directory: str, ready: Any) -> None:
-    pages = [_response(page) for page in render_pages(pods)]
-    stream = render_events(events, pods)
+class Prepared(NamedTuple):
+    pages: list[bytes]
+    stream: bytes
+    form: str
+
+
+def _serve(pods: int, events: int, directory: str, with_protobuf: bool, ready: Any) -> None:
+    plain = Prepared([_response(page, JSON) for page in render_pages(pods)], render_events(events, pods), JSON)
+    messages = None
+    if with_protobuf:
+        pages = [_response(page, PROTOBUF, "Content-Encoding: gzip\r\n") for page in render_message_pages(pods)]
+        messages = Prepared(pages, render_frames(events, pods), PROTOBUF)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{directory}/server.crt", f"{directory}/server.key")
     listener = socket.create_server(("127.0.0.1", 0))
@@ -214,29 +244,31 @@ def _serve(pods: int, events: int, directory: str, ready: Any) -> None:
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=_answer_all, args=(context, connection, pages, stream), daemon=True).start()
+        threading.Thread(target=_answer_all, args=(context, connection, plain, messages), daemon=True).start()
 
 
-def _response(body: bytes) -> bytes:
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+def _response(body: bytes, form: str, more: str = "") -> bytes:
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {form}\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def _answer_all(context: ssl.SSLContext, connection: socket.socket, pages: list[bytes], stream: bytes) -> None:
+def _answer_all(context: ssl.SSLContext, connection: socket.socket, plain: Prepared, messages: Prepared | None) -> None:
     with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as line, line.makefile("rb") as reader:
-        while head := reader.readline():
-            while reader.readline() not in (b"\r\n", b""):
-                pass
-            query = dict(parse_qsl(urlsplit(head.split(b" ")[1].decode()).query))
+        while first := reader.readline():
+            head = b""
+            while (more := reader.readline()) not in (b"\r\n", b""):
+                head += more
+            prepared = messages if messages is not None and PROTOBUF.encode() in head else plain
+            query = dict(parse_qsl(urlsplit(first.split(b" ")[1].decode()).query))
             if "watch" in query:
-                _send_stream(line, stream)
+                _send_stream(line, prepared)
                 threading.Event().wait()
-            line.sendall(pages[int(query.get("continue", "0")) // PAGE])
+            line.sendall(prepared.pages[int(query.get("continue", "0")) // PAGE])
 
 
-def _send_stream(line: ssl.SSLSocket, stream: bytes) -> None:
+def _send_stream(line: ssl.SSLSocket, prepared: Prepared) -> None:
     """Chunks of 16 kB, which is about what a busy API server writes at a time."""
-    line.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+    line.sendall(f"HTTP/1.1 200 OK\r\nContent-Type: {prepared.form}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
     size = 16 << 10
-    for start in range(0, len(stream), size):
-        piece = stream[start : start + size]
+    for start in range(0, len(prepared.stream), size):
+        piece = prepared.stream[start : start + size]
         line.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))

@@ -242,13 +242,14 @@ class ItemReader(Generic[Row]):
 
     def parse_page(self, page: WirePage[Any] | MessagePage) -> Page[Row]:
         """The second half: rows."""
-        items, is_json = page.items or [], isinstance(page, WirePage)
-        parse = self._parse if is_json else self._form.parse
-        malformed: list[Malformed] = []
+        items, malformed = page.items or [], list[Malformed]()
+        parse, singly = (
+            (self._parse, self._parse_singly) if isinstance(page, WirePage) else (self._form.row_of, self._parse_messages_singly)
+        )
         try:
             rows = {item.metadata.uid or key_of(item.metadata): parse(item) for item in items}
         except UNREADABLE_OR_RAW:
-            rows, malformed = self._parse_singly(items) if is_json else self._parse_messages_singly(items)
+            rows, malformed = singly(items)
         return Page(rows, malformed, page.version, page.token)
 
     def read_item(self, body: bytes) -> Row:
@@ -294,7 +295,7 @@ class ItemReader(Generic[Row]):
             meta = item.metadata
             key, version = meta.uid or key_of(meta), meta.resourceVersion
             is_wanted = kind in _PRESENT and (not self._mark or self._mark in frame or key in news or self._is_known(key))
-            return Change(kind, key, form.parse(item) if is_wanted else None, version)
+            return Change(kind, key, form.row_of(item) if is_wanted else None, version)
         except UNREADABLE_OR_RAW:
             return self._read_line(msgspec.json.encode({"type": kind, "object": form.as_json(item)}))
 
@@ -368,7 +369,7 @@ class ItemReader(Generic[Row]):
         malformed: list[Malformed] = []
         for item in items:
             try:
-                rows[key_of(item.metadata)] = self._form.parse(item)
+                rows[key_of(item.metadata)] = self._form.row_of(item)
             except UNREADABLE_OR_RAW:
                 more, odd = self._parse_singly([self._form.as_json(item)])
                 rows |= more

@@ -15,15 +15,19 @@ from msgspec import Raw, Struct
 
 from fairlead.wire.kube.message_rows import parse_event, parse_node, parse_pod
 from fairlead.wire.kube.messages import DecodeError, message_classes
-from fairlead.wire.kube.protobuf import UnreadableProtobuf, parse_envelope, parse_list, parse_message
-
-_PARSERS: Final[dict[str, Callable[[Any], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
-"""Of the kinds that are read by the thousand; others take the way of JSON."""
-_ODD: Final = (DecodeError, UnreadableProtobuf)
+from fairlead.wire.kube.protobuf import UnreadableProtobuf, parse_envelope, parse_list, parse_message, raw_behind, usual_begin
 
 
 class Odd(ValueError):
-    """An object that must be read the slow way."""
+    """An object that must be read by way of its JSON."""
+
+
+def _odd(item: Any) -> Any:
+    raise Odd
+
+
+_PARSERS: Final[dict[str, Callable[[Any], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
+"""Of the kinds that are read by the thousand; others take the way of JSON."""
 
 
 class MessagePage(Struct):
@@ -46,16 +50,18 @@ class MessageForm:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._parse = _PARSERS.get(kind)
+        self.row_of = _PARSERS.get(kind, _odd)
+        """The row of a message. Raises what parsing one strange object raises in JSON, too, or `Odd`."""
         classes = message_classes()
         self._list = classes[f"{kind}List"].FromString
         self._item = classes[kind].FromString
         self._event = classes["WatchEvent"].FromString
+        self._begins = {name: usual_begin(name) for name in (kind, f"{kind}List")}
 
     def decode_page(self, body: bytes) -> MessagePage:
         """Raises UnreadableProtobuf."""
         raw = self._raw(body, f"{self._kind}List")
-        if self._parse is not None:
+        if self.row_of is not _odd:
             try:
                 page = self._list(raw)
             except DecodeError:
@@ -64,15 +70,6 @@ class MessageForm:
                 return MessagePage(page.items[:], getattr(page.metadata, "continue"), page.metadata.resourceVersion)
         meta, items = parse_list(raw)
         return MessagePage([self._json(item) for item in items], meta.get("continue", ""), meta.get("resourceVersion", ""))
-
-    def parse(self, item: Any) -> Any:
-        """The row of a message. Raises `Odd`, and what parsing one strange object raises in JSON."""
-        if self._parse is None or isinstance(item, Raw):
-            raise Odd
-        try:
-            return self._parse(item)
-        except _ODD as error:
-            raise Odd from error
 
     def as_json(self, item: Any) -> Raw:
         """A whole object as its JSON. Raises UnreadableProtobuf."""
@@ -101,6 +98,9 @@ class MessageForm:
         return Raw(msgspec.json.encode(parse_message(f"core.{self._kind}", raw)))
 
     def _raw(self, body: bytes, kind: str) -> bytes:
+        raw = raw_behind(self._begins[kind], body)
+        if raw is not None:
+            return raw
         envelope = parse_envelope(body)
         if (envelope.api_version, envelope.kind) != ("v1", kind):
             raise UnreadableProtobuf(f"a `{envelope.kind}` of `{envelope.api_version}` came where a `{kind}` was asked for")

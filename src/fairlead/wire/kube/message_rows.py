@@ -18,15 +18,15 @@ from msgspec import Raw
 from fairlead.model.event import Event
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE, NodeChoice
-from fairlead.model.pod import Container, ContainerState, ContainerStatus, Owner, Pod, PodPhase
+from fairlead.model.pod import Container, ContainerState, ContainerStatus, GrantsByContainer, Owner, Pod, PodPhase
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants, parse_memory_limits
-from fairlead.wire.kube.messages import message_classes
+from fairlead.wire.kube.messages import DecodeError, message_classes
 from fairlead.wire.kube.node_choice import parse_node_choice
 from fairlead.wire.kube.objects import asked_and_limits, kept_annotations, parse_gpu_slots, resized, says_something
-from fairlead.wire.kube.protobuf import parse_message, parse_quantity_entry, parse_text_entry
+from fairlead.wire.kube.protobuf import UnreadableProtobuf, parse_message, parse_quantity_entry, parse_text_entry
 from fairlead.wire.kube.quantity import parse_amounts
 
 Key = TypeVar("Key", bound=Hashable)
@@ -42,6 +42,7 @@ _PHASES: Final = {phase.value: phase for phase in PodPhase} | {"": PodPhase.PEND
 _UNKNOWN_PHASE: Final = PodPhase.UNKNOWN
 _NO_TEXTS: Final[Mapping[str, str]] = {}
 _NO_LIMITS: Final[Mapping[str, int]] = {}
+_NO_GRANTS: Final[GrantsByContainer] = {}
 _MICROSECONDS: Final = 10**6
 
 _class = message_classes()
@@ -50,14 +51,20 @@ _PodCondition, _NodeCondition = _class["PodCondition"].FromString, _class["NodeC
 
 
 class _Looked(dict[Key, Value]):
-    """What was made of a key before, or is made now; so many at most."""
+    """What was made of a key before, or is made now; so many at most.
+
+    Raises ValueError for a key that makes none.
+    """
 
     def __init__(self, make: Callable[[Key], Value]) -> None:
         super().__init__()
         self._make = make
 
     def __missing__(self, key: Key) -> Value:
-        made = self._make(key)
+        try:
+            made = self._make(key)
+        except DecodeError as error:
+            raise UnreadableProtobuf(f"a part of it cannot be read: {error}") from error
         if len(self) >= _KEPT_AT_MOST:
             self.clear()
         self[key] = made
@@ -71,7 +78,7 @@ def parse_pod(pod: Any) -> Pod:
     annotations = _annotations(raw_annotations[:]) if raw_annotations else _NO_TEXTS
     told, told_inits = status.containerStatuses[:], status.initContainerStatuses[:]
     containers = _given(_containers(spec.containers[:]), told)
-    init_containers = _given(_containers(spec.initContainers[:]), told_inits)
+    init_containers = _given(_containers(spec.initContainers[:]), told_inits) if told_inits else _containers(spec.initContainers[:])
     node = spec.nodeName
     shares_gpus = name_shared_gpus(containers) or name_shared_gpus(init_containers)
     return Pod(
@@ -101,7 +108,7 @@ def parse_pod(pod: Any) -> Pod:
         started_at=_times[status.startTime],
         deleted_at=_times[meta.deletionTimestamp],
         nominated_node=status.nominatedNodeName,
-        grants=parse_grants(annotations, containers),
+        grants=parse_grants(annotations, containers) if annotations else _NO_GRANTS,
         memory_limits_mib=parse_memory_limits(annotations) if annotations else _NO_LIMITS,
         node_choice=_choice(spec) if shares_gpus or not node else ANYWHERE,
         whole=_resources[spec.resources][0],
@@ -123,8 +130,8 @@ def parse_node(node: Any) -> Node:
         capacity=_amounts[tuple(status.capacity)],
         allocatable=_amounts[tuple(status.allocatable)],
         addresses=tuple((each.get("type", ""), each.get("address", "")) for each in addresses),
-        conditions=tuple(_condition(_NodeCondition(raw)) for raw in status.conditions),
-        taints=tuple(_taints[raw] for raw in spec.taints),
+        conditions=tuple([_node_conditions[raw] for raw in status.conditions[:]]),
+        taints=tuple([_taints[raw] for raw in spec.taints[:]]),
         unschedulable=spec.unschedulable,
         created_at=_times[meta.creationTimestamp],
         kubelet_version=told.kubeletVersion,
@@ -241,8 +248,8 @@ def _make_condition(raw: bytes) -> Condition | None:
 def _annotations(raws: Iterable[bytes]) -> Mapping[str, str]:
     """Those that Fairlead reads."""
     is_kept = _KEPT_ANNOTATION.match
-    kept = [_entries[raw] for raw in raws if is_kept(raw)]
-    return kept_annotations(dict(kept)) if kept else _NO_TEXTS
+    kept = [raw for raw in raws if is_kept(raw)]
+    return _kept_sets[tuple(kept)] if kept else _NO_TEXTS
 
 
 def _make_label(raw: bytes) -> tuple[str, str]:
@@ -293,8 +300,9 @@ def _json(value: Any) -> Raw:
 _times: Final = _Looked(_make_time)
 _states: Final = _Looked(_make_state)
 _conditions: Final = _Looked(_make_condition)
+_node_conditions: Final = _Looked[bytes, Condition](lambda raw: _condition(_NodeCondition(raw)))
 _label_pairs: Final = _Looked(_make_label)
-_entries: Final = _Looked(parse_text_entry)
+_kept_sets: Final = _Looked[tuple[bytes, ...], Mapping[str, str]](lambda raws: kept_annotations(dict(map(parse_text_entry, raws))))
 _labels: Final = _Looked[tuple[bytes, ...], Mapping[str, str]](lambda raws: dict(map(_label_pairs.__getitem__, raws)))
 _owners: Final = _Looked(_make_owners)
 _amounts: Final = _Looked(_make_amounts)

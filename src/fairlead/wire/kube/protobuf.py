@@ -55,6 +55,23 @@ def parse_envelope(body: bytes) -> Envelope:
     return told
 
 
+def usual_begin(kind: str) -> bytes:
+    """How an object of the core API begins in its envelope, up to the length of its own bytes."""
+    told = b"\n\2v1\x12%c%b" % (len(kind), kind.encode())
+    return MAGIC + b"\n%c%b\x12" % (len(told), told)
+
+
+def raw_behind(begin: bytes, body: bytes) -> bytes | None:
+    """The object's bytes behind its `usual_begin`; None where it does not begin so, or is cut off."""
+    if not body.startswith(begin):
+        return None
+    try:
+        length, at = _varint(body, len(begin))
+    except IndexError:
+        return None
+    return body[at : at + length] if at + length <= len(body) else None
+
+
 def parse_protobuf(body: bytes) -> dict[str, Any]:
     """The object in a body, as its JSON would be.
 
