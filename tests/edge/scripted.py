@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests import protobuf_bodies
 
-from fairlead.wire.kube.protobuf import MEDIA_TYPE as PROTOBUF
+from fairlead.wire.kube.forms import PROTOBUF
 
 from .pki import Pair
 

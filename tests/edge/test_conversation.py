@@ -21,7 +21,7 @@ from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.conversation import PROTOBUF_OR_JSON, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps
 from fairlead.edge.kube.resource import NODES, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
-from fairlead.wire.kube.protobuf import MEDIA_TYPE
+from fairlead.wire.kube.forms import PROTOBUF
 
 from .scripted import Reply, page, pod, status
 from .twins import connection_to, fixed, pod_reader
@@ -474,11 +474,11 @@ def test_lists_are_asked_for_with_gzip_but_where_nothing_is_encrypted_within_one
 
 
 def message_page(name: str, token: str = "") -> Reply:
-    return Reply(list_body("Pod", [encoded("core.Pod", pod(name))], token=token), headers={"Content-Type": MEDIA_TYPE})
+    return Reply(list_body("Pod", [encoded("core.Pod", pod(name))], token=token), headers={"Content-Type": PROTOBUF})
 
 
 def forms(hand: ByHand) -> list[str]:
-    return ["protobuf" if MEDIA_TYPE in dict(asked.headers)["Accept"] else "JSON" for asked in hand.asked]
+    return ["protobuf" if PROTOBUF in dict(asked.headers)["Accept"] else "JSON" for asked in hand.asked]
 
 
 @pytest.mark.parametrize("is_late", [False, True])

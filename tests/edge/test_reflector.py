@@ -20,7 +20,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector, quiet_collector
 from fairlead.errors import Forbidden
 from fairlead.model.pod import Pod
-from fairlead.wire.kube.protobuf import MEDIA_TYPE as PROTOBUF
+from fairlead.wire.kube.forms import PROTOBUF
 
 from .scripted import Reply, ScriptedServer, Stream, bookmark, error_event, event, page, pod, scripted_frame, status
 from .twins import connection_to, pod_reader

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.protobuf_bodies import encoded, envelope, list_body, part, varint
+from tests.protobuf_bodies import encoded, envelope, list_body, part
 
 from fairlead.edge.kube.api_page import ItemReader, Page, early_token
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICES
 from fairlead.model.pod import Pod
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
+from fairlead.wire.kube.forms import UnreadableProtobuf
 from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
-from fairlead.wire.kube.protobuf import UnreadableProtobuf
 
 READERS: Mapping[str, ItemReader[Any]] = {
     "Pod": ItemReader(PODS, WirePod, parse_pod),

@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from fairlead.model.access import Identity
 from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
-from fairlead.wire.kube.protobuf import MEDIA_TYPE as PROTOBUF
+from fairlead.wire.kube.forms import PROTOBUF
 from fairlead_sim.api.kube_path import ResourcePath
 from fairlead_sim.schema.go_json import decode_json, go_type
 from fairlead_sim.schema.go_number import OutOfRange, parse_whole

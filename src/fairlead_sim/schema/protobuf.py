@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.wire.kube import protobuf
+from fairlead.wire.kube.forms import UnreadableProtobuf
 from fairlead_sim.schema.status import bad_request
 
 
@@ -17,5 +18,5 @@ def parse_protobuf(body: bytes) -> dict[str, Any]:
     are not known."""
     try:
         return protobuf.parse_protobuf(body)
-    except protobuf.UnreadableProtobuf as error:
+    except UnreadableProtobuf as error:
         raise bad_request(str(error)) from error

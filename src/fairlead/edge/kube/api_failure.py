@@ -16,7 +16,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.timestamp import render_rfc3339
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.errors import Forbidden, NotFound, OutsideError
-from fairlead.wire.kube.protobuf import MAGIC, UnreadableProtobuf, parse_status
+from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
 SYSTEM = "kubernetes"
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -83,6 +83,8 @@ def decode_status(body: bytes) -> Status:
     """The Status in a body; a body that is none (a proxy's page) becomes its own message, shortened."""
     try:
         if body.startswith(MAGIC):
+            from fairlead.wire.kube.protobuf import parse_status
+
             return msgspec.convert(parse_status(body), Status)
         return _status_decoder.decode(body)
     except (msgspec.MsgspecError, UnreadableProtobuf):

@@ -18,8 +18,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES, Resource
 from fairlead.model.change import ChangeType
-from fairlead.wire.kube import protobuf
-from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod
+from fairlead.wire.kube.forms import MAGIC
 
 if TYPE_CHECKING:
     from fairlead.edge.kube.protobuf_page import MessageForm, MessagePage
@@ -39,8 +38,6 @@ UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.Msgsp
 """What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
 """The same, and what a raw item says when it is asked for its metadata."""
-_MESSAGES: Final[dict[type[Any], str]] = {WirePod: "Pod", WireNode: "Node", WireEvent: "Event"}
-"""Kinds that have a reader for their protobuf, by what decodes their JSON."""
 _FEW: Final = (NAMESPACES, CONFIG_MAPS)
 """What is read in protobuf, too, by way of its JSON: there are few of them."""
 
@@ -110,7 +107,9 @@ def early_token(body: bytes) -> str:
     >>> early_token(b'{"items":[{"continue":"x"}]}')
     ''
     """
-    if body.startswith(protobuf.MAGIC):
+    if body.startswith(MAGIC):
+        from fairlead.wire.kube import protobuf
+
         return protobuf.early_token(body)
     found = _EARLY_TOKEN.match(body)
     return found[1].decode() if found else ""
@@ -206,7 +205,7 @@ class ItemReader(Generic[Row]):
         self._brief_event = decoder_of(WatchEvent[AnyObject])
         self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
-        self._kind = resource.kind if resource in _FEW else _MESSAGES.get(wire, "")
+        self._kind: str = resource.kind if resource in _FEW else getattr(wire, "PROTOBUF_KIND", "")
         self._made_form: MessageForm | None = None
 
     @property
@@ -227,7 +226,7 @@ class ItemReader(Generic[Row]):
 
         Raises DecodeError when it is no list, UnreadableProtobuf when it begins as protobuf and is none.
         """
-        if self._kind and body.startswith(protobuf.MAGIC):
+        if self._kind and body.startswith(MAGIC):
             return self._form.decode_page(body)
         try:
             return self._decode_page(body)

@@ -40,7 +40,7 @@ from fairlead.edge.kube.api_failure import (
 from fairlead.edge.kube.api_page import ItemReader, Listing, early_token
 from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
 from fairlead.edge.kube.resource import Resource
-from fairlead.wire.kube.protobuf import MEDIA_TYPE, UnreadableProtobuf
+from fairlead.wire.kube.forms import PROTOBUF, UnreadableProtobuf
 
 if TYPE_CHECKING:
     import random
@@ -60,7 +60,7 @@ MAX_RESTARTS: Final = 2
 """Of a paged list that meets 410; after them one unpaged list."""
 UNPACKED_BYTES_MAX: Final = 1 << 30
 """Of one answer; a page of 500 objects, each as large as etcd takes it, is three quarters of it."""
-PROTOBUF_OR_JSON: Final = f"{MEDIA_TYPE}, application/json;q=0.9"
+PROTOBUF_OR_JSON: Final = f"{PROTOBUF}, application/json;q=0.9"
 _NOT_THIS_FORM: Final = (406, 415)
 
 
@@ -380,4 +380,4 @@ def _unzipped(body: bytes) -> bytes:
 
 def is_protobuf(headers: Any) -> bool:
     """Of an answer's headers: whether its body is Kubernetes' protobuf, or frames of it."""
-    return str(headers.get("Content-Type") or "").startswith(MEDIA_TYPE)
+    return str(headers.get("Content-Type") or "").startswith(PROTOBUF)

@@ -42,7 +42,7 @@ from fairlead.edge.kube.conversation import (
     is_good,
     is_protobuf,
 )
-from fairlead.wire.kube.protobuf import UnreadableProtobuf
+from fairlead.wire.kube.forms import UnreadableProtobuf
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")

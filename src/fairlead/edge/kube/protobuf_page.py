@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from fairlead.wire.kube.forms import UnreadableProtobuf
 from fairlead.wire.kube.message_rows import parse_event, parse_node, parse_pod
 from fairlead.wire.kube.messages import DecodeError, message_classes
-from fairlead.wire.kube.protobuf import UnreadableProtobuf, parse_envelope, parse_list, parse_message, raw_behind, usual_begin
+from fairlead.wire.kube.protobuf import parse_envelope, parse_list, parse_message, raw_behind, usual_begin
 
 
 class Odd(ValueError):

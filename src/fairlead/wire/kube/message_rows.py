@@ -23,10 +23,11 @@ from fairlead.model.resources import NOTHING, Amounts
 from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants, parse_memory_limits
+from fairlead.wire.kube.forms import UnreadableProtobuf
 from fairlead.wire.kube.messages import DecodeError, message_classes
 from fairlead.wire.kube.node_choice import parse_node_choice
 from fairlead.wire.kube.objects import asked_and_limits, kept_annotations, parse_gpu_slots, resized, says_something
-from fairlead.wire.kube.protobuf import UnreadableProtobuf, parse_message, parse_quantity_entry, parse_text_entry
+from fairlead.wire.kube.protobuf import parse_message, parse_quantity_entry, parse_text_entry
 from fairlead.wire.kube.quantity import parse_amounts
 
 Key = TypeVar("Key", bound=Hashable)

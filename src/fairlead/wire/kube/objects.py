@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from sys import intern
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -150,6 +150,10 @@ class WirePodStatus(Struct, gc=False, rename="camel"):
 
 
 class WirePod(Struct, gc=False):
+    """`PROTOBUF_KIND`: it is read in protobuf, too, as this kind (`message_rows`)."""
+
+    PROTOBUF_KIND: ClassVar = "Pod"
+
     metadata: WireMeta
     spec: WirePodSpec | None = None
     status: WirePodStatus | None = None
@@ -186,6 +190,8 @@ class WireNodeStatus(Struct, gc=False, rename="camel"):
 
 
 class WireNode(Struct, gc=False):
+    PROTOBUF_KIND: ClassVar = "Node"
+
     metadata: WireMeta
     spec: WireNodeSpec | None = None
     status: WireNodeStatus | None = None
@@ -204,6 +210,8 @@ class WireEventSeries(Struct, gc=False, rename="camel"):
 
 
 class WireEvent(Struct, gc=False, rename="camel"):
+    PROTOBUF_KIND: ClassVar = "Event"
+
     metadata: WireMeta
     involved_object: WireObjectReference | None = None
     type: str | None = None

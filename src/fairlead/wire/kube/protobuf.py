@@ -10,24 +10,19 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from fairlead.wire.kube.fields import fields_by_number, message_of
+from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 from fairlead.wire.kube.time import render_micro_time, render_time
 
-MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
-MAGIC: Final = b"k8s\x00"
 _DEEPEST = 64
 # A number where bytes should stand and the other way round show themselves as type errors.
 _UNREADABLE = (IndexError, TypeError, AttributeError, ValueError, OverflowError, struct.error, msgspec.DecodeError)
 _VARINT, _BYTES = 0, 2
 _FIXED_LENGTHS = {1: 8, 5: 4}
-
-
-class UnreadableProtobuf(ValueError):
-    """Why bytes are no object."""
 
 
 class Envelope(NamedTuple):
