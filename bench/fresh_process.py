@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 
 class Cost(NamedTuple):
-    """`mib` is the peak.
+    """`mib` is the peak, as /proc told it last (asked every few milliseconds): what `wait4` tells begins with
+    the memory of the process that started it.
 
     On a busy machine CPU seconds are the ones to trust: wall time counts what others do, too.
     """
@@ -25,12 +29,30 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Cost:
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env)
     assert process.stderr is not None
+    peak = [0.0]
+    watching = threading.Thread(target=_watch_peak, args=(process.pid, peak))
+    watching.start()
     told = process.stderr.read()
+    watching.join()
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, (command, told.decode())
-    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Cost(wall, used.ru_utime + used.ru_stime, peak[0])
+
+
+def _watch_peak(pid: int, peak: list[float]) -> None:
+    """Until it is gone, or has given its memory back."""
+    while True:
+        try:
+            text = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            return
+        found = re.search(r"VmHWM:\s+(\d+) kB", text)
+        if found is None:
+            return
+        peak[0] = max(peak[0], int(found[1]) / 1024)
+        time.sleep(0.003)
 
 
 def alternating(commands: Mapping[str, Sequence[str]], runs: int, env: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, Cost]:

@@ -39,6 +39,13 @@ _KEPT_ANNOTATION: Final = re.compile(
     rb"\n.{1,2}(?:%b)" % b"|".join(re.escape(each.encode()) for each in names.KEPT_ANNOTATION_PREFIXES), re.S
 )
 """How an entry begins: with its key, whose length takes a byte or two."""
+_SILENT: Final = re.compile(
+    rb"\n(?:\x05Ready|\x0bInitialized|\x0fContainersReady|\x19PodReadyToStartContainers)\x12\x04True\x1a\0"
+    rb"\x22\x08\x08.{5}\x10\0\x2a\0\x32\0(?:\x38[\x80-\xff]*[\0-\x7f])?",
+    re.S,
+)
+"""A whole condition as kubelets write them of sound pods: True at some time, without a reason or a message. Of
+the five that a pod has four are so, each with a time of its own, and say nothing that is kept."""
 _PHASES: Final = {phase.value: phase for phase in PodPhase} | {"": PodPhase.PENDING}
 _UNKNOWN_PHASE: Final = PodPhase.UNKNOWN
 _NO_TEXTS: Final[Mapping[str, str]] = {}
@@ -74,7 +81,7 @@ class _Looked(dict[Key, Value]):
 
 def parse_pod(pod: Any) -> Pod:
     """A pod row; raises ValueError (quantity named) for amounts the API would refuse."""
-    meta, spec, status = pod.metadata, pod.spec, pod.status
+    meta, spec, status, is_silent = pod.metadata, pod.spec, pod.status, _SILENT.fullmatch
     raw_annotations, raw_owners, raw_gates = meta.annotations, meta.ownerReferences, spec.schedulingGates
     annotations = _annotations(raw_annotations[:]) if raw_annotations else _NO_TEXTS
     told, told_inits = status.containerStatuses[:], status.initContainerStatuses[:]
@@ -104,7 +111,7 @@ def parse_pod(pod: Any) -> Pod:
         overhead=_amounts[tuple(spec.overhead[:])],
         statuses=tuple([_status(each) for each in told]),
         init_statuses=tuple([_status(each) for each in told_inits]),
-        conditions=tuple([kept for raw in status.conditions[:] if (kept := _conditions[raw]) is not None]),
+        conditions=tuple([kept for raw in status.conditions[:] if not is_silent(raw) and (kept := _conditions[raw]) is not None]),
         created_at=_times[meta.creationTimestamp],
         started_at=_times[status.startTime],
         deleted_at=_times[meta.deletionTimestamp],
