@@ -44,8 +44,9 @@ _SILENT: Final = re.compile(
     rb"\x22\x08\x08.{5}\x10\0\x2a\0\x32\0(?:\x38[\x80-\xff]*[\0-\x7f])?",
     re.S,
 )
-"""A whole condition as kubelets write them of sound pods: True at some time, without a reason or a message. Of
-the five that a pod has four are so, each with a time of its own, and say nothing that is kept."""
+"""A whole condition as kubelets write them of sound pods: True at some time, without a reason or a message.
+Four of the five that a pod has are so, each with a time of its own, and say nothing that is kept.
+"""
 _PHASES: Final = {phase.value: phase for phase in PodPhase} | {"": PodPhase.PENDING}
 _UNKNOWN_PHASE: Final = PodPhase.UNKNOWN
 _NO_TEXTS: Final[Mapping[str, str]] = {}
