@@ -10,14 +10,16 @@ from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
 
 from fairlead.apps.pod_map import PodMap
 from fairlead.errors import OutsideError
+from fairlead.model.devices.device import DeviceSample, MigInstance
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.refusal import Refusal
-from fairlead.rules.metrics.container_gpu import process_families
+from fairlead.rules.metrics.container_gpu import container_families, process_families
+from fairlead.rules.metrics.gpu import gpu_families
 from fairlead_sim.gpus.node_cards import simulated_uuid
 
-from .fakes import device
+from .fakes import device, lost_device, memory
 
 CARD = simulated_uuid("n1", 0)
 
@@ -129,6 +131,67 @@ async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_s
     await pods.ask()
     (alone,) = pods.attributed([card])
     assert [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]
+
+
+async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(node: Node) -> None:
+    """Telemetry contract 1.10: exclusive without process data is the device's value; of sharers nothing is known."""
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    mute = structs.replace(device(used=500, util=42), uuid=CARD, seen=(SeenProcess(7, "C", None, None),))
+    await pods.ask()
+    (shared,) = pods.attributed([mute])
+    assert [(each.memory_used_bytes, each.sm_percent, each.processes) for each in shared.processes] == [(None, None, 1)]
+    used, _, worked, *_ = container_families([shared])
+    assert (used.values, worked.values) == ([None], [None]), "unknown is absent"
+    node.held = (held("nvidia.com/gpu", CARD), HeldDevices("nvidia.com/gpu", (CARD,), "c", pod_uid="u"))
+    await pods.ask()
+    for card in (mute, structs.replace(mute, seen=None)):
+        (alone,) = pods.attributed([card])
+        assert [(each.memory_used_bytes, each.sm_percent) for each in alone.processes] == [(500 << 20, 42)]
+
+
+async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one_share_it(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    told = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
+    parts = [MigInstance(1, 0, "3g.71gb", "MIG-a", told, (SeenProcess(7, "C", 300 << 20, None),))]
+    node.held = (held("nvidia.com/mig-3g.71gb", "MIG-a"), HeldDevices("nvidia.com/mig-3g.71gb", ("MIG-a",), "c", pod_uid="u"))
+    await pods.ask()
+
+    def use(*instances: MigInstance) -> list[tuple[int | None, float | None, int | None]]:
+        (card,) = pods.attributed([structs.replace(device(), uuid=CARD, instances=instances)])
+        assert card.knows_foreign
+        return [(each.memory_used_bytes, each.sm_percent, each.memory_limit_bytes) for each in card.instances[0].processes]
+
+    assert use(*parts) == [(300 << 20, 25.0, 70000 << 20)]
+    other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", told, ())
+    assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], "what the two do together is nobody's"
+
+
+@pytest.mark.parametrize("mode", ["no list", "no processes", "no names"])
+async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
+    """No 0 foreign bytes on a card whose processes cannot be seen, no 0 containers before the kubelet has told."""
+    pods = PodMap(node, node, 60.0, lambda: node.moment, None if mode == "no names" else Homes())
+    if mode != "no list":
+        await pods.ask()
+    seen = None if mode == "no processes" else (SeenProcess(8, "C", 100 << 20, 5.0),)
+    found = {
+        each.name.removeprefix("fairlead_gpu_"): each
+        for each in gpu_families(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)]))
+    }
+    assert all(found[name].values == [None] for name in ("foreign_processes", "memory_foreign_bytes", "memory_unattributed_bytes"))
+    known = [found[name].values != [None] for name in ("containers", "allocated_ratio")]
+    assert known == [mode != "no list"] * 2
+
+
+async def test_a_lost_cards_holder_keeps_its_limit_and_without_one_that_was_known_has_none(node: Node, pods: PodMap) -> None:
+    node.held = (held("nvidia.com/gpu", CARD),)
+    await pods.ask()
+    well, lost = structs.replace(device(), uuid=CARD), structs.replace(lost_device(0), uuid=CARD)
+
+    def limit(card: DeviceSample) -> list[float | int | None]:
+        return next(list(each.values) for each in container_families(pods.attributed([card])) if each.name.endswith("limit_bytes"))
+
+    assert limit(lost) == [None], "never 0"
+    assert limit(well) == limit(lost) == [15360 << 20]
 
 
 async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again(node: Node, pods: PodMap) -> None:

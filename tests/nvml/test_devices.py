@@ -23,7 +23,7 @@ from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import NvmlBeat
 from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
-from fairlead.model.devices.readings import GroupReading
+from fairlead.model.devices.readings import GroupReading, SeenProcess
 from fairlead.model.devices.xid import XidReport
 from fairlead.rules.devices.xid_reports import fresh_reports
 
@@ -194,9 +194,11 @@ async def test_it_ends_within_five_seconds_although_a_call_hangs(library: Path, 
 
 
 async def test_a_lost_card_is_down_without_values_and_comes_back(exported: Exported) -> None:
+    exported.script.readings[5] = GroupReading({UTIL: 5}, processes=(SeenProcess(7, "C", 1, 1.0),))
+    await exported.until(lambda: bool(exported.card(5).seen))
     exported.script.failing[5] = pynvml.NVMLError(LOST)
     await exported.until(lambda: not exported.card(5).up)
-    assert exported.card(5).fields == {} and exported.card(5).uuid == uuid(5)
+    assert exported.card(5).fields == {} and exported.card(5).uuid == uuid(5) and exported.card(5).seen is None
     assert sum(card.up for card in exported.now.devices) == 7 and exported.now.is_driver_up
     (run,) = exported.card(5).collectors
     assert not run.is_good and list(run.errors) == ["gpu_is_lost"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
@@ -19,13 +20,14 @@ from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstan
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
 from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, ProcessHomes
-from fairlead.rules.devices.container_use import container_use, sole_holder_use, unknown_use
+from fairlead.rules.devices.container_use import container_use, filled_use, sole_holder_use
 from fairlead.rules.devices.pod_devices import device_processes
 from fairlead.rules.metrics.exporter import PodMapState
 
 ASK_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 1.0
 _TOTAL, _USED, _PERCENT = "DCGM_FI_DEV_FB_TOTAL_BYTES", "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
+_PART: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -55,6 +57,7 @@ class PodMap:
         self._shares: tuple[GivenShare, ...] = ()
         self._at: float | None = None
         self._errors = {"kubelet": 0, "grants": 0}
+        self._totals: dict[str, int] = {}
 
     async def run(self) -> None:
         """Ask now and then, until cancelled."""
@@ -83,25 +86,37 @@ class PodMap:
     def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
         """The samples with the containers that have each card, and what they use of it. Reads /proc."""
         if self._age is None or self._age > self._ttl_seconds:
-            return samples
-        totals = {sample.uuid: (sample.index, int(sample.fields.get(_TOTAL, 0))) for sample in samples}
-        totals |= {each.uuid: (-1, int(each.fields.get(_TOTAL, 0))) for sample in samples for each in sample.instances}
+            return [structs.replace(sample, knows_holders=False, knows_foreign=False) for sample in samples]
+        totals = {sample.uuid: (sample.index, self._total(sample)) for sample in samples}
+        totals |= {each.uuid: (-1, self._total(each)) for sample in samples for each in sample.instances}
+        self._totals = {uuid: total for uuid, (_, total) in totals.items() if total is not None}
         claims = {} if self._claimable is None else self._claimable.latest()
         holders = device_processes(self._held, self._shares, totals, self._more_resources, claims)
         return [self._attributed(sample, holders) for sample in samples]
 
-    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]]) -> DeviceSample:
-        instances = tuple(
-            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()))) if each.uuid else each for each in sample.instances
-        )
-        return structs.replace(sample, processes=self._use(sample, holders.get(sample.uuid, ())), instances=instances)
+    def _total(self, entity: DeviceSample | MigInstance) -> int | None:
+        """All its memory in bytes: as it says, else as it said last."""
+        told = entity.fields.get(_TOTAL)
+        return self._totals.get(entity.uuid) if told is None else int(told)
 
-    def _use(self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...]) -> tuple[DeviceProcess, ...]:
-        if sample.seen is None:
-            return unknown_use(containers)
-        if self._homes is None:
-            return sole_holder_use(containers, sample.fields.get(_USED), sample.fields.get(_PERCENT))
-        return container_use(containers, sample.seen, self._homes.homes([each.pid for each in sample.seen]))
+    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]]) -> DeviceSample:
+        shared = {each for each, count in Counter(each.gpu_instance for each in sample.instances).items() if count > 1}
+        instances = tuple(
+            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()), each.gpu_instance not in shared))
+            if each.uuid
+            else each
+            for each in sample.instances
+        )
+        processes = self._use(sample, holders.get(sample.uuid, ()), True)
+        knows = self._homes is not None and all(each.seen is not None for each in sample.instances or (sample,))
+        return structs.replace(sample, processes=processes, instances=instances, knows_foreign=knows)
+
+    def _use(self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...], is_whole: bool) -> tuple[DeviceProcess, ...]:
+        """`is_whole`: what is told of it is its own, and not that of several compute instances together."""
+        used, percent = (sample.fields.get(_USED), _percent(sample)) if is_whole else (None, None)
+        if sample.seen is None or self._homes is None:
+            return sole_holder_use(containers, used, percent)
+        return filled_use(container_use(containers, sample.seen, self._homes.homes([each.pid for each in sample.seen])), used, percent)
 
     @property
     def state(self) -> PodMapState:
@@ -116,3 +131,11 @@ class PodMap:
         self._errors[reason] += 1
         if self._errors[reason] == 1:
             _log.warning("whose the cards are is not known: %s", told)
+
+
+def _percent(sample: DeviceSample | MigInstance) -> float | None:
+    """How busy the card is, or the instance, in percent."""
+    if isinstance(sample, DeviceSample):
+        return sample.fields.get(_PERCENT)
+    part = sample.fields.get(_PART)
+    return None if part is None else 100 * part

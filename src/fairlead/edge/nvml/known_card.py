@@ -236,7 +236,7 @@ class KnownCard:
             sampled_at=self._fast.read_at if is_known else self._shown_at,
             slower=(self._static, self._slow),
             texts=self._texts,
-            seen=self._processes,
+            seen=None if self._is_lost else self._processes,
             instances=() if self._is_lost else self._instances,
             mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
             collectors=tuple(self._runs[name] for name in sorted(self._runs)),

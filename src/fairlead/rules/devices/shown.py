@@ -67,7 +67,7 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float) -> ShownDevices:
 def _without_use(sample: DeviceSample) -> DeviceSample:
     """Who holds a card is known without its driver; what they use of it is as old as the rest."""
     instances = tuple(structs.replace(each, fields={}, seen=None, processes=unknown_use(each.processes)) for each in sample.instances)
-    return structs.replace(sample, seen=None, processes=unknown_use(sample.processes), instances=instances)
+    return structs.replace(sample, seen=None, processes=unknown_use(sample.processes), instances=instances, knows_foreign=False)
 
 
 def _fresh(sample: DeviceSample, at: float) -> Fields:

@@ -253,10 +253,10 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     """How much of the device is given away, 0..1.
 
     All of it to an exclusive holder, else the limits over its memory; of a divided card, its instances. None
-    when the device is down, or its limits cannot be compared with its memory.
+    when the device is down, nobody says who holds it, or its limits cannot be compared with its memory.
     """
     holders = granted(sample)
-    if not sample.up:
+    if not sample.up or not sample.knows_holders:
         return None
     if sample.instances:
         return sum(any(process.pod for process in each.processes) for each in sample.instances) / len(sample.instances)
@@ -265,7 +265,8 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     if not holders:
         return 0
     grantable = grantable_bytes(sample)
-    return min(1.0, sum(process.memory_limit_bytes for process in holders) / grantable) if grantable else None
+    limits = [process.memory_limit_bytes for process in holders]
+    return min(1.0, sum(limit or 0 for limit in limits) / grantable) if grantable and None not in limits else None
 
 
 def grantable_bytes(sample: DeviceSample) -> int | float | None:
@@ -382,15 +383,25 @@ def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -
 
 
 def _unattributed(sample: DeviceSample) -> float | None:
-    """Unknown where the use of a container is."""
-    used = sample.fields.get(_PREFIX + "FB_USED_BYTES")
-    if used is None or any(process.memory_used_bytes is None for process in _processes(sample)):
+    """Unknown where the use of somebody is."""
+    used, told = sample.fields.get(_PREFIX + "FB_USED_BYTES"), _bytes_of(_processes(sample))
+    return None if used is None or told is None or not sample.knows_foreign else max(0, used - told)
+
+
+def _foreign_processes(sample: DeviceSample) -> int | None:
+    if not sample.up or not sample.knows_foreign:
         return None
-    return max(0, used - _bytes_of(_processes(sample)))
+    return sum(process.processes or 0 for process in foreign(sample))
 
 
-def _bytes_of(processes: Sequence[DeviceProcess]) -> int:
-    return sum(process.memory_used_bytes or 0 for process in processes)
+def _foreign_bytes(sample: DeviceSample) -> int | None:
+    return _bytes_of(foreign(sample)) if sample.up and sample.knows_foreign else None
+
+
+def _bytes_of(processes: Sequence[DeviceProcess]) -> int | None:
+    """Of all together; None where one of them does not say."""
+    told = [process.memory_used_bytes for process in processes]
+    return None if None in told else sum(used or 0 for used in told)
 
 
 def _maker(table: _Scaled) -> _Make:
@@ -404,11 +415,11 @@ _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (HEALTHY, _each(lambda sample: None if sample.healthy is None else int(sample.healthy))),
     (HEALTH_CHECK, _labelled(CHECKS, lambda sample, check: sample.health_checks.get(check))),
     (ALLOCATED, _each(allocated_ratio)),
-    (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up else None)),
-    (FOREIGN, _each(lambda sample: sum(process.processes or 0 for process in foreign(sample)) if sample.up else None)),
+    (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up and sample.knows_holders else None)),
+    (FOREIGN, _each(_foreign_processes)),
     (GRANTABLE, _each(grantable_bytes)),
     *((metric, _maker(table)) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
-    (FOREIGN_MEMORY, _each(lambda sample: _bytes_of(foreign(sample)) if sample.up else None)),
+    (FOREIGN_MEMORY, _each(_foreign_bytes)),
     (UNATTRIBUTED_MEMORY, _each(_unattributed)),
     (POWER_LIMIT, _each(lambda sample: sample.power_limit_watts)),
     (THROTTLED, _labelled(tuple(THROTTLE_REASONS), _throttled)),
