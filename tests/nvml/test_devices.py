@@ -28,6 +28,7 @@ from fairlead.model.devices.xid import XidReport
 from fairlead.rules.devices.xid_reports import fresh_reports
 
 UTIL, REPLAYS, BRAND, XID = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_BRAND", "DCGM_FI_DEV_XID_ERRORS"
+ENERGY = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 LOST, GONE, UNKNOWN = pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_DRIVER_NOT_LOADED, 999
 BEAT = NvmlBeat(interval=0.05, slow_interval=60.0, call_timeout=0.1)
 
@@ -206,6 +207,28 @@ async def test_a_lost_card_is_down_without_values_and_comes_back(exported: Expor
     await exported.until(lambda: exported.card(5).up and UTIL in exported.card(5).fields)
 
 
+async def test_a_lost_card_that_answers_again_was_reset_and_a_busy_one_was_not(exported: Exported) -> None:
+    assert exported.card(5).reset_at is None
+    exported.script.failing[5] = pynvml.NVMLError(UNKNOWN)
+    await exported.until(lambda: exported.card(5).collectors[0].errors != {})
+    del exported.script.failing[5]
+    await exported.until(lambda: exported.card(5).collectors[0].is_good)
+    assert exported.card(5).reset_at is None
+    exported.script.failing[5] = pynvml.NVMLError(pynvml.NVML_ERROR_RESET_REQUIRED)
+    await exported.until(lambda: not exported.card(5).up)
+    assert exported.card(5).reset_at is None, "it waits for it"
+    del exported.script.failing[5]
+    await exported.until(lambda: exported.card(5).up)
+    assert exported.card(5).reset_at == 1000.0
+
+
+async def test_an_energy_counter_that_begins_anew_tells_of_a_reset(exported: Exported) -> None:
+    for joules, reset_at in ((500, None), (600, None), (3, 1000.0)):
+        exported.script.readings[5] = GroupReading({ENERGY: joules})
+        await exported.until(lambda joules=joules: exported.card(5).fields.get(ENERGY) == joules)
+        assert exported.card(5).reset_at == reset_at
+
+
 async def test_one_collector_that_fails_costs_its_own_fields_only(exported: Exported) -> None:
     exported.script.readings[1] = GroupReading({UTIL: 77}, failures={"gpm": "Unknown Error"})
     await exported.until(lambda: exported.card(1).fields.get(UTIL) == 77)
@@ -238,6 +261,7 @@ async def test_a_driver_that_goes_away_is_begun_anew_with_new_handles(exported: 
     del exported.script.failing[0]
     await exported.until(lambda: exported.now.is_driver_up and all(card.up for card in exported.now.devices))
     assert exported.script.asked.count(("made", 3)) == 2
+    assert exported.card(1).reset_at == 1000.0, "a driver that was taken out has reset its cards"
 
 
 async def test_without_a_driver_it_starts_and_finds_one_that_comes(library: Path, state: StubState, script: Script, tmp_path: Path) -> None:

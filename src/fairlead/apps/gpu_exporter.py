@@ -185,11 +185,12 @@ class GpuExporter:
         self._state = structs.replace(self._state, cycle_seconds=self._wall() - began)
 
     def _make_page(self, snapshot: DeviceSnapshot) -> MetricsPage:
-        seen = shown(snapshot, self._chosen.stale_after_seconds)
+        now = self._clock.now()
+        seen = shown(snapshot, self._chosen.stale_after_seconds, now)
         self._refused.update(seen.refused)
         samples = seen.samples if self._pods is None else self._pods.attributed(seen.samples)
         state = structs.replace(self._state, refused=tuple((*place, count) for place, count in sorted(self._refused.items())))
-        return make_page(self._render(samples, snapshot, state, self._clock.now()))
+        return make_page(self._render(samples, snapshot, state, now))
 
     @property
     def _makes_metrics(self) -> bool:

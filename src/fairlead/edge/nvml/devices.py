@@ -21,7 +21,7 @@ from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard, shown_card, slot
 from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import CardAsker, CardAtIndex, CardTurn, KnownCard, NvmlBeat
-from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_gone, open_library, said, words
+from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_down, is_gone, is_unloaded, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.errors import OutsideError
 from fairlead.model.devices.device import CollectorRun, DeviceSnapshot
@@ -87,7 +87,7 @@ class NvmlDevices:
         self._cards: dict[str, KnownCard] = {}
         self._session = 0
         self._is_open = False
-        self._must_reopen = False
+        self._must_reopen = self._was_unloaded = False
         self._look_at = float("-inf")
         self._retry_seconds = 1.0
         self._driver_error = "the driver has not been asked yet"
@@ -155,7 +155,7 @@ class NvmlDevices:
         except NVMLError as error:
             if is_gone(error):
                 raise
-            return CardAtIndex(index, why=words(error))
+            return CardAtIndex(index, why=words(error), is_down=is_down(error))
 
     def _close(self) -> None:
         """The library stays while a card's call is in it."""
@@ -184,6 +184,7 @@ class NvmlDevices:
         if self._must_reopen and self._monotonic() < self._look_at:
             return  # another card has said so in this turn
         self._must_reopen = self._is_open
+        self._was_unloaded |= is_unloaded(failure)
         self._driver_error = words(failure) if isinstance(failure, NVMLError) else str(failure)
         self._tell("driver", f"NVIDIA's driver does not answer: {self._driver_error}")
         self._look_at = self._monotonic() + self._retry_seconds
@@ -193,22 +194,26 @@ class NvmlDevices:
         """What is shown now. A card whose index cannot be read keeps its name; one of no index is gone."""
         self._driver_error, self._retry_seconds, self._cuda_version = "", 1.0, look.cuda_version
         self._tell("driver", "")
-        unread = {card.index: card.why for card in look.cards if card.shown is None}
+        was_unloaded, self._was_unloaded = self._was_unloaded, False
+        unread = {card.index: card for card in look.cards if card.shown is None}
         shown = {card.shown.uuid: card for card in look.cards if card.shown is not None}
         for uuid, card in list(self._cards.items()):
             if uuid not in shown and card.seen.index not in unread:
                 card.thread.end()
                 del self._cards[uuid]
-            elif uuid not in shown:
-                card.hide()
+                continue
+            if uuid not in shown:
+                card.hide(is_down=unread[card.seen.index].is_down)
         for uuid, seen in shown.items():
             if uuid not in self._cards:
-                self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic)
+                self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic, self._wall)
             self._cards[uuid].show(seen, look.session)
+        for card in self._cards.values() if was_unloaded else ():
+            card.was_reset()
         self._kernel_told(look.kernel)
         known = {card.seen.index for card in self._cards.values()}
-        for index, why in unread.items():
-            self._tell(f"card {index}", f"GPU {index} cannot be read: {why}" if index not in known else "")
+        for index, lost in unread.items():
+            self._tell(f"card {index}", f"GPU {index} cannot be read: {lost.why}" if index not in known else "")
 
     # --- cards ----------------------------------------------------------------------------------------------
 

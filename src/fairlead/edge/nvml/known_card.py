@@ -25,6 +25,8 @@ TIMEOUT: Final = "timeout"
 _STATIC_SECONDS: Final = 86_400.0
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 _DRIVER, _SERIAL, _VBIOS = "DCGM_FI_DRIVER_VERSION", "DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_VBIOS_VERSION"
+_ENERGY: Final = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
+"""Counted since the driver took the card: it falls by a reset only."""
 _MIG_MODE: Final = "DCGM_FI_DEV_MIG_MODE"
 _NEVER: Final = float("-inf")
 _log: Final = logging.getLogger(__name__)
@@ -64,13 +66,17 @@ class NvmlBeat(Struct, frozen=True):
 
 
 class CardAtIndex(Struct, frozen=True):
-    """A card that the driver shows. `shown` None: one that cannot be read, and `why`."""
+    """A card that the driver shows. `shown` None: one that cannot be read, and `why`.
+
+    `is_down`: it is lost, or waits for a reset.
+    """
 
     index: int
     shown: ShownCard | None = None
     slot: GpuSlot | None = None
     pci_bus_id: str = ""
     why: str = ""
+    is_down: bool = False
 
 
 class CardTurn(Struct, frozen=True):
@@ -84,12 +90,23 @@ class CardTurn(Struct, frozen=True):
 
 
 class KnownCard:
-    """`session`: of the driver, whose handle it has; -1 = it has to be asked for everything again."""
+    """`session`: of the driver, whose handle it has; -1 = it has to be asked for everything again.
 
-    def __init__(self, uuid: str, make_asker: Callable[[ShownCard], CardAsker], beat: NvmlBeat, monotonic: Callable[[], float]) -> None:
+    `monotonic` and `wall` give seconds.
+    """
+
+    def __init__(
+        self,
+        uuid: str,
+        make_asker: Callable[[ShownCard], CardAsker],
+        beat: NvmlBeat,
+        monotonic: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
         self._make_asker = make_asker
         self._beat = beat
         self._monotonic = monotonic
+        self._wall = wall
         self._shown_at = monotonic()
         self.thread = CallThread(f"gpu-{uuid}", monotonic)
         self.seen = CardAtIndex(-1)
@@ -108,16 +125,23 @@ class KnownCard:
         self._runs: dict[str, CollectorRun] = {}
         self._xids: dict[int, XidEvent] = {}
         self._last_xid = 0
+        self._awaits_reset = False
+        self._reset_at: float | None = None
 
     def show(self, seen: CardAtIndex, session: int) -> None:
         if session != self.session:
             self._asker = None
         self.seen, self.session = seen, session
 
-    def hide(self) -> None:
-        """The driver has the card, and cannot show it."""
+    def hide(self, *, is_down: bool = False) -> None:
+        """The driver has the card, and cannot show it. `is_down`: only a reset brings it back."""
         self._is_lost, self.session = True, -1
+        self._awaits_reset |= is_down
         self.seen = structs.replace(self.seen, shown=None)
+
+    def was_reset(self) -> None:
+        """What happened before has nothing to do with the card as it is now."""
+        self._awaits_reset, self._reset_at = False, self._wall()
 
     def release(self) -> None:
         """Give back what NVML holds for it, while NVML is open and no call is under way."""
@@ -152,6 +176,9 @@ class KnownCard:
 
     def keep(self, turn: CardTurn) -> None:
         now = self._monotonic()
+        before, after = self._fast.fields.get(_ENERGY), turn.fast.fields.get(_ENERGY)
+        if self._awaits_reset or (before is not None and after is not None and after < before):
+            self.was_reset()
         self._asker, self._is_lost, self._is_late_counted = turn.asker, False, False
         self._fast = structs.replace(self._fast, fields=turn.fast.fields, read_at=now)
         self._processes = turn.fast.processes
@@ -174,6 +201,7 @@ class KnownCard:
         self._is_late_counted = False
         if isinstance(failure, NVMLError):
             self._is_lost = is_down(failure)
+            self._awaits_reset |= self._is_lost
             self._count(DEVICE, words(failure))
             return
         kind = type(failure).__name__
@@ -240,6 +268,7 @@ class KnownCard:
             instances=() if self._is_lost else self._instances,
             mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
             collectors=tuple(self._runs[name] for name in sorted(self._runs)),
+            reset_at=self._reset_at,
         )
 
 

@@ -111,6 +111,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged
     the card yet. `instances`: of a card that is divided by MIG (`mig_mode` enabled; "" = the driver does not
     say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
+    `reset_at`: when the card was seen to be reset (epoch seconds), None = never.
     `knows_holders`: whether `processes` has all containers that hold it, `knows_foreign`: and all others that
     run on it.
     """
@@ -140,6 +141,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     instances: tuple[MigInstance, ...] = ()
     mig_mode: str = "disabled"
     collectors: tuple[CollectorRun, ...] = ()
+    reset_at: float | None = None
     knows_holders: bool = True
     knows_foreign: bool = True
 

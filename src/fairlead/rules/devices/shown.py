@@ -37,11 +37,13 @@ def stale_after(every_seconds: float) -> float:
     return max(_BEATS_MISSED * every_seconds, LEAST_STALE_SECONDS)
 
 
-def shown(snapshot: DeviceSnapshot, stale_seconds: float) -> ShownDevices:
+def shown(snapshot: DeviceSnapshot, stale_seconds: float, now: float) -> ShownDevices:
     """The devices with the values that are fresh, all in `fields`. `stale_seconds`: of those read most often.
 
+    `now`: the instant of the snapshot in epoch seconds.
+
     >>> old = DeviceSample("n", 0, 0, "GPU-a", "", "", "", True, {"DCGM_FI_DEV_GPU_UTIL": 5}, sampled_at=10.0)
-    >>> (seen,) = shown(DeviceSnapshot(2, 30.0, (old,)), 15.0).samples
+    >>> (seen,) = shown(DeviceSnapshot(2, 30.0, (old,)), 15.0, 0.0).samples
     >>> seen.up, seen.fields, seen.sampled_at
     (False, {}, 10.0)
     """
@@ -59,7 +61,7 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float) -> ShownDevices:
             sample = _without_use(sample)
         if fields is not sample.fields or is_up is not sample.up or sample.slower:
             sample = structs.replace(sample, fields=fields, slower=(), up=is_up)
-        checks = health_checks(sample)
+        checks = health_checks(sample, now)
         samples.append(structs.replace(sample, health_checks=checks, healthy=is_healthy(sample, checks)))
     return ShownDevices(tuple(samples), refused)
 
