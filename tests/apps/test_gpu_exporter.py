@@ -26,14 +26,18 @@ from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.devices.counter import CounterSet
-from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup, XidEvent
+from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup, MigInstance, XidEvent
+from fairlead.model.devices.plausible_values import sound_values
+from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.metric import Sample
+from fairlead.rules.devices.shown import shown
 from fairlead.rules.metrics.dcgm import DcgmLabels
 from fairlead.wire.metrics.counters_csv import parse_counters
+from fairlead.wire.metrics.dcgm_fields import FIELDS
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.metrics.prom_text import parse_page
 
-from .fakes import EPOCH, FakeDevices, FixedClock, device, four_cards, lost_device, process
+from .fakes import EPOCH, FakeDevices, FixedClock, device, four_cards, lost_device, memory, process
 
 DEFAULTS = GpuExporterSettings(node="gpu-1")
 
@@ -317,18 +321,64 @@ async def test_what_is_read_less_often_stays_as_long_as_its_own_beat_allows() ->
         assert named(found, "DCGM_FI_DEV_GPU_UTIL")
 
 
-async def test_a_value_that_is_no_number_is_left_out_and_counted_for_ever() -> None:
-    devices = FakeDevices(
-        [device(fields={"DCGM_FI_DEV_GPU_UTIL": 5, "DCGM_FI_DEV_POWER_USAGE": math.nan, "DCGM_FI_DEV_GPU_TEMP": math.inf})]
-    )
+ABSURD = {
+    "GPU_TEMP": (math.nan, "not_finite"),
+    "POWER_USAGE": (-5.0, "negative"),
+    "GPU_UTIL": (1700, "too_large"),
+    "ECC_DBE_VOL_TOTAL": (2147483632, "blank"),
+    "TOTAL_ENERGY_CONSUMPTION": (0x7FFFFFFFFFFFFFF0, "blank"),
+    "SM_CLOCK": (2147483634, "blank"),
+}
+
+
+async def test_a_value_that_no_card_can_have_is_left_out_counted_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    bad = {f"DCGM_FI_DEV_{name}": value for name, (value, _) in ABSURD.items()}
+    devices = FakeDevices([device(fields={"DCGM_FI_DEV_MEM_COPY_UTIL": 5, **bad}, power_limit_watts=2147483632.0)])
     made = GpuExporter(devices, FixedClock(), DEFAULTS)
     for times in (1, 2):
-        await made.refresh()
+        devices.tell()
+        for _ in range(2):
+            await made.refresh()
         found = parse_page(b"".join(made.page.pieces).decode()).samples
-        assert named(found, "DCGM_FI_DEV_GPU_UTIL") and not named(found, "DCGM_FI_DEV_POWER_USAGE") + named(
-            found, "fairlead_gpu_power_watts"
-        )
-        assert named(found, "fairlead_exporter_collector_errors_total", gpu="0", error="not_a_number")[0].value == 2 * times
+        of_card = {each.name for each in found if each.name.startswith("DCGM_") and each.value != 0}
+        assert of_card == {"DCGM_FI_DEV_MEM_COPY_UTIL"}
+        gone = ("power_watts", "power_limit_watts", "utilization_ratio", "clock_hertz", "temperature_celsius", "energy_joules_total")
+        assert not [each for each in found if each.name.removeprefix("fairlead_gpu_") in gone]
+        errors = named(found, "fairlead_exporter_collector_errors_total", gpu="0", collector="values")
+        assert {each.labels["error"]: each.value for each in errors} == {
+            "not_finite": times,
+            "negative": times,
+            "too_large": times,
+            "blank": 3 * times,
+        }, "once for each snapshot, however many pages are made of it"
+    assert len(caplog.records) == len(ABSURD)
+    assert "GPU 0 of gpu-1: DCGM_FI_DEV_GPU_UTIL is 1700, which is no value (too_large)" in caplog.messages
+
+
+async def test_a_mig_instance_and_a_process_pass_the_same_gate() -> None:
+    part = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 17.0, "DCGM_FI_DEV_FB_USED": 2147483632, **memory(TOTAL=1000, USED=1002)}
+    seen = (SeenProcess(1, "C", 1 << 62, 170.0), SeenProcess(2, "C", 5, 5.0))
+    card = device(instances=(MigInstance(1, 0, "1g.18gb", "MIG-a", part, seen),))
+    seen = shown(DeviceSnapshot(1, EPOCH, (card,)), 15.0, EPOCH)
+    (instance,) = seen.samples[0].instances
+    assert instance.fields == memory(TOTAL=1000)
+    assert instance.seen == (SeenProcess(1, "C", None, None), SeenProcess(2, "C", 5, 5.0))
+    assert sorted((each.gpu, each.why.value) for each in seen.refused) == [("0", "over_total")] * 2 + [("0", "too_large")] * 3
+
+
+def test_every_field_of_a_card_has_its_bounds() -> None:
+    """And lets the blanks of DCGM through nowhere."""
+    texts = {"BRAND", "SERIAL", "VBIOS_VERSION", "OEM_INFOROM_VER", "ECC_INFOROM_VER", "POWER_INFOROM_VER", "INFOROM_IMAGE_VER"}
+    numbers = {field for field in FIELDS if field.startswith(("DCGM_FI_DEV_", "DCGM_FI_PROF_"))} - {f"DCGM_FI_DEV_{name}" for name in texts}
+    for field in numbers:
+        for value in (-200, math.nan, math.inf, 0x7FFFFFFFFFFFFFF0, 1e300):
+            assert sound_values({field: value})[0] == {}, (field, value)
+        assert sound_values({field: 0})[0] == sound_values({field: 1})[0] | {field: 0}
+    seconds = [field for field in numbers if sound_values({field: 2147483632})[0]]
+    assert seconds and all(
+        field.endswith(("_VIOLATION", "_CONSUMPTION", "_BYTES", "REASONS")) or "LINK_BANDWIDTH" in field or "THROUGHPUT" in field
+        for field in seconds
+    )
 
 
 async def test_the_page_is_there_before_a_device_has_answered_and_new_with_each_snapshot() -> None:

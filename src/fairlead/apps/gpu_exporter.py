@@ -28,7 +28,7 @@ from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
 from fairlead.ports import Clock, Devices
-from fairlead.rules.devices.shown import shown, stale_after
+from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families, process_families
 from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
@@ -43,6 +43,7 @@ from fairlead.wire.metrics.prom_text import render_dcgm_number, render_go_number
 COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
 HOSTNAME_LABELS: Final = {"Hostname": ("Hostname",), "hostname": ("hostname",), "both": ("Hostname", "hostname")}
 SHORTEST_INTERVAL_MS: Final = 100
+_NAMED_MAX: Final = 1000
 _log = logging.getLogger(__name__)
 
 
@@ -108,7 +109,9 @@ class GpuExporter:
         self._state = ExporterState(node=chosen.node, version=__version__, backend=chosen.backend)
         self._number = 0
         self._ticked_at = self._wall()
-        self._refused: Counter[tuple[str, str]] = Counter()
+        self._refused: Counter[tuple[str, str, str]] = Counter()
+        self._refused_of = 0
+        self._named: set[tuple[str, str, str]] = set()
         self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None
@@ -187,10 +190,21 @@ class GpuExporter:
     def _make_page(self, snapshot: DeviceSnapshot) -> MetricsPage:
         now = self._clock.now()
         seen = shown(snapshot, self._chosen.stale_after_seconds, now)
-        self._refused.update(seen.refused)
+        if snapshot.number != self._refused_of:
+            self._refused_of = snapshot.number
+            self._count(seen.refused)
         samples = seen.samples if self._pods is None else self._pods.attributed(seen.samples)
         state = structs.replace(self._state, refused=tuple((*place, count) for place, count in sorted(self._refused.items())))
         return make_page(self._render(samples, snapshot, state, now))
+
+    def _count(self, refused: Sequence[RefusedValue]) -> None:
+        """Each in every snapshot; named in the log once."""
+        self._refused.update((each.node, each.gpu, each.why.value) for each in refused)
+        for each in refused:
+            place = (each.node, each.gpu, each.field)
+            if place not in self._named and len(self._named) < _NAMED_MAX:
+                self._named.add(place)
+                _log.warning("GPU %s of %s: %s is %s, which is no value (%s)", each.gpu, each.node, each.field, each.value, each.why.value)
 
     @property
     def _makes_metrics(self) -> bool:

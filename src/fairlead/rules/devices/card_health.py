@@ -60,8 +60,10 @@ def standing_xids(
     >>> told = [XidEvent(31, 1, 100.0), XidEvent(63, 1, 100.0), XidEvent(79, 1, 100.0)]
     >>> sorted(standing_xids(told, 100.0)), sorted(standing_xids(told, 700.0))
     ([63, 79], [79])
-    >>> sorted(standing_xids(told, 130.0, reset_at=120.0)), sorted(standing_xids(told, 700.0, recovery_action=0))
-    ([], [])
+    >>> sorted(standing_xids(told, 130.0, reset_at=120.0))
+    []
+    >>> sorted(standing_xids(told, 700.0, recovery_action=0))
+    []
     """
     sticky = _NONE if recovery_action == 0 else STICKY
     return frozenset(

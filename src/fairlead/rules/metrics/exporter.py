@@ -38,8 +38,8 @@ class ExporterState(Struct, frozen=True, gc=False):
     page_bytes: int | None = None
     reload_succeeded: bool = True
     rows_rejected: int = 0
-    refused: tuple[tuple[str, str, int], ...] = ()
-    """(node, gpu, how many) values that were no numbers, since the start."""
+    refused: tuple[tuple[str, str, str, int], ...] = ()
+    """(node, gpu, why, how many) values that no card can have, since the start."""
     pods: PodMapState | None = None
     """None: nobody asks whose the cards are."""
 
@@ -55,7 +55,14 @@ COLLECTOR_SECONDS: Final = _metric("collector_duration_seconds", "gauge", "How l
 COLLECTOR_LAST: Final = _metric(
     "collector_last_success_timestamp_seconds", "gauge", "When the collector last succeeded.", "collector", "gpu"
 )
-COLLECTOR_ERRORS: Final = _metric("collector_errors_total", "counter", "Failed runs by collector and error.", "collector", "gpu", "error")
+COLLECTOR_ERRORS: Final = _metric(
+    "collector_errors_total",
+    "counter",
+    "Failed runs by collector and error; of `values`: values left out because no card can have them, by why.",
+    "collector",
+    "gpu",
+    "error",
+)
 CYCLE: Final = _metric("cycle_duration_seconds", "gauge", "How long the last sample of all devices took.")
 SAMPLE_AGE: Final = _metric("sample_age_seconds", "gauge", "Age of the device's last values when the page was made.", "gpu")
 STUCK: Final = _metric("stuck_calls", "gauge", "Calls of the driver that have not come back in time, one per GPU at most.")
@@ -69,8 +76,8 @@ POD_MAP_CONTAINERS: Final = _metric("pod_map_containers", "gauge", "Containers w
 POD_MAP_ERRORS: Final = _metric(
     "pod_map_errors_total", "counter", "How often it was not found out who has the cards: kubelet or grants.", "reason"
 )
-DEVICE: Final = "device"
-NOT_A_NUMBER: Final = "not_a_number"
+VALUES: Final = "values"
+"""No collector but the gate: what was read and is no value."""
 NAMES: Final = (
     POD_MAP_AGE,
     POD_MAP_CONTAINERS,
@@ -133,7 +140,7 @@ def _epoch(run: CollectorRun, at: float, now: float) -> float | None:
 
 def _errors(runs: Sequence[tuple[str, CollectorRun]], state: ExporterState) -> Family:
     found: dict[Key, int] = {(node, run.collector, run.gpu, kind): count for node, run in runs for kind, count in run.errors.items()}
-    found |= {(node, DEVICE, gpu, NOT_A_NUMBER): count for node, gpu, count in state.refused}
+    found |= {(node, VALUES, gpu, why): count for node, gpu, why, count in state.refused}
     return Family(COLLECTOR_ERRORS, list(found), list(found.values()))
 
 

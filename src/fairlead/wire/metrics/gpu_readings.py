@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
+from fairlead.model.devices.plausible_values import BLANK_TEXT, BadLine, bad_value
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.one_reading import ToldCards
-from fairlead.wire.metrics.plausible_values import BLANK_TEXT, BadLine, bad_value
 
 MIB: Final = 1 << 20
 IDLE_BELOW: Final = 0.01
