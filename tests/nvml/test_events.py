@@ -223,10 +223,24 @@ def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, libr
 
 
 def test_a_card_without_events_is_not_registered(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
-    state.say({"0.event-types": 0, "1.event-types": 0x2})
+    state.say({"0.event-types": 0, "1.event-types": 0x4})
     driver.cards()
     assert "register" not in state.calls()
     assert caplog.records == []
+
+
+def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(state: StubState, library: Path) -> None:
+    """Telemetry contract 1.7; the stub refuses a type that the card does not have."""
+    state.say({"0.event-types": 0x10F, "1.event-types": 0xA})
+    open_library(str(library))
+    events = xid_events.XidEvents()
+    try:
+        events.watch([shown_card(0), shown_card(1)])
+        assert (state.calls().count("register"), events.deaf) == (2, {})
+        assert xid_events.WANTED == 0x8 | 0x2 | 0x100
+    finally:
+        events.end()
+        close_library()
 
 
 def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(driver: NvmlDriver, state: StubState) -> None:

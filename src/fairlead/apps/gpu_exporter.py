@@ -230,7 +230,7 @@ class GpuExporter:
             yield from render_page(custom_families(samples), render_dcgm_number)
         of_containers = container_families(samples, only) if self._chosen.has_containers else []
         of_processes = process_families(samples) if self._chosen.has_processes else []
-        yield from render_page([*gpu_families(samples, only), *of_containers, *of_processes])
+        yield from render_page([*gpu_families(samples, only, snapshot.unnamed), *of_containers, *of_processes])
         yield from render_page(exporter_families(state, snapshot, now))
         yield process_metrics()
 

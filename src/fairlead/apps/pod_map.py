@@ -87,8 +87,8 @@ class PodMap:
         """The samples with the containers that have each card, and what they use of it. Reads /proc."""
         if self._age is None or self._age > self._ttl_seconds:
             return [structs.replace(sample, knows_holders=False, knows_foreign=False) for sample in samples]
-        totals = {sample.uuid: (sample.index, self._total(sample)) for sample in samples}
-        totals |= {each.uuid: (-1, self._total(each)) for sample in samples for each in sample.instances}
+        totals = {sample.uuid: (sample.index, self._total(sample)) for sample in samples if sample.uuid}
+        totals |= {each.uuid: (-1, self._total(each)) for sample in samples for each in sample.instances if each.uuid}
         self._totals = {uuid: total for uuid, (_, total) in totals.items() if total is not None}
         claims = {} if self._claimable is None else self._claimable.latest()
         holders = device_processes(self._held, self._shares, totals, self._more_resources, claims)

@@ -16,7 +16,8 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.library import is_down, words
-from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance, XidEvent
+from fairlead.edge.nvml.xid_tally import XidTally
+from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
 
@@ -123,8 +124,7 @@ class KnownCard:
         self._instances: tuple[MigInstance, ...] = ()
         self._slow_of_instances: Mapping[str, Mapping[str, int | float]] = {}
         self._runs: dict[str, CollectorRun] = {}
-        self._xids: dict[int, XidEvent] = {}
-        self._last_xid = 0
+        self.xids = XidTally()
         self._awaits_reset = False
         self._reset_at: float | None = None
 
@@ -230,12 +230,6 @@ class KnownCard:
         """Its MIG instances changed."""
         self._is_divided_anew = True
 
-    def hear(self, xid: int, at: float) -> None:
-        """`at`: epoch seconds."""
-        before = self._xids.get(xid)
-        self._xids[xid] = XidEvent(xid, before.count + 1 if before else 1, at)
-        self._last_xid = xid
-
     # --- what is told ---------------------------------------------------------------------------------------
 
     def sample(self, node: str, cuda_version: str, *, is_driver_up: bool) -> DeviceSample | None:
@@ -253,23 +247,26 @@ class KnownCard:
             model=slot.model,
             driver_version=self._texts.get(_DRIVER, ""),
             healthy=None,
-            fields={} if self._is_lost or not is_known else {_XID_FIELD: self._last_xid, **self._fast.fields},
+            fields={} if self._is_lost or not is_known else {_XID_FIELD: self.xids.last(), **self._fast.fields},
             power_limit_watts=self._slow.fields.get("DCGM_FI_DEV_ENFORCED_POWER_LIMIT"),
             serial=self._texts.get(_SERIAL, ""),
             cuda_version=cuda_version,
             vbios_version=self._texts.get(_VBIOS, ""),
             throttle_reasons=None if throttled is None else int(throttled),
-            xids=tuple(self._xids[code] for code in sorted(self._xids)),
+            xids=self.xids.events,
             up=is_known and is_driver_up and not (self.is_stuck or self._is_lost),
             sampled_at=self._fast.read_at if is_known else self._shown_at,
             slower=(self._static, self._slow),
             texts=self._texts,
             seen=None if self._is_lost else self._processes,
-            instances=() if self._is_lost else self._instances,
+            instances=() if self._is_lost else tuple(self._with_xid(each) for each in self._instances),
             mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
             collectors=tuple(self._runs[name] for name in sorted(self._runs)),
             reset_at=self._reset_at,
         )
+
+    def _with_xid(self, instance: MigInstance) -> MigInstance:
+        return structs.replace(instance, fields={**instance.fields, _XID_FIELD: self.xids.last(instance.gpu_instance)})
 
 
 def _instance(told: InstanceReading, slower: Mapping[str, int | float]) -> MigInstance:

@@ -146,12 +146,23 @@ class DeviceSample(Struct, frozen=True, gc=False):
     knows_foreign: bool = True
 
 
+class UnnamedCard(Struct, frozen=True, gc=False):
+    """A card that the driver could not show since the exporter's start: only the kernel's log tells of it.
+
+    `pci_bus_id`: as the kernel spells it, `0000:3b:00`.
+    """
+
+    node: str
+    pci_bus_id: str
+    xids: tuple[XidEvent, ...]
+
+
 class DeviceSnapshot(Struct, frozen=True, gc=False):
     """All devices as of `at`. `number` grows by one from each snapshot to the next; 0 = nobody was asked yet.
 
     `devices`: by node and index. A device that did not answer is here with the values it said last.
     `is_driver_up` False: the driver does not answer on this node, and `driver_error` says why.
-    `collectors`: of the node; those of a device stand with it.
+    `collectors`: of the node; those of a device stand with it. `unnamed`: who is not among the devices.
     """
 
     number: int = 0
@@ -161,3 +172,4 @@ class DeviceSnapshot(Struct, frozen=True, gc=False):
     driver_error: str = ""
     collectors: tuple[CollectorRun, ...] = ()
     stuck_calls: int = 0
+    unnamed: tuple[UnnamedCard, ...] = ()

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance, UnnamedCard
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
@@ -227,10 +227,22 @@ def device_key(sample: DeviceSample) -> Key:
     return (sample.node, str(sample.index), sample.uuid, sample.model)
 
 
-def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = None) -> list[Family]:
-    """All device families, or `only` those of these names; series by (node, GPU)."""
+def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = None, unnamed: Sequence[UnnamedCard] = ()) -> list[Family]:
+    """All device families, or `only` those of these names; series by (node, GPU).
+
+    XIDs of `unnamed` cards have the place on the bus as their `gpu`, no uuid and no model: an alert names it.
+    """
     keys = [device_key(sample) for sample in samples]
-    return [make(metric, samples, keys) for metric, make in _MAKERS if only is None or metric.name in only]
+    families = [make(metric, samples, keys) for metric, make in _MAKERS if only is None or metric.name in only]
+    return [_with_unnamed(family, unnamed) for family in families] if unnamed else families
+
+
+def _with_unnamed(family: Family, unnamed: Sequence[UnnamedCard]) -> Family:
+    if family.metric not in (XID_LAST, XID_ERRORS):
+        return family
+    found = [((card.node, card.pci_bus_id, "", "", str(event.xid)), event) for card in unnamed for event in card.xids]
+    values = [event.last_at if family.metric == XID_LAST else event.count for _, event in found]
+    return structs.replace(family, keys=[*family.keys, *(key for key, _ in found)], values=[*family.values, *values])
 
 
 def granted(sample: DeviceSample) -> list[DeviceProcess]:

@@ -109,6 +109,8 @@ class CardsOfPage:
 
     def _note(self, sample: Sample) -> BadLine | None:
         uuid = sample.labels.get("uuid") or sample.labels.get("UUID")
+        if not uuid and "uuid" in sample.labels and sample.name.startswith(_NATIVE):
+            return None  # a card that its exporter could not name: it tells of it all the same
         if not uuid or uuid == BLANK_TEXT:
             return BadLine.NO_UUID
         if sample.name.startswith((_NATIVE, _CONTAINER)):
