@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -32,6 +32,7 @@ from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.metric import Sample
 from fairlead.rules.devices.shown import shown
 from fairlead.rules.metrics.dcgm import DcgmLabels
+from fairlead.rules.metrics.exporter import PodMapState
 from fairlead.wire.metrics.counters_csv import parse_counters
 from fairlead.wire.metrics.dcgm_fields import FIELDS
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
@@ -418,6 +419,145 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp
     assert await dcgm() == {"DCGM_FI_DEV_FB_USED"}
 
 
+def test_a_file_that_is_being_written_is_read_when_it_stands_still(tmp_path: Path) -> None:
+    """Half a file never counts: neither one that grows before it is read nor one that grows while it is."""
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    rows = ["DCGM_FI_DEV_FB_USED, gauge, Memory.\n", "DCGM_FI_DEV_FB_FREE, gauge, Memory.\n", "DCGM_FI_DEV_GPU_TEMP, gauge, Heat.\n"]
+    waits: list[float] = []
+
+    def grow(seconds: float) -> None:
+        waits.append(seconds)
+        assert made.is_reloading
+        if rows:
+            with path.open("a") as file:
+                file.write(rows.pop(0))
+
+    made = counters_file.CountersFile(str(path), sleep=grow)
+    path.write_text("")
+    made.reload_if_changed()
+    assert [counter.field[12:] for counter in made.counters.counters] == ["FB_USED", "FB_FREE", "GPU_TEMP"]
+    assert waits == [0.2] * 4 and not made.is_reloading and made.reload_succeeded
+    rows += ["DCGM_FI_DEV_FB_USED, gauge, Memory.\n"] * 50
+    path.write_text("DCGM_FI_DEV_FB_FREE, gauge, Memory.\n")
+    made.reload_if_changed()
+    assert len(made.counters.counters) == 3, "it grows on: the old ones stay, and it is looked at again"
+    rows.clear()
+    made.reload_if_changed()
+    assert len(made.counters.counters) != 3
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    made = counters_file.CountersFile(str(path), sleep=lambda _: None)
+    later = ["DCGM_FI_DEV_FB_USED, gauge, Memory.\n"]
+
+    def parse(text: str) -> CounterSet:
+        if later:
+            path.write_text(text + later.pop())
+        return parse_counters(text)
+
+    monkeypatch.setattr(counters_file, "parse_counters", parse)
+    path.write_text("no row yet\n")
+    made.reload_if_changed()
+    assert [counter.name for counter in made.counters.counters] == ["DCGM_FI_DEV_FB_USED"] and made.reload_succeeded
+
+
+async def test_a_changed_file_is_news_whenever_pages_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters_file, "LOOK_SECONDS", 0.01)
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    async with (
+        serving(FakeDevices([device()]), GpuExporterSettings(node="gpu-1", collectors=str(path))) as url,
+        aiohttp.ClientSession() as session,
+    ):
+
+        async def page() -> str:
+            return await (await session.get(f"{url}/metrics")).text()
+
+        assert "DCGM_FI_DEV_FB_USED" not in await page()
+        path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
+
+        async def is_new() -> bool:
+            return "DCGM_FI_DEV_FB_USED" in await page()
+
+        await until(is_new)
+
+
+async def test_a_reload_under_way_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    begun, may_end = threading.Event(), threading.Event()
+
+    def hold(_: float) -> None:
+        begun.set()
+        may_end.wait(30)
+
+    devices, counters = FakeDevices([device()]), counters_file.CountersFile(str(path), sleep=hold)
+    async with serving(devices, counters=counters) as url, aiohttp.ClientSession() as session:
+
+        async def told() -> str:
+            return (await session.get(f"{url}/health")).headers["X-Reload-In-Progress"]
+
+        assert await told() == "false"
+        path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
+        devices.tell()
+        try:
+            await until(begun.is_set)
+            assert await told() == "true"
+        finally:
+            may_end.set()
+
+        async def is_over() -> bool:
+            return await told() == "false"
+
+        await until(is_over)
+
+
+async def test_names_of_pods_come_and_go_between_two_samples() -> None:
+    """With `-c 30000` a page is made of the same sample again; its age goes on."""
+
+    class Pods:
+        name = ""
+
+        def __init__(self) -> None:
+            self.news = lambda: None
+
+        async def run(self, news: Callable[[], None]) -> None:
+            self.news = news
+            await asyncio.Event().wait()
+
+        def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
+            held = (process(self.name, "exclusive", 1, 2, 3),) if self.name else ()
+            return [structs.replace(sample, processes=held) for sample in samples]
+
+        @property
+        def state(self) -> PodMapState:
+            return PodMapState()
+
+    pods, wall = Pods(), FixedClock(100.0)
+    made = GpuExporter(FakeDevices([device(sampled_at=EPOCH)]), FixedClock(), DEFAULTS, wall=wall.now, pods=pods)
+    running = asyncio.gather(made.run(), made._follow_pods())
+
+    def samples() -> list[Sample]:
+        return parse_page(b"".join(made.page.pieces).decode()).samples
+
+    def names() -> set[str]:
+        return {each.labels["pod"] for each in named(samples(), "DCGM_FI_DEV_GPU_UTIL") if "pod" in each.labels}
+
+    try:
+        await until(lambda: made.page.size)
+        for name, found in (("train-7", {"train-7"}), ("", set())):
+            pods.name = name
+            wall.at += 4.5
+            pods.news()
+            await until(lambda found=found: names() == found)
+        assert [each.value for each in named(samples(), "fairlead_exporter_sample_age_seconds")] == [9]
+    finally:
+        running.cancel()
+
+
 def test_a_byte_order_mark_costs_no_row(tmp_path: Path) -> None:
     path = tmp_path / "counters.csv"
     path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_FB_USED, gauge, Memory.\n", encoding="utf-8-sig")
@@ -508,10 +648,12 @@ def test_bad_flags_are_sentences(tmp_path: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(devices: FakeDevices, chosen: GpuExporterSettings = DEFAULTS) -> AsyncIterator[str]:
+async def serving(
+    devices: FakeDevices, chosen: GpuExporterSettings = DEFAULTS, counters: counters_file.CountersInForce | None = None
+) -> AsyncIterator[str]:
     sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    task = asyncio.create_task(GpuExporter(devices, FixedClock(), chosen).service(sock).run())
+    task = asyncio.create_task(GpuExporter(devices, FixedClock(), chosen, counters=counters).service(sock).run())
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

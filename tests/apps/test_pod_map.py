@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 
 import pytest
 from msgspec import structs
 from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
+from tests.waiting import until
 
 from fairlead.apps.pod_map import PodMap
 from fairlead.errors import OutsideError
-from fairlead.model.devices.device import DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, MigInstance
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.refusal import Refusal
 from fairlead.rules.metrics.container_gpu import container_families, process_families
+from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
 from fairlead_sim.gpus.node_cards import simulated_uuid
 
-from .fakes import device, lost_device, memory
+from .fakes import EPOCH, device, lost_device, memory
 
 CARD = simulated_uuid("n1", 0)
 
@@ -32,8 +35,10 @@ class Node:
         self.given: tuple[GivenShare, ...] | Refusal = (given(CARD),)
         self.failure = ""
         self.moment = 0.0
+        self.asked = 0
 
     async def list_held(self) -> tuple[HeldDevices, ...]:
+        self.asked += 1
         if self.failure:
             raise OutsideError("kubelet", self.failure)
         return self.held
@@ -74,6 +79,58 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
     node.failure = ""
     assert await pods.ask()
     assert names(pods) == ["p"]
+
+
+async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment, ask_seconds=0.01)
+    heard: list[int] = []
+    running = asyncio.create_task(pods.run(lambda: heard.append(1)))
+    asked = 0
+
+    async def after(change: object) -> int:
+        """News after two more questions."""
+        nonlocal asked
+        heard.clear()
+        wanted = node.asked + 3
+        await until(lambda: node.asked >= wanted)
+        return len(heard)
+
+    try:
+        await until(lambda: heard)
+        assert await after(None) == 0
+        node.held = ()
+        assert await after("gone") == 1
+        node.held = (held(MEMORY, *IDS),)
+        assert await after("back") == 1
+        node.given = (given(CARD, core=30),)
+        assert await after("another grant") == 1
+    finally:
+        running.cancel()
+
+
+async def test_each_outage_is_said_and_counted_as_a_collector(node: Node, pods: PodMap, caplog: pytest.LogCaptureFixture) -> None:
+    def success() -> list[float | int | None]:
+        state = ExporterState("n1", "1", pods=pods.state)
+        return next(list(each.values) for each in exporter_families(state, DeviceSnapshot(), EPOCH) if each.name.endswith("_success"))
+
+    assert success() == [1], "it is there from the start"
+    for outage in (1, 2):
+        node.failure = "away"
+        for _ in range(3):
+            await pods.ask()
+        assert success() == [0]
+        node.failure = ""
+        await pods.ask()
+        assert success() == [1]
+        assert len([each for each in caplog.messages if "away" in each]) == outage
+    unasked = PodMap(node, node, 60.0, lambda: node.moment, is_wanted=False)
+    pods = unasked
+    node.failure = "no kubelet here"
+    await unasked.ask()
+    assert success() == [], "nobody asked for names, and no kubelet is reached"
+    node.failure = ""
+    await unasked.ask()
+    assert success() == [1]
 
 
 async def test_a_damaged_grants_file_leaves_what_was_read_before(node: Node, pods: PodMap) -> None:

@@ -125,7 +125,7 @@ class GpuExporter:
     def service(self, sock: socket.socket, guard: WebGuard | None = None) -> ServedApp:
         """The first page exists before anybody is answered; it waits for no device. `guard` locks it."""
         loops = [self.run, self._ask_devices, self._follow_counters, self._follow_names]
-        loops += [self._pods.run] if self._pods else []
+        loops += [self._follow_pods] if self._pods else []
         loops += [guard.follow] if guard else []
         return ServedApp(
             app=guard.guarded(self.app) if guard else self.app,
@@ -141,6 +141,10 @@ class GpuExporter:
 
     async def _follow_counters(self) -> None:
         await self._counters.follow(self._news.set)
+
+    async def _follow_pods(self) -> None:
+        assert self._pods is not None
+        await self._pods.run(self._news.set)
 
     async def _follow_names(self) -> None:
         await self._names.run(self._news.set)
@@ -175,6 +179,7 @@ class GpuExporter:
         snapshot = self._devices.latest()
         if snapshot.number != self._number:
             self._number, self._ticked_at = snapshot.number, began
+        snapshot = structs.replace(snapshot, at=snapshot.at + int(began - self._ticked_at))  # a page later than its values
         self._state = structs.replace(
             self._state,
             scrapes=self._scrapes,
@@ -242,7 +247,10 @@ class GpuExporter:
         return response
 
     async def _dcgm_health(self, request: Request) -> Response:
-        headers = {"X-Registry-Available": "true" if self.page.pieces else "false", "X-Reload-In-Progress": "false"}
+        headers = {
+            "X-Registry-Available": "true" if self.page.pieces else "false",
+            "X-Reload-In-Progress": "true" if self._counters.is_reloading else "false",
+        }
         if self._chosen.needs_gpus and not any(sample.up for sample in self._devices.latest().devices):
             return PlainTextResponse("no GPU is seen", 503, headers)
         return PlainTextResponse("OK", headers=headers)

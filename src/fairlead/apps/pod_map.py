@@ -32,7 +32,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class PodMap:
-    """`monotonic` gives seconds. `homes` None: the processes of the node cannot be seen from here."""
+    """`monotonic` gives seconds. `homes` None: the processes of the node cannot be seen from here.
+
+    `is_wanted`: somebody asked for names of pods, so that it is a fault when nobody tells them.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,9 @@ class PodMap:
         ask_seconds: float = ASK_SECONDS,
         more_resources: Collection[str] = (),
         claimable: ClaimableCards | None = None,
+        is_wanted: bool = True,
     ) -> None:
+        self._is_wanted = is_wanted
         self._claimable = claimable
         self._more_resources = more_resources
         self._ask_seconds = ask_seconds
@@ -57,16 +62,31 @@ class PodMap:
         self._shares: tuple[GivenShare, ...] = ()
         self._at: float | None = None
         self._errors = {"kubelet": 0, "grants": 0}
+        self._faults = frozenset[str]()
         self._totals: dict[str, int] = {}
 
-    async def run(self) -> None:
-        """Ask now and then, until cancelled."""
+    async def run(self, news: Callable[[], None]) -> None:
+        """Ask now and then, until cancelled. `news`: names came or went."""
         asking = () if self._claimable is None else (self._claimable.run(),)
-        await asyncio.gather(self._ask_on(), *asking)
+        await asyncio.gather(self._ask_on(news), *asking)
 
-    async def _ask_on(self) -> None:
-        while True:  # noqa: ASYNC110 - the kubelet tells nobody
-            await asyncio.sleep(self._ask_seconds if await self.ask() else RETRY_SECONDS)
+    async def _ask_on(self, news: Callable[[], None]) -> None:
+        told = self._told
+        while True:
+            is_good = await self.ask()
+            before, told = told, self._told
+            if told != before:
+                news()
+            await asyncio.sleep(self._ask_seconds if is_good else RETRY_SECONDS)
+
+    @property
+    def _told(self) -> tuple[object, ...]:
+        """What names of series depend on."""
+        return self._is_fresh, self._held, self._shares, self._faults
+
+    @property
+    def _is_fresh(self) -> bool:
+        return self._age is not None and self._age <= self._ttl_seconds
 
     async def ask(self) -> bool:
         """Ask once. Whether both have told."""
@@ -75,17 +95,19 @@ class PodMap:
             self._fail("grants", given.reason)
         else:
             self._shares = given
+            self._is_well("grants")
         try:
             self._held = await self._kubelet.list_held()
         except OutsideError as failed:
             self._fail("kubelet", failed.log_line)
             return False
+        self._is_well("kubelet")
         self._at = self._monotonic()
         return not isinstance(given, Refusal)
 
     def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
         """The samples with the containers that have each card, and what they use of it. Reads /proc."""
-        if self._age is None or self._age > self._ttl_seconds:
+        if not self._is_fresh:
             return [structs.replace(sample, knows_holders=False, knows_foreign=False) for sample in samples]
         totals = {sample.uuid: (sample.index, self._total(sample)) for sample in samples if sample.uuid}
         totals |= {each.uuid: (-1, self._total(each)) for sample in samples for each in sample.instances if each.uuid}
@@ -121,16 +143,23 @@ class PodMap:
     @property
     def state(self) -> PodMapState:
         containers = {(each.namespace, each.pod, each.container) for each in self._held if each.pod}
-        return PodMapState(self._age, len(containers), tuple(sorted(self._errors.items())))
+        return PodMapState(self._age, len(containers), tuple(sorted(self._errors.items())), self._faults, self._is_wanted)
 
     @property
     def _age(self) -> float | None:
         return None if self._at is None else self._monotonic() - self._at
 
     def _fail(self, reason: str, told: str) -> None:
+        """In the log, once for each outage."""
         self._errors[reason] += 1
-        if self._errors[reason] == 1:
+        if reason not in self._faults:
+            self._faults |= {reason}
             _log.warning("whose the cards are is not known: %s", told)
+
+    def _is_well(self, reason: str) -> None:
+        if reason in self._faults:
+            self._faults -= {reason}
+            _log.info("whose the cards are is known again: %s", reason)
 
 
 def _percent(sample: DeviceSample | MigInstance) -> float | None:

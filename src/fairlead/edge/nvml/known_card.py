@@ -22,6 +22,8 @@ from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
 
 DEVICE: Final = "device"
+COLLECTORS: Final = (DEVICE, "fieldvalues", "gpm", "processes")
+"""Of each card, from the start: an alert on one that never was there could not fire."""
 TIMEOUT: Final = "timeout"
 _STATIC_SECONDS: Final = 86_400.0
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
@@ -123,7 +125,7 @@ class KnownCard:
         self._is_divided_anew = False
         self._instances: tuple[MigInstance, ...] = ()
         self._slow_of_instances: Mapping[str, Mapping[str, int | float]] = {}
-        self._runs: dict[str, CollectorRun] = {}
+        self._runs = {name: CollectorRun(name) for name in COLLECTORS}
         self.xids = XidTally()
         self._awaits_reset = False
         self._reset_at: float | None = None
@@ -193,7 +195,7 @@ class KnownCard:
         failures: dict[str, str] = {}
         for reading in (turn.static, turn.slow, turn.fast):
             failures |= reading.failures if reading else {}
-        for collector in {DEVICE, *self._runs, *failures}:
+        for collector in {*self._runs, *failures}:
             self._count(collector, failures.get(collector, ""), turn.seconds if collector == DEVICE else None)
 
     def fail(self, failure: BaseException) -> None:
@@ -261,7 +263,7 @@ class KnownCard:
             seen=None if self._is_lost else self._processes,
             instances=() if self._is_lost else tuple(self._with_xid(each) for each in self._instances),
             mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
-            collectors=tuple(self._runs[name] for name in sorted(self._runs)),
+            collectors=tuple(structs.replace(self._runs[name], gpu=str(self.seen.index)) for name in sorted(self._runs)),
             reset_at=self._reset_at,
         )
 
