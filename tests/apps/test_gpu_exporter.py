@@ -135,6 +135,33 @@ async def test_only_the_devices_that_were_asked_for_are_printed(devices: str, sh
     assert {each.labels["gpu"] for each in found if "gpu" in each.labels} - {""} == set(shown)
 
 
+@pytest.mark.parametrize(
+    ("devices", "cards", "instances"),
+    [
+        ("f", "0123", "1.2 1.9 3.1"),
+        ("g:0,1", "01", "1.2 1.9"),
+        ("i", "13", "1.2 1.9 3.1"),
+        ("i:0,2", "13", "1.2 3.1"),
+        ("i:1", "1", "1.9"),
+        ("i:3", "", ""),
+        ("g+i", "0123", "1.2 1.9 3.1"),
+        ("g:0+i:2", "03", "3.1"),
+        ("g:1+i:0", "1", "1.2"),
+    ],
+)
+async def test_mig_instances_are_chosen_for_themselves(devices: str, cards: str, instances: str) -> None:
+    """Counted over all cards by index and id, as DCGM numbers them."""
+
+    def divided(index: int, *ids: int) -> DeviceSample:
+        return device(index, instances=tuple(MigInstance(each, 0, "1g.18gb", f"MIG-{each}", memory(TOTAL=1, USED=1)) for each in ids))
+
+    found = await samples_of([device(0), divided(1, 9, 2), device(2), divided(3, 1)], settings_from_flags(devices=devices))
+    assert "".join(sorted({each.labels["gpu"] for each in named(found, "fairlead_gpu_up")})) == cards
+    for family, label in (("fairlead_gpu_memory_used_bytes", "mig_gi_id"), ("DCGM_FI_DEV_FB_USED", "GPU_I_ID")):
+        parts = [each.labels for each in named(found, family) if each.labels.get(label)]
+        assert " ".join(sorted(f"{each['gpu']}.{each[label]}" for each in parts)) == instances
+
+
 async def test_blanks_in_model_names_become_dashes_when_asked() -> None:
     chosen = GpuExporterSettings(node="gpu-1", labels=DcgmLabels(has_blanks_replaced=True))
     found = await samples_of([device()], chosen)

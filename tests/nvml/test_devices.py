@@ -288,6 +288,26 @@ async def test_without_a_driver_it_starts_and_finds_one_that_comes(library: Path
         await made.stop()
 
 
+async def test_of_two_cards_of_one_uuid_the_second_is_nobody_and_is_said(
+    library: Path, state: StubState, script: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    state.say({"1.uuid": uuid(0)})
+    made = Exported(library, script)
+    await made.start()
+    try:
+        await made.until(lambda: len(made.now.devices) == 2 and made.card(0).up)
+        await made.turns(3)
+        assert made.card(0).fields[UTIL] == 10
+        second = made.card(1)
+        assert (second.uuid, second.up, second.fields, second.collectors[0].is_good) == ("", False, {}, False)
+        assert second.collectors[0].errors["same_uuid_as_gpu_0"] >= 2
+        assert caplog.messages.count("GPU 1 cannot be read: same UUID as GPU 0") == 1
+        state.say({"1.uuid": uuid(1)})
+        await made.until(lambda: made.card(1).up and made.card(1).uuid == uuid(1))
+    finally:
+        await made.stop()
+
+
 async def test_a_card_that_is_taken_out_goes_and_one_that_cannot_be_read_keeps_its_name(exported: Exported, state: StubState) -> None:
     state.fail("nvmlDeviceGetHandleByIndex_v2", LOST, 3)
     await exported.until(lambda: not exported.card(3).up)

@@ -26,8 +26,9 @@ from fairlead.apps.owner_names import OwnerNames
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
-from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
+from fairlead.model.devices.device import DeviceChoice, DeviceSample, DeviceSnapshot
 from fairlead.ports import Clock, Devices
+from fairlead.rules.devices.mig import chosen_devices
 from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families, process_families
 from fairlead.rules.metrics.custom_gpu import custom_families
@@ -50,7 +51,7 @@ _log = logging.getLogger(__name__)
 class GpuExporterSettings(Struct, frozen=True):
     """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
-    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
+    `devices`: the GPUs to print. `only`: names of our own families to print, and no
     others at all; None = all. `read_seconds`: how long a client may take to send a request, `write_seconds`:
     to read the answer. `backend`: where the devices come from, nvml or sim. `stale_seconds`: how old a value
     may be, None = three intervals, 15 s at least. `is_alone`: only cards of `node` are printed.
@@ -64,7 +65,7 @@ class GpuExporterSettings(Struct, frozen=True):
     labels: DcgmLabels = DcgmLabels()
     compat: tuple[str, ...] = ("dcgm", "legacy")
     node: str = ""
-    devices: frozenset[int] | None = None
+    devices: DeviceChoice = DeviceChoice()
     only: frozenset[str] | None = None
     read_seconds: float = settings.READ_SECONDS
     write_seconds: float = settings.WRITE_SECONDS
@@ -218,9 +219,9 @@ class GpuExporter:
 
     def _of_chosen(self, snapshot: DeviceSnapshot) -> DeviceSnapshot:
         chosen, node = self._chosen.devices, self._chosen.node if self._chosen.is_alone else None
-        if chosen is None and node is None:
+        if chosen == DeviceChoice() and node is None:
             return snapshot
-        devices = [each for each in snapshot.devices if (chosen is None or each.index in chosen) and node in (None, each.node)]
+        devices = chosen_devices([each for each in snapshot.devices if node in (None, each.node)], chosen)
         return structs.replace(snapshot, devices=tuple(devices))
 
     def _render(self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, now: float) -> Iterator[bytes]:

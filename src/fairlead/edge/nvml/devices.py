@@ -232,17 +232,22 @@ class NvmlDevices:
         self._driver_error, self._retry_seconds, self._cuda_version = "", 1.0, look.cuda_version
         self._tell("driver", "")
         was_unloaded, self._was_unloaded = self._was_unloaded, False
-        unread = {card.index: card for card in look.cards if card.shown is None}
-        shown = {card.shown.uuid: card for card in look.cards if card.shown is not None}
-        for uuid, card in list(self._cards.items()):
-            if uuid not in shown and card.seen.index not in unread:
-                card.thread.end()
+        unread: dict[int, CardAtIndex] = {}
+        shown: dict[str, CardAtIndex] = {}
+        for card in look.cards:
+            if card.shown is None:
+                unread[card.index] = card
+            elif (first := shown.setdefault(card.shown.uuid, card)) is not card:
+                unread[card.index] = structs.replace(card, shown=None, why=f"same UUID as GPU {first.index}")
+        for uuid, known in list(self._cards.items()):
+            if uuid not in shown and known.seen.index not in unread:
+                known.thread.end()
                 del self._cards[uuid]
-                if card.xids.events:
-                    self._unnamed[self._buses[uuid]] = card.xids
+                if known.xids.events:
+                    self._unnamed[self._buses[uuid]] = known.xids
                 continue
             if uuid not in shown:
-                card.hide(is_down=unread[card.seen.index].is_down)
+                known.hide(is_down=unread[known.seen.index].is_down)
         self._unread = {
             index: self._unread.get(index, _Unread(self._monotonic())).again(seen.why)
             for index, seen in unread.items()
@@ -255,8 +260,8 @@ class NvmlDevices:
                 if (told := self._unnamed.pop(self._buses[uuid], None)) is not None:
                     self._cards[uuid].xids = told
             self._cards[uuid].show(seen, look.session)
-        for card in self._cards.values() if was_unloaded else ():
-            card.was_reset()
+        for known in self._cards.values() if was_unloaded else ():
+            known.was_reset()
         self._count(EVENTS, look.deafness)
         self._kernel_told(look.kernel)
         for index in range(len(look.cards)):

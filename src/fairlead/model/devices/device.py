@@ -146,6 +146,18 @@ class DeviceSample(Struct, frozen=True, gc=False):
     knows_foreign: bool = True
 
 
+class DeviceChoice(Struct, frozen=True, gc=False):
+    """Which cards are printed, by index, and which MIG instances, counted over all cards; None = all.
+
+    `has_instances`: instances are chosen for themselves, and a card that is not stands for its own that are.
+    Else a card has all of its own.
+    """
+
+    cards: frozenset[int] | None = None
+    instances: frozenset[int] | None = None
+    has_instances: bool = False
+
+
 class UnnamedCard(Struct, frozen=True, gc=False):
     """A card that the driver could not show since the exporter's start: only the kernel's log tells of it.
 
