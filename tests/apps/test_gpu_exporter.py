@@ -563,9 +563,8 @@ async def test_names_of_pods_come_and_go_between_two_samples() -> None:
         def state(self) -> PodMapState:
             return PodMapState()
 
-    pods, wall = Pods(), FixedClock(100.0)
-    made = GpuExporter(FakeDevices([device(sampled_at=EPOCH)]), FixedClock(), DEFAULTS, wall=wall.now, pods=pods)
-    running = asyncio.gather(made.run(), made._follow_pods())
+    pods, wall, devices = Pods(), FixedClock(100.0), FakeDevices([device(sampled_at=EPOCH)])
+    made = GpuExporter(devices, FixedClock(), DEFAULTS, wall=wall.now, pods=pods)
 
     def samples() -> list[Sample]:
         return parse_page(b"".join(made.page.pieces).decode()).samples
@@ -573,7 +572,7 @@ async def test_names_of_pods_come_and_go_between_two_samples() -> None:
     def names() -> set[str]:
         return {each.labels["pod"] for each in named(samples(), "DCGM_FI_DEV_GPU_UTIL") if "pod" in each.labels}
 
-    try:
+    async with serving(devices, made=made):
         await until(lambda: made.page.size)
         for name, found in (("train-7", {"train-7"}), ("", set())):
             pods.name = name
@@ -581,8 +580,6 @@ async def test_names_of_pods_come_and_go_between_two_samples() -> None:
             pods.news()
             await until(lambda found=found: names() == found)
         assert [each.value for each in named(samples(), "fairlead_exporter_sample_age_seconds")] == [9]
-    finally:
-        running.cancel()
 
 
 def test_a_byte_order_mark_costs_no_row(tmp_path: Path) -> None:
@@ -676,11 +673,15 @@ def test_bad_flags_are_sentences(tmp_path: Path) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(
-    devices: FakeDevices, chosen: GpuExporterSettings = DEFAULTS, counters: counters_file.CountersInForce | None = None
+    devices: FakeDevices,
+    chosen: GpuExporterSettings = DEFAULTS,
+    counters: counters_file.CountersInForce | None = None,
+    made: GpuExporter | None = None,
 ) -> AsyncIterator[str]:
     sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    task = asyncio.create_task(GpuExporter(devices, FixedClock(), chosen, counters=counters).service(sock).run())
+    made = made or GpuExporter(devices, FixedClock(), chosen, counters=counters)
+    task = asyncio.create_task(made.service(sock).run())
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
