@@ -329,6 +329,20 @@ async def test_xids_are_counted_with_the_time_they_were_heard(exported: Exported
     assert exported.card(1).fields[XID] == 79 and exported.card(0).xids == ()
 
 
+async def test_cards_that_do_not_say_where_they_are_have_their_own_xids(library: Path, state: StubState, script: Script) -> None:
+    """As virtual ones."""
+    state.fail("nvmlDeviceGetPciInfo_v3", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    made = Exported(library, script)
+    await made.start()
+    try:
+        await made.until(lambda: len(made.now.devices) == 2)
+        state.report_xid(79, 0)
+        await made.until(lambda: bool(made.card(0).xids))
+        assert made.card(1).xids == ()
+    finally:
+        await made.stop()
+
+
 class Records(KernelLog):
     """A kernel's log of what a test wrote into it."""
 

@@ -256,7 +256,7 @@ class NvmlDevices:
         for uuid, seen in shown.items():
             if uuid not in self._cards:
                 self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic, self._wall)
-                self._buses[uuid] = pci_bus(seen.pci_bus_id)
+                self._buses[uuid] = pci_bus(seen.pci_bus_id) or uuid
                 if (told := self._unnamed.pop(self._buses[uuid], None)) is not None:
                     self._cards[uuid].xids = told
             self._cards[uuid].show(seen, look.session)

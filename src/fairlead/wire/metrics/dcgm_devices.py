@@ -19,8 +19,10 @@ def parse_devices(text: str) -> DeviceChoice:
 
     >>> parse_devices("f") == parse_devices("g") == DeviceChoice()
     True
-    >>> sorted(parse_devices("g:0,2-4").cards), parse_devices("i:0-1").cards, sorted(parse_devices("i:0-1").instances)
-    ([0, 2, 3, 4], frozenset(), [0, 1])
+    >>> sorted(parse_devices("g:0,2-4").cards)
+    [0, 2, 3, 4]
+    >>> parse_devices("i:0-1").cards, sorted(parse_devices("i:0-1").instances)
+    (frozenset(), [0, 1])
     """
     found = _PARTS.fullmatch(text)
     if found is None or not text or bool(found["plus"]) is not bool(found["g"] and found["i"]):
