@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -26,14 +26,19 @@ from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.devices.counter import CounterSet
-from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup, XidEvent
+from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup, MigInstance, XidEvent
+from fairlead.model.devices.plausible_values import sound_values
+from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.metric import Sample
+from fairlead.rules.devices.shown import shown
 from fairlead.rules.metrics.dcgm import DcgmLabels
+from fairlead.rules.metrics.exporter import PodMapState
 from fairlead.wire.metrics.counters_csv import parse_counters
+from fairlead.wire.metrics.dcgm_fields import FIELDS
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.metrics.prom_text import parse_page
 
-from .fakes import EPOCH, FakeDevices, FixedClock, device, four_cards, lost_device, process
+from .fakes import EPOCH, FakeDevices, FixedClock, device, four_cards, lost_device, memory, process
 
 DEFAULTS = GpuExporterSettings(node="gpu-1")
 
@@ -128,6 +133,33 @@ async def test_only_the_devices_that_were_asked_for_are_printed(devices: str, sh
     found = await samples_of(four_cards(), settings_from_flags(devices=devices))
     assert "".join(sorted(each.labels["gpu"] for each in named(found, "fairlead_gpu_up"))) == shown
     assert {each.labels["gpu"] for each in found if "gpu" in each.labels} - {""} == set(shown)
+
+
+@pytest.mark.parametrize(
+    ("devices", "cards", "instances"),
+    [
+        ("f", "0123", "1.2 1.9 3.1"),
+        ("g:0,1", "01", "1.2 1.9"),
+        ("i", "13", "1.2 1.9 3.1"),
+        ("i:0,2", "13", "1.2 3.1"),
+        ("i:1", "1", "1.9"),
+        ("i:3", "", ""),
+        ("g+i", "0123", "1.2 1.9 3.1"),
+        ("g:0+i:2", "03", "3.1"),
+        ("g:1+i:0", "1", "1.2"),
+    ],
+)
+async def test_mig_instances_are_chosen_for_themselves(devices: str, cards: str, instances: str) -> None:
+    """Counted over all cards by index and id, as DCGM numbers them."""
+
+    def divided(index: int, *ids: int) -> DeviceSample:
+        return device(index, instances=tuple(MigInstance(each, 0, "1g.18gb", f"MIG-{each}", memory(TOTAL=1, USED=1)) for each in ids))
+
+    found = await samples_of([device(0), divided(1, 9, 2), device(2), divided(3, 1)], settings_from_flags(devices=devices))
+    assert "".join(sorted({each.labels["gpu"] for each in named(found, "fairlead_gpu_up")})) == cards
+    for family, label in (("fairlead_gpu_memory_used_bytes", "mig_gi_id"), ("DCGM_FI_DEV_FB_USED", "GPU_I_ID")):
+        parts = [each.labels for each in named(found, family) if each.labels.get(label)]
+        assert " ".join(sorted(f"{each['gpu']}.{each[label]}" for each in parts)) == instances
 
 
 async def test_blanks_in_model_names_become_dashes_when_asked() -> None:
@@ -317,18 +349,64 @@ async def test_what_is_read_less_often_stays_as_long_as_its_own_beat_allows() ->
         assert named(found, "DCGM_FI_DEV_GPU_UTIL")
 
 
-async def test_a_value_that_is_no_number_is_left_out_and_counted_for_ever() -> None:
-    devices = FakeDevices(
-        [device(fields={"DCGM_FI_DEV_GPU_UTIL": 5, "DCGM_FI_DEV_POWER_USAGE": math.nan, "DCGM_FI_DEV_GPU_TEMP": math.inf})]
-    )
+ABSURD = {
+    "GPU_TEMP": (math.nan, "not_finite"),
+    "POWER_USAGE": (-5.0, "negative"),
+    "GPU_UTIL": (1700, "too_large"),
+    "ECC_DBE_VOL_TOTAL": (2147483632, "blank"),
+    "TOTAL_ENERGY_CONSUMPTION": (0x7FFFFFFFFFFFFFF0, "blank"),
+    "SM_CLOCK": (2147483634, "blank"),
+}
+
+
+async def test_a_value_that_no_card_can_have_is_left_out_counted_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    bad = {f"DCGM_FI_DEV_{name}": value for name, (value, _) in ABSURD.items()}
+    devices = FakeDevices([device(fields={"DCGM_FI_DEV_MEM_COPY_UTIL": 5, **bad}, power_limit_watts=2147483632.0)])
     made = GpuExporter(devices, FixedClock(), DEFAULTS)
     for times in (1, 2):
-        await made.refresh()
+        devices.tell()
+        for _ in range(2):
+            await made.refresh()
         found = parse_page(b"".join(made.page.pieces).decode()).samples
-        assert named(found, "DCGM_FI_DEV_GPU_UTIL") and not named(found, "DCGM_FI_DEV_POWER_USAGE") + named(
-            found, "fairlead_gpu_power_watts"
-        )
-        assert named(found, "fairlead_exporter_collector_errors_total", gpu="0", error="not_a_number")[0].value == 2 * times
+        of_card = {each.name for each in found if each.name.startswith("DCGM_") and each.value != 0}
+        assert of_card == {"DCGM_FI_DEV_MEM_COPY_UTIL"}
+        gone = ("power_watts", "power_limit_watts", "utilization_ratio", "clock_hertz", "temperature_celsius", "energy_joules_total")
+        assert not [each for each in found if each.name.removeprefix("fairlead_gpu_") in gone]
+        errors = named(found, "fairlead_exporter_collector_errors_total", gpu="0", collector="values")
+        assert {each.labels["error"]: each.value for each in errors} == {
+            "not_finite": times,
+            "negative": times,
+            "too_large": times,
+            "blank": 3 * times,
+        }, "once for each snapshot, however many pages are made of it"
+    assert len(caplog.records) == len(ABSURD)
+    assert "GPU 0 of gpu-1: DCGM_FI_DEV_GPU_UTIL is 1700, which is no value (too_large)" in caplog.messages
+
+
+async def test_a_mig_instance_and_a_process_pass_the_same_gate() -> None:
+    part = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 17.0, "DCGM_FI_DEV_FB_USED": 2147483632, **memory(TOTAL=1000, USED=1002)}
+    seen = (SeenProcess(1, "C", 1 << 62, 170.0), SeenProcess(2, "C", 5, 5.0))
+    card = device(instances=(MigInstance(1, 0, "1g.18gb", "MIG-a", part, seen),))
+    seen = shown(DeviceSnapshot(1, EPOCH, (card,)), 15.0, EPOCH)
+    (instance,) = seen.samples[0].instances
+    assert instance.fields == memory(TOTAL=1000)
+    assert instance.seen == (SeenProcess(1, "C", None, None), SeenProcess(2, "C", 5, 5.0))
+    assert sorted((each.gpu, each.why.value) for each in seen.refused) == [("0", "over_total")] * 2 + [("0", "too_large")] * 3
+
+
+def test_every_field_of_a_card_has_its_bounds() -> None:
+    """And lets the blanks of DCGM through nowhere."""
+    texts = {"BRAND", "SERIAL", "VBIOS_VERSION", "OEM_INFOROM_VER", "ECC_INFOROM_VER", "POWER_INFOROM_VER", "INFOROM_IMAGE_VER"}
+    numbers = {field for field in FIELDS if field.startswith(("DCGM_FI_DEV_", "DCGM_FI_PROF_"))} - {f"DCGM_FI_DEV_{name}" for name in texts}
+    for field in numbers:
+        for value in (-200, math.nan, math.inf, 0x7FFFFFFFFFFFFFF0, 1e300):
+            assert sound_values({field: value})[0] == {}, (field, value)
+        assert sound_values({field: 0})[0] == sound_values({field: 1})[0] | {field: 0}
+    seconds = [field for field in numbers if sound_values({field: 2147483632})[0]]
+    assert seconds and all(
+        field.endswith(("_VIOLATION", "_CONSUMPTION", "_BYTES", "REASONS")) or "LINK_BANDWIDTH" in field or "THROUGHPUT" in field
+        for field in seconds
+    )
 
 
 async def test_the_page_is_there_before_a_device_has_answered_and_new_with_each_snapshot() -> None:
@@ -366,6 +444,142 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp
     assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_config_last_reload_success")[0].value == 0
     path.unlink()
     assert await dcgm() == {"DCGM_FI_DEV_FB_USED"}
+
+
+def test_a_file_that_is_being_written_is_read_when_it_stands_still(tmp_path: Path) -> None:
+    """Half a file never counts: neither one that grows before it is read nor one that grows while it is."""
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    rows = ["DCGM_FI_DEV_FB_USED, gauge, Memory.\n", "DCGM_FI_DEV_FB_FREE, gauge, Memory.\n", "DCGM_FI_DEV_GPU_TEMP, gauge, Heat.\n"]
+    waits: list[float] = []
+
+    def grow(seconds: float) -> None:
+        waits.append(seconds)
+        assert made.is_reloading
+        if rows:
+            with path.open("a") as file:
+                file.write(rows.pop(0))
+
+    made = counters_file.CountersFile(str(path), sleep=grow)
+    path.write_text("")
+    made.reload_if_changed()
+    assert [counter.field[12:] for counter in made.counters.counters] == ["FB_USED", "FB_FREE", "GPU_TEMP"]
+    assert waits == [0.2] * 4 and not made.is_reloading and made.reload_succeeded
+    rows += ["DCGM_FI_DEV_FB_USED, gauge, Memory.\n"] * 50
+    path.write_text("DCGM_FI_DEV_FB_FREE, gauge, Memory.\n")
+    made.reload_if_changed()
+    assert len(made.counters.counters) == 3, "it grows on: the old ones stay, and it is looked at again"
+    rows.clear()
+    made.reload_if_changed()
+    assert len(made.counters.counters) != 3
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    made = counters_file.CountersFile(str(path), sleep=lambda _: None)
+    later = ["DCGM_FI_DEV_FB_USED, gauge, Memory.\n"]
+
+    def parse(text: str) -> CounterSet:
+        if later:
+            path.write_text(text + later.pop())
+        return parse_counters(text)
+
+    monkeypatch.setattr(counters_file, "parse_counters", parse)
+    path.write_text("no row yet\n")
+    made.reload_if_changed()
+    assert [counter.name for counter in made.counters.counters] == ["DCGM_FI_DEV_FB_USED"] and made.reload_succeeded
+
+
+async def test_a_changed_file_is_news_whenever_pages_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters_file, "LOOK_SECONDS", 0.01)
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    async with (
+        serving(FakeDevices([device()]), GpuExporterSettings(node="gpu-1", collectors=str(path))) as url,
+        aiohttp.ClientSession() as session,
+    ):
+
+        async def page() -> str:
+            return await (await session.get(f"{url}/metrics")).text()
+
+        assert "DCGM_FI_DEV_FB_USED" not in await page()
+        path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
+
+        async def is_new() -> bool:
+            return "DCGM_FI_DEV_FB_USED" in await page()
+
+        await until(is_new)
+
+
+async def test_a_reload_under_way_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    begun, may_end = threading.Event(), threading.Event()
+
+    def hold(_: float) -> None:
+        begun.set()
+        may_end.wait(30)
+
+    devices, counters = FakeDevices([device()]), counters_file.CountersFile(str(path), sleep=hold)
+    async with serving(devices, counters=counters) as url, aiohttp.ClientSession() as session:
+
+        async def told() -> str:
+            return (await session.get(f"{url}/health")).headers["X-Reload-In-Progress"]
+
+        assert await told() == "false"
+        path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
+        devices.tell()
+        try:
+            await until(begun.is_set)
+            assert await told() == "true"
+        finally:
+            may_end.set()
+
+        async def is_over() -> bool:
+            return await told() == "false"
+
+        await until(is_over)
+
+
+async def test_names_of_pods_come_and_go_between_two_samples() -> None:
+    """With `-c 30000` a page is made of the same sample again; its age goes on."""
+
+    class Pods:
+        name = ""
+
+        def __init__(self) -> None:
+            self.news = lambda: None
+
+        async def run(self, news: Callable[[], None]) -> None:
+            self.news = news
+            await asyncio.Event().wait()
+
+        def attributed(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
+            held = (process(self.name, "exclusive", 1, 2, 3),) if self.name else ()
+            return [structs.replace(sample, processes=held) for sample in samples]
+
+        @property
+        def state(self) -> PodMapState:
+            return PodMapState()
+
+    pods, wall, devices = Pods(), FixedClock(100.0), FakeDevices([device(sampled_at=EPOCH)])
+    made = GpuExporter(devices, FixedClock(), DEFAULTS, wall=wall.now, pods=pods)
+
+    def samples() -> list[Sample]:
+        return parse_page(b"".join(made.page.pieces).decode()).samples
+
+    def names() -> set[str]:
+        return {each.labels["pod"] for each in named(samples(), "DCGM_FI_DEV_GPU_UTIL") if "pod" in each.labels}
+
+    async with serving(devices, made=made):
+        await until(lambda: made.page.size)
+        for name, found in (("train-7", {"train-7"}), ("", set())):
+            pods.name = name
+            wall.at += 4.5
+            pods.news()
+            await until(lambda found=found: names() == found)
+        assert [each.value for each in named(samples(), "fairlead_exporter_sample_age_seconds")] == [9]
 
 
 def test_a_byte_order_mark_costs_no_row(tmp_path: Path) -> None:
@@ -458,10 +672,16 @@ def test_bad_flags_are_sentences(tmp_path: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(devices: FakeDevices, chosen: GpuExporterSettings = DEFAULTS) -> AsyncIterator[str]:
+async def serving(
+    devices: FakeDevices,
+    chosen: GpuExporterSettings = DEFAULTS,
+    counters: counters_file.CountersInForce | None = None,
+    made: GpuExporter | None = None,
+) -> AsyncIterator[str]:
     sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    task = asyncio.create_task(GpuExporter(devices, FixedClock(), chosen).service(sock).run())
+    made = made or GpuExporter(devices, FixedClock(), chosen, counters=counters)
+    task = asyncio.create_task(made.service(sock).run())
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

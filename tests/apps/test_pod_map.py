@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 
 import pytest
 from msgspec import structs
 from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
+from tests.waiting import until
 
 from fairlead.apps.pod_map import PodMap
 from fairlead.errors import OutsideError
+from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, MigInstance
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.devices.readings import SeenProcess
 from fairlead.model.refusal import Refusal
-from fairlead.rules.metrics.container_gpu import process_families
+from fairlead.rules.metrics.container_gpu import container_families, process_families
+from fairlead.rules.metrics.exporter import ExporterState, exporter_families
+from fairlead.rules.metrics.gpu import gpu_families
 from fairlead_sim.gpus.node_cards import simulated_uuid
 
-from .fakes import device
+from .fakes import EPOCH, device, lost_device, memory
 
 CARD = simulated_uuid("n1", 0)
 
@@ -30,8 +35,10 @@ class Node:
         self.given: tuple[GivenShare, ...] | Refusal = (given(CARD),)
         self.failure = ""
         self.moment = 0.0
+        self.asked = 0
 
     async def list_held(self) -> tuple[HeldDevices, ...]:
+        self.asked += 1
         if self.failure:
             raise OutsideError("kubelet", self.failure)
         return self.held
@@ -72,6 +79,58 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
     node.failure = ""
     assert await pods.ask()
     assert names(pods) == ["p"]
+
+
+async def test_names_that_come_or_go_are_news_and_nothing_else_is(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment, ask_seconds=0.01)
+    heard: list[int] = []
+    running = asyncio.create_task(pods.run(lambda: heard.append(1)))
+    asked = 0
+
+    async def after(change: object) -> int:
+        """News after two more questions."""
+        nonlocal asked
+        heard.clear()
+        wanted = node.asked + 3
+        await until(lambda: node.asked >= wanted)
+        return len(heard)
+
+    try:
+        await until(lambda: heard)
+        assert await after(None) == 0
+        node.held = ()
+        assert await after("gone") == 1
+        node.held = (held(MEMORY, *IDS),)
+        assert await after("back") == 1
+        node.given = (given(CARD, core=30),)
+        assert await after("another grant") == 1
+    finally:
+        running.cancel()
+
+
+async def test_each_outage_is_said_and_counted_as_a_collector(node: Node, pods: PodMap, caplog: pytest.LogCaptureFixture) -> None:
+    def success() -> list[float | int | None]:
+        state = ExporterState("n1", "1", pods=pods.state)
+        return next(list(each.values) for each in exporter_families(state, DeviceSnapshot(), EPOCH) if each.name.endswith("_success"))
+
+    assert success() == [1], "it is there from the start"
+    for outage in (1, 2):
+        node.failure = "away"
+        for _ in range(3):
+            await pods.ask()
+        assert success() == [0]
+        node.failure = ""
+        await pods.ask()
+        assert success() == [1]
+        assert len([each for each in caplog.messages if "away" in each]) == outage
+    unasked = PodMap(node, node, 60.0, lambda: node.moment, is_wanted=False)
+    pods = unasked
+    node.failure = "no kubelet here"
+    await unasked.ask()
+    assert success() == [], "nobody asked for names, and no kubelet is reached"
+    node.failure = ""
+    await unasked.ask()
+    assert success() == [1]
 
 
 async def test_a_damaged_grants_file_leaves_what_was_read_before(node: Node, pods: PodMap) -> None:
@@ -129,6 +188,67 @@ async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_s
     await pods.ask()
     (alone,) = pods.attributed([card])
     assert [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]
+
+
+async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(node: Node) -> None:
+    """Telemetry contract 1.10: exclusive without process data is the device's value; of sharers nothing is known."""
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    mute = structs.replace(device(used=500, util=42), uuid=CARD, seen=(SeenProcess(7, "C", None, None),))
+    await pods.ask()
+    (shared,) = pods.attributed([mute])
+    assert [(each.memory_used_bytes, each.sm_percent, each.processes) for each in shared.processes] == [(None, None, 1)]
+    used, _, worked, *_ = container_families([shared])
+    assert (used.values, worked.values) == ([None], [None]), "unknown is absent"
+    node.held = (held("nvidia.com/gpu", CARD), HeldDevices("nvidia.com/gpu", (CARD,), "c", pod_uid="u"))
+    await pods.ask()
+    for card in (mute, structs.replace(mute, seen=None)):
+        (alone,) = pods.attributed([card])
+        assert [(each.memory_used_bytes, each.sm_percent) for each in alone.processes] == [(500 << 20, 42)]
+
+
+async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one_share_it(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    told = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
+    parts = [MigInstance(1, 0, "3g.71gb", "MIG-a", told, (SeenProcess(7, "C", 300 << 20, None),))]
+    node.held = (held("nvidia.com/mig-3g.71gb", "MIG-a"), HeldDevices("nvidia.com/mig-3g.71gb", ("MIG-a",), "c", pod_uid="u"))
+    await pods.ask()
+
+    def use(*instances: MigInstance) -> list[tuple[int | None, float | None, int | None]]:
+        (card,) = pods.attributed([structs.replace(device(), uuid=CARD, instances=instances)])
+        assert card.knows_foreign
+        return [(each.memory_used_bytes, each.sm_percent, each.memory_limit_bytes) for each in card.instances[0].processes]
+
+    assert use(*parts) == [(300 << 20, 25.0, 70000 << 20)]
+    other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", told, ())
+    assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], "what the two do together is nobody's"
+
+
+@pytest.mark.parametrize("mode", ["no list", "no processes", "no names"])
+async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: str) -> None:
+    """No 0 foreign bytes on a card whose processes cannot be seen, no 0 containers before the kubelet has told."""
+    pods = PodMap(node, node, 60.0, lambda: node.moment, None if mode == "no names" else Homes())
+    if mode != "no list":
+        await pods.ask()
+    seen = None if mode == "no processes" else (SeenProcess(8, "C", 100 << 20, 5.0),)
+    found = {
+        each.name.removeprefix("fairlead_gpu_"): each
+        for each in gpu_families(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)]))
+    }
+    assert all(found[name].values == [None] for name in ("foreign_processes", "memory_foreign_bytes", "memory_unattributed_bytes"))
+    known = [found[name].values != [None] for name in ("containers", "allocated_ratio")]
+    assert known == [mode != "no list"] * 2
+
+
+async def test_a_lost_cards_holder_keeps_its_limit_and_without_one_that_was_known_has_none(node: Node, pods: PodMap) -> None:
+    node.held = (held("nvidia.com/gpu", CARD),)
+    await pods.ask()
+    well, lost = structs.replace(device(), uuid=CARD), structs.replace(lost_device(0), uuid=CARD)
+
+    def limit(card: DeviceSample) -> list[float | int | None]:
+        return next(list(each.values) for each in container_families(pods.attributed([card])) if each.name.endswith("limit_bytes"))
+
+    assert limit(lost) == [None], "never 0"
+    assert limit(well) == limit(lost) == [15360 << 20]
 
 
 async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again(node: Node, pods: PodMap) -> None:

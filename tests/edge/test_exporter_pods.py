@@ -41,6 +41,17 @@ def manifest_pod(name: str, port: int, namespace: str = NAMESPACE, node: str = "
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, **template["metadata"]}, "spec": spec}
 
 
+def test_the_shipped_manifest_may_read_the_kernels_log() -> None:
+    """Telemetry contract 11.8: an XID that fell into a restart stands there alone; nothing but `privileged` may open it."""
+    documents = yaml.safe_load_all((DEPLOY / "gpu-exporter.yaml").read_text(encoding="utf-8"))
+    spec = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    volume = next(each["name"] for each in spec["volumes"] if each["hostPath"]["path"] == "/dev/kmsg")
+    assert [each["mountPath"] for each in container["volumeMounts"] if each["name"] == volume] == ["/dev/kmsg"]
+    assert not [word for word in container["command"] if word.startswith("--kmsg")], "on is the default"
+    assert container["securityContext"]["privileged"] and "allowPrivilegeEscalation" not in container["securityContext"]
+
+
 class Cluster:
     """An API server without a kubelet: the test says what becomes of pods."""
 

@@ -38,12 +38,15 @@ def time_sliced() -> list[DeviceSample]:
     return [device(0, used=704, util=40, processes=turns)]
 
 
+XID = "DCGM_FI_DEV_XID_ERRORS"
+
+
 def divided() -> list[DeviceSample]:
     """A whole card, and one of two MIG instances, of which one is held."""
     p = "DCGM_FI_PROF_"
     held = process("mig-0", "mig", 4096, 20096, 0)
-    one = MigInstance(9, 0, "1g.18gb", "MIG-a", {**memory(USED=4100, TOTAL=20096), f"{p}GR_ENGINE_ACTIVE": 0.5}, processes=(held,))
-    two = MigInstance(2, 0, "3g.71gb", "MIG-b", {**memory(USED=12, TOTAL=71000), f"{p}GR_ENGINE_ACTIVE": 0.0})
+    one = MigInstance(9, 0, "1g.18gb", "MIG-a", {**memory(USED=4100, TOTAL=20096), f"{p}GR_ENGINE_ACTIVE": 0.5, XID: 94}, processes=(held,))
+    two = MigInstance(2, 0, "3g.71gb", "MIG-b", {**memory(USED=12, TOTAL=71000), f"{p}GR_ENGINE_ACTIVE": 0.0, XID: 0})
     return [device(0, used=500), device(1, used=4112, instances=(one, two), mig_mode="enabled")]
 
 

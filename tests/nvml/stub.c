@@ -15,7 +15,7 @@
 
    Where FAIRLEAD_GPU_LOAD_DIR is set, utilization and metrics that a card has are those that a load generator tells.
 
-   `events`: a line `<card> <xid>` for each, card -1 = of none; of another type: `<card> <data> <type>`. `calls`: what was begun and ended, written here.
+   `events`: a line `<card> <xid>` for each, card -1 = of none; of another type: `<card> <data> <type>`, of a MIG instance `<card> <data> <type> <gi>`. `calls`: what was begun and ended, written here.
    Structures and codes are those of NVIDIA's header. OLD leaves out what drivers before 510 do not have. */
 #include <dirent.h>
 #include <errno.h>
@@ -685,6 +685,7 @@ int nvmlDeviceRegisterEvents(Card *card, ull types, Events *set) {
 
 static int heard(Events *set, Event *event) {
     int card, found = 0;
+    unsigned instance;
     ull data, type;
     char line[128];
     FILE *events = opened("events", "r");
@@ -692,13 +693,15 @@ static int heard(Events *set, Event *event) {
     fseek(events, set->read, SEEK_SET);
     while (!found && fgets(line, sizeof line, events) && strchr(line, '\n')) {
         type = XID_EVENT;
-        if (sscanf(line, "%d %llu %llu", &card, &data, &type) < 2) break;
+        instance = ~0u;
+        if (sscanf(line, "%d %llu %llu %u", &card, &data, &type, &instance) < 2) break;
         set->read = ftell(events);
         memset(event, 0, sizeof *event);
         event->card = card < 0 ? NULL : &cards[card];
         event->type = type;
         event->data = data;
-        event->instance = event->compute = ~0u;
+        event->instance = instance;
+        event->compute = ~0u;
         found = card < 0 || set->registered[card] & type;
     }
     fclose(events);

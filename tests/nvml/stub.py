@@ -160,9 +160,10 @@ class StubState:
         """The call answers with this code from now on, for one card or for all; None = it is well again."""
         self.say({f"error.{call}" if card is None else f"error.{call}.{card}": code})
 
-    def report_xid(self, xid: int, card: int = -1) -> None:
+    def report_xid(self, xid: int, card: int = -1, gpu_instance: int | None = None) -> None:
+        part = "" if gpu_instance is None else f" {0x8} {gpu_instance}"
         with (self.folder / "events").open("a", encoding="utf-8") as events:
-            events.write(f"{card} {xid}\n")
+            events.write(f"{card} {xid}{part}\n")
 
     def report_change(self, card: int) -> None:
         """Of the card's MIG instances."""

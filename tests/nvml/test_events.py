@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.nvml.conftest import Seconds
 from tests.nvml.stub import StubState, uuid
 from tests.waiting import wait_until
 
@@ -223,10 +224,44 @@ def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, libr
 
 
 def test_a_card_without_events_is_not_registered(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
-    state.say({"0.event-types": 0, "1.event-types": 0x2})
+    state.say({"0.event-types": 0, "1.event-types": 0x4})
     driver.cards()
     assert "register" not in state.calls()
     assert caplog.records == []
+
+
+def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(state: StubState, library: Path, clock: Seconds) -> None:
+    """Else the kernel's record of it, which has its own time, would be another one."""
+    open_library(str(library))
+    events = xid_events.XidEvents(clock)
+    try:
+        events.watch([shown_card(0)])
+        clock.now = 5.0
+        state.report_xid(79, 0)
+        state.report_xid(94, 0, gpu_instance=3)
+        wait_until("both are heard", lambda: state.calls().count("heard") == 2, 10.0, 0.02)
+        clock.now = 60.0
+        found: list[xid_events.HeardXid] = []
+        wait_until("they are told", lambda: found.extend(events.drain_heard()) or len(found) == 2, 10.0, 0.02)
+        assert [(each.xid, each.gpu_instance) for each in found] == [(79, None), (94, 3)]
+        assert found[0].at == 5.0
+    finally:
+        events.end()
+        close_library()
+
+
+def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(state: StubState, library: Path) -> None:
+    """Telemetry contract 1.7; the stub refuses a type that the card does not have."""
+    state.say({"0.event-types": 0x10F, "1.event-types": 0xA})
+    open_library(str(library))
+    events = xid_events.XidEvents()
+    try:
+        events.watch([shown_card(0), shown_card(1)])
+        assert (state.calls().count("register"), events.deaf) == (2, {})
+        assert xid_events.WANTED == 0x8 | 0x2 | 0x100
+    finally:
+        events.end()
+        close_library()
 
 
 def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(driver: NvmlDriver, state: StubState) -> None:

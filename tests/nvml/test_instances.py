@@ -56,7 +56,17 @@ def test_what_is_of_the_whole_card_stands_with_the_card_alone(reader_on: ReaderO
     assert whole <= set(fast.fields)
     assert {"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "DCGM_FI_DEV_POWER_VIOLATION", "DCGM_FI_DEV_ENFORCED_POWER_LIMIT"} <= set(slow.fields)
     for each in (*fast.instances, *slow.instances):
-        assert all("_FB_" in name or "_BAR1_" in name or name == SM for name in each.fields)
+        assert all("_FB_" in name or "_BAR1_" in name or name in (SM, GR) for name in each.fields)
+
+
+def test_how_busy_each_is_does_not_depend_on_what_the_counters_file_asks(reader_on: ReaderOn, clock: Seconds) -> None:
+    """Native families are always there (telemetry contract 0)."""
+    reader = reader_on(0)
+    reader.fast()
+    clock.now += 5
+    told = reader.fast()
+    assert [each.fields.get(GR) for each in told.instances] == [0.1, 0.2, 0.2]
+    assert GR not in told.fields, "the card itself tells its utilization"
 
 
 def test_bar1_of_each(reader_on: ReaderOn) -> None:
@@ -147,7 +157,7 @@ def test_trouble_of_one_instance_stays_with_it(reader_on: ReaderOn, state: StubS
         {"processes": "Insufficient Permissions", "gpm": "Unknown Error"},
         {"gpm": "Unknown Error"},
     ]
-    assert [each.fields for each in told.instances] == [{}, _memory(SECOND), _memory(THIRD)]
+    assert [each.fields for each in told.instances] == [{GR: 0.1}, _memory(SECOND) | {GR: 0.2}, _memory(THIRD) | {GR: 0.2}]
     assert told.instances[SECOND].processes is None
     assert told.failures == {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec import structs
 from tests.apps.fakes import device, process
 
 from fairlead.model.devices.counter import Counter
@@ -14,6 +15,9 @@ from fairlead.rules.metrics.gpu import gpu_families
 USED, POWER, ENGINE = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 BYTES = f"{USED}_BYTES"
 COUNTERS = [Counter(field, field, "gauge", "", is_double=field != USED) for field in (USED, POWER, ENGINE, "DCGM_FI_DEV_XID_ERRORS")]
+
+
+XID = "DCGM_FI_DEV_XID_ERRORS"
 
 
 def divided() -> DeviceSample:
@@ -38,7 +42,21 @@ def test_a_boards_power_is_printed_once_and_an_instances_memory_for_each() -> No
     used = [(labels["gpu"], labels["GPU_I_ID"], labels["GPU_I_PROFILE"], value) for labels, value in of(families, USED)]
     assert used == [("0", "", "", 500), ("1", "2", "3g.71gb", 12), ("1", "9", "1g.18gb", 4100)]
     assert [(labels["UUID"], labels["GPU_I_ID"]) for labels, _ in of(families, ENGINE)] == [("GPU-gpu-1-1", "9")]
-    assert [labels["GPU_I_ID"] for labels, _ in of(families, "DCGM_FI_DEV_XID_ERRORS")] == ["", ""], "an XID of the whole card"
+
+
+def test_an_xid_is_of_its_instance_and_of_the_card_where_it_struck_the_whole() -> None:
+    """Telemetry contract 1.8."""
+
+    def told(of_card: int) -> list[tuple[str, str, float, str]]:
+        card = divided()
+        parts = tuple(structs.replace(each, fields={**each.fields, XID: 94 * (each.gpu_instance == 9)}) for each in card.instances)
+        card = structs.replace(card, instances=parts, fields={**card.fields, XID: of_card})
+        found = of(dcgm_families([device(0), card], COUNTERS, DcgmLabels()), XID)
+        return [(labels["gpu"], labels["GPU_I_ID"], value, labels["err_code"]) for labels, value in found]
+
+    parts = [("1", "2", 0, "0"), ("1", "9", 94, "94")]
+    assert told(0) == [("0", "", 0, "0"), *parts]
+    assert told(79) == [("0", "", 0, "0"), ("1", "", 79, "79"), *parts]
 
 
 def test_pods_of_instances_stand_on_their_instances() -> None:

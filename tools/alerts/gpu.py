@@ -212,8 +212,9 @@ ALERTS: Final = (
         "critical",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} takes no work",
         f"{CARD} answers and is not healthy: nothing new is put on it. `fairlead_gpu_health_check` says why.",
-        "A health check of the card failed: XID, ECC, remapping, temperature, power, NVLink or PCIe.",
-        ('fairlead_gpu_health_check{node_name="NODE"} == 2', "$ kubectl describe node NODE"),
+        "An XID stands against the card: any but a program's for ten minutes, 48, 64, 79, 95, 119 and 120 until the card is reset. Where"
+        " the node's agent judges cards, it gives this one to nobody.",
+        ('fairlead_gpu_health_check{node_name="NODE"} > 0', "$ kubectl describe node NODE"),
         f"Do what the alert of that check says. {_DRAIN}",
         hold="2m",
         but_not=(NOT_LOST,),

@@ -26,9 +26,10 @@ from fairlead.apps.owner_names import OwnerNames
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
-from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
+from fairlead.model.devices.device import DeviceChoice, DeviceSample, DeviceSnapshot
 from fairlead.ports import Clock, Devices
-from fairlead.rules.devices.shown import shown, stale_after
+from fairlead.rules.devices.mig import chosen_devices
+from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families, process_families
 from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
@@ -43,13 +44,14 @@ from fairlead.wire.metrics.prom_text import render_dcgm_number, render_go_number
 COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
 HOSTNAME_LABELS: Final = {"Hostname": ("Hostname",), "hostname": ("hostname",), "both": ("Hostname", "hostname")}
 SHORTEST_INTERVAL_MS: Final = 100
+_NAMED_MAX: Final = 1000
 _log = logging.getLogger(__name__)
 
 
 class GpuExporterSettings(Struct, frozen=True):
     """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
-    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
+    `devices`: the GPUs to print. `only`: names of our own families to print, and no
     others at all; None = all. `read_seconds`: how long a client may take to send a request, `write_seconds`:
     to read the answer. `backend`: where the devices come from, nvml or sim. `stale_seconds`: how old a value
     may be, None = three intervals, 15 s at least. `is_alone`: only cards of `node` are printed.
@@ -63,7 +65,7 @@ class GpuExporterSettings(Struct, frozen=True):
     labels: DcgmLabels = DcgmLabels()
     compat: tuple[str, ...] = ("dcgm", "legacy")
     node: str = ""
-    devices: frozenset[int] | None = None
+    devices: DeviceChoice = DeviceChoice()
     only: frozenset[str] | None = None
     read_seconds: float = settings.READ_SECONDS
     write_seconds: float = settings.WRITE_SECONDS
@@ -108,7 +110,9 @@ class GpuExporter:
         self._state = ExporterState(node=chosen.node, version=__version__, backend=chosen.backend)
         self._number = 0
         self._ticked_at = self._wall()
-        self._refused: Counter[tuple[str, str]] = Counter()
+        self._refused: Counter[tuple[str, str, str]] = Counter()
+        self._refused_of = 0
+        self._named: set[tuple[str, str, str]] = set()
         self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None
@@ -122,7 +126,7 @@ class GpuExporter:
     def service(self, sock: socket.socket, guard: WebGuard | None = None) -> ServedApp:
         """The first page exists before anybody is answered; it waits for no device. `guard` locks it."""
         loops = [self.run, self._ask_devices, self._follow_counters, self._follow_names]
-        loops += [self._pods.run] if self._pods else []
+        loops += [self._follow_pods] if self._pods else []
         loops += [guard.follow] if guard else []
         return ServedApp(
             app=guard.guarded(self.app) if guard else self.app,
@@ -138,6 +142,10 @@ class GpuExporter:
 
     async def _follow_counters(self) -> None:
         await self._counters.follow(self._news.set)
+
+    async def _follow_pods(self) -> None:
+        assert self._pods is not None
+        await self._pods.run(self._news.set)
 
     async def _follow_names(self) -> None:
         await self._names.run(self._news.set)
@@ -172,6 +180,7 @@ class GpuExporter:
         snapshot = self._devices.latest()
         if snapshot.number != self._number:
             self._number, self._ticked_at = snapshot.number, began
+        snapshot = structs.replace(snapshot, at=snapshot.at + int(began - self._ticked_at))  # a page later than its values
         self._state = structs.replace(
             self._state,
             scrapes=self._scrapes,
@@ -185,11 +194,23 @@ class GpuExporter:
         self._state = structs.replace(self._state, cycle_seconds=self._wall() - began)
 
     def _make_page(self, snapshot: DeviceSnapshot) -> MetricsPage:
-        seen = shown(snapshot, self._chosen.stale_after_seconds)
-        self._refused.update(seen.refused)
+        now = self._clock.now()
+        seen = shown(snapshot, self._chosen.stale_after_seconds, now)
+        if snapshot.number != self._refused_of:
+            self._refused_of = snapshot.number
+            self._count(seen.refused)
         samples = seen.samples if self._pods is None else self._pods.attributed(seen.samples)
         state = structs.replace(self._state, refused=tuple((*place, count) for place, count in sorted(self._refused.items())))
-        return make_page(self._render(samples, snapshot, state, self._clock.now()))
+        return make_page(self._render(samples, snapshot, state, now))
+
+    def _count(self, refused: Sequence[RefusedValue]) -> None:
+        """Each in every snapshot; named in the log once."""
+        self._refused.update((each.node, each.gpu, each.why.value) for each in refused)
+        for each in refused:
+            place = (each.node, each.gpu, each.field)
+            if place not in self._named and len(self._named) < _NAMED_MAX:
+                self._named.add(place)
+                _log.warning("GPU %s of %s: %s is %s, which is no value (%s)", each.gpu, each.node, each.field, each.value, each.why.value)
 
     @property
     def _makes_metrics(self) -> bool:
@@ -198,9 +219,9 @@ class GpuExporter:
 
     def _of_chosen(self, snapshot: DeviceSnapshot) -> DeviceSnapshot:
         chosen, node = self._chosen.devices, self._chosen.node if self._chosen.is_alone else None
-        if chosen is None and node is None:
+        if chosen == DeviceChoice() and node is None:
             return snapshot
-        devices = [each for each in snapshot.devices if (chosen is None or each.index in chosen) and node in (None, each.node)]
+        devices = chosen_devices([each for each in snapshot.devices if node in (None, each.node)], chosen)
         return structs.replace(snapshot, devices=tuple(devices))
 
     def _render(self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, now: float) -> Iterator[bytes]:
@@ -215,7 +236,7 @@ class GpuExporter:
             yield from render_page(custom_families(samples), render_dcgm_number)
         of_containers = container_families(samples, only) if self._chosen.has_containers else []
         of_processes = process_families(samples) if self._chosen.has_processes else []
-        yield from render_page([*gpu_families(samples, only), *of_containers, *of_processes])
+        yield from render_page([*gpu_families(samples, only, snapshot.unnamed), *of_containers, *of_processes])
         yield from render_page(exporter_families(state, snapshot, now))
         yield process_metrics()
 
@@ -227,7 +248,10 @@ class GpuExporter:
         return response
 
     async def _dcgm_health(self, request: Request) -> Response:
-        headers = {"X-Registry-Available": "true" if self.page.pieces else "false", "X-Reload-In-Progress": "false"}
+        headers = {
+            "X-Registry-Available": "true" if self.page.pieces else "false",
+            "X-Reload-In-Progress": "true" if self._counters.is_reloading else "false",
+        }
         if self._chosen.needs_gpus and not any(sample.up for sample in self._devices.latest().devices):
             return PlainTextResponse("no GPU is seen", 503, headers)
         return PlainTextResponse("OK", headers=headers)

@@ -133,7 +133,7 @@ def reading_of(sample: DeviceSample, now: float) -> GpuReading:
                 container=process.container,
                 mode=process.allocate_mode,
                 memory_used_mib=process.memory_used_bytes / _MIB if is_fresh and process.memory_used_bytes is not None else None,
-                memory_limit_mib=process.memory_limit_bytes / _MIB,
+                memory_limit_mib=None if process.memory_limit_bytes is None else process.memory_limit_bytes / _MIB,
                 utilization_ratio=process.sm_percent / 100 if is_fresh and process.sm_percent is not None else None,
             )
             for process in sample.processes

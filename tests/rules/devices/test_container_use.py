@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,18 +11,18 @@ from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.devices.readings import SeenProcess
-from fairlead.rules.devices.container_use import container_use
+from fairlead.rules.devices.container_use import container_use, filled_use
 from fairlead.rules.devices.pod_devices import device_processes
 
 MIB = 1 << 20
 
 
 def holder(pod: str, uid: str, container: str = "c", mode: GpuMode = GpuMode.SHARE, token: str = "") -> DeviceProcess:
-    return DeviceProcess("ns", pod, container, uid, mode, 0, 4301 * MIB, 0.0, processes=0, token=token)
+    return DeviceProcess("ns", pod, container, uid, mode, None, 4301 * MIB, None, processes=None, token=token)
 
 
-def uses(rows: tuple[DeviceProcess, ...]) -> list[tuple[str, str, float, int]]:
-    return [(row.pod, row.container, row.memory_used_bytes / MIB, row.processes) for row in rows]
+def uses(rows: tuple[DeviceProcess, ...]) -> list[tuple[str, str, float | None, int | None]]:
+    return [(row.pod, row.container, None if row.memory_used_bytes is None else row.memory_used_bytes / MIB, row.processes) for row in rows]
 
 
 def test_each_container_has_its_own_and_a_pod_without_a_grant_is_foreign() -> None:
@@ -38,9 +39,45 @@ def test_two_containers_of_one_pod_are_told_apart_by_the_token_of_their_shares()
     assert uses(container_use(containers, seen, homes)) == [("a", "one", 6, 2), ("a", "two", 1, 1)]
 
 
-def test_a_grant_without_a_process_uses_nothing_and_unknown_memory_adds_nothing() -> None:
-    assert uses(container_use([holder("a", "ua")], [], {})) == [("a", "c", 0, 0)]
-    assert uses(container_use([holder("a", "ua")], [SeenProcess(1, "C", None, None)], {1: ProcessHome("ua")})) == [("a", "c", 0, 1)]
+def test_a_grant_without_a_process_uses_nothing_and_with_one_of_which_nobody_knows_it_is_unknown() -> None:
+    (idle,) = container_use([holder("a", "ua")], [], {})
+    assert (idle.memory_used_bytes, idle.sm_percent, idle.processes) == (0, 0.0, 0)
+    seen = [SeenProcess(1, "C", MIB, 10.0), SeenProcess(2, "C", None, None), SeenProcess(3, "C", MIB, 20.0)]
+    ours, other = container_use(
+        [holder("a", "ua"), holder("b", "ub")], seen, {1: ProcessHome("ua"), 2: ProcessHome("ua"), 3: ProcessHome("ub")}
+    )
+    assert (ours.memory_used_bytes, ours.sm_percent, ours.processes) == (None, None, 2)
+    assert (other.memory_used_bytes, other.sm_percent, other.processes) == (MIB, 20.0, 1), "its neighbour's is known"
+
+
+@pytest.mark.parametrize("mode", [GpuMode.EXCLUSIVE, GpuMode.MIG])
+def test_what_is_not_known_of_an_only_holder_the_card_tells(mode: GpuMode) -> None:
+    seen = [SeenProcess(1, "C", None, None), SeenProcess(2, "C", 3 * MIB, None)]
+    rows = container_use([holder("a", "ua", mode=mode)], seen, {1: ProcessHome("ua"), 2: ProcessHome()})
+    ours, stranger = filled_use(rows, 10 * MIB, 55.0)
+    assert (ours.memory_used_bytes, ours.sm_percent) == (7 * MIB, 55.0), "of memory, what the others leave"
+    assert (stranger.memory_used_bytes, stranger.sm_percent) == (3 * MIB, None)
+    (unknown,) = filled_use(rows[:1], None, None)
+    assert (unknown.memory_used_bytes, unknown.sm_percent) == (None, None)
+    hidden = container_use(
+        [holder("a", "ua", mode=mode)],
+        [*seen, SeenProcess(3, "C", None, None)],
+        dict.fromkeys((2, 3), ProcessHome()) | {1: ProcessHome("ua")},
+    )
+    assert filled_use(hidden, 10 * MIB, 55.0)[0].memory_used_bytes is None, "how much is another's nobody says"
+
+
+def test_what_is_known_of_an_only_holder_is_its_own() -> None:
+    rows = container_use([holder("a", "ua", mode=GpuMode.EXCLUSIVE)], [SeenProcess(1, "C", MIB, 5.0)], {1: ProcessHome("ua")})
+    assert filled_use(rows, 10 * MIB, 55.0) == rows
+    idle = container_use([holder("a", "ua", mode=GpuMode.EXCLUSIVE)], [], {})
+    assert filled_use(idle, 10 * MIB, 55.0) == idle, "nothing runs: 0 is known"
+
+
+@pytest.mark.parametrize("mode", [GpuMode.SHARE, GpuMode.TIMESLICE])
+def test_a_sharer_alone_on_its_card_is_not_told_what_the_card_does(mode: GpuMode) -> None:
+    rows = container_use([holder("a", "ua", mode=mode)], [SeenProcess(1, "C", None, None)], {1: ProcessHome("ua")})
+    assert filled_use(rows, 10 * MIB, 55.0) == rows
 
 
 def test_a_sole_holder_whose_uid_nobody_told_has_the_processes_that_run_in_pods() -> None:

@@ -28,7 +28,7 @@ def test_the_card_of_shared_memory_is_the_granted_one_whatever_its_ids_say() -> 
     (process,) = found["GPU-b"]
     assert (process.namespace, process.pod, process.container, process.pod_uid) == ("ns", "p", "c", "u")
     assert (process.allocate_mode, process.memory_limit_bytes, process.core_limit_ratio) == ("share", 2154 << 20, 0.3)
-    assert (process.memory_used_bytes, process.processes) == (0, 0), "a grant without process"
+    assert (process.memory_used_bytes, process.sm_percent, process.processes) == (None, None, None), "what it uses is told elsewhere"
 
 
 def test_more_resources_are_cards_when_they_are_named() -> None:

@@ -106,7 +106,7 @@ def test_a_profiling_ratio_is_a_float_and_a_rate_an_int_at_rest_and_at_work() ->
 def test_the_xid_check_warns_of_the_cards_own_errors_and_never_of_a_programs(code: int, state: int) -> None:
     world = small_world(CPU_POOL, GPU_POOL, xids=(Xid("gpu-1", 0, code, Duration(parse_span("1m"))),))
     live(world, 90)
-    assert health_checks(device(world))["xid"] == state
+    assert health_checks(device(world), world.clock.now())["xid"] == state
 
 
 def test_a_crash_looping_container_holds_its_card_and_uses_nothing() -> None:

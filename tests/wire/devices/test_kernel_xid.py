@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.devices.xid import KernelXid, XidReport
+from fairlead.model.devices.xid import XidReport
 from fairlead.rules.devices.xid_reports import fresh_reports
 from fairlead.wire.devices.kernel_xid import parse_kernel_xid, pci_bus
 
@@ -23,7 +23,8 @@ from fairlead.wire.devices.kernel_xid import parse_kernel_xid, pci_bus
     ],
 )
 def test_a_record_with_an_xid(record: str, told: tuple[int, float]) -> None:
-    assert parse_kernel_xid(record) == KernelXid("0000:3b:00", *told)
+    found = parse_kernel_xid(record)
+    assert found is not None and (found.bus, found.xid, found.since_boot, found.gpu_instance) == ("0000:3b:00", *told, None)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """The counters of a GPU exporter: a CSV that a person named, read again when it changes, else the built-in.
 
 A CSV that turns bad later never empties the page: the last good counters stay, and the self metrics say that
-the reload failed. Reading may be slow (a hundred thousand rows take seconds), so it is done in a thread.
+the reload failed. One that is being written is read when it stands still, or half of it would count. Reading
+may be slow (a hundred thousand rows take seconds), so it is done in a thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -19,8 +22,15 @@ from fairlead.wire.metrics.counters_csv import parse_counters
 
 BYTES_MAX: Final = 16 << 20
 REASONS_MAX: Final = 5
+LOOK_SECONDS: Final = 1.0
+STILL_SECONDS: Final = 0.2
+"""So long a file must not have changed, nor while it was read."""
+_MOST_TRIES: Final = 10
 USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"
 _log = logging.getLogger(__name__)
+
+
+_Stamp = tuple[int, int, int]
 
 
 class CountersInForce(Protocol):
@@ -31,6 +41,10 @@ class CountersInForce(Protocol):
 
     @property
     def reload_succeeded(self) -> bool: ...
+
+    @property
+    def is_reloading(self) -> bool:
+        """Whether others are read just now."""
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
         """Called in a thread, before each page. `is_asked`: a person wants it read again."""
@@ -73,6 +87,7 @@ class WrittenCounters:
     """Counters that do not change: `text` stands in a configuration file. Raises UserError."""
 
     reload_succeeded = True
+    is_reloading = False
 
     def __init__(self, text: str, what: str, *, is_strict: bool = False) -> None:
         self.counters = counters_of(text, what, is_strict=is_strict)
@@ -90,51 +105,95 @@ class WrittenCounters:
 class CountersFile:
     """The counters of a file, "" = the built-in.
 
-    Raises UserError at the start when the named file cannot be used; never later.
+    Raises UserError at the start when the named file cannot be used; never later. `sleep` is called in the
+    thread that reads.
     """
 
-    def __init__(self, path: str = "", *, is_strict: bool = False) -> None:
+    def __init__(self, path: str = "", *, is_strict: bool = False, sleep: Callable[[float], None] = time.sleep) -> None:
         self._path = path
-        self._seen: tuple[int, int] | None = None
+        self._sleep = sleep
+        self._seen: _Stamp | None = None
         self.reload_succeeded = True
+        self.is_reloading = False
         self.counters = self._read(is_strict=is_strict) if path else built_in_counters()
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
-        """Read the file if it changed or somebody asks; a readable one with a row that counts is in force."""
+        """Read the file if it changed or somebody asks; a readable one with a row that counts is in force.
+
+        One that does not stand still is left for the next time.
+        """
         if not self._path:
             return
         try:
             if self._stamp() == self._seen and not is_asked:
                 return
-            self.counters = self._read()
+            self.is_reloading = True
+            found = self._read_still()
+            if found is None:
+                return
+            self.counters = found
             self.reload_succeeded = True
             _log.info("counters read again from `%s`: %d rows", self._path, len(self.counters.counters))
         except (OSError, UserError) as error:
             if self.reload_succeeded:
                 _log.warning("counters stay as they were: %s", getattr(error, "log_line", error))
             self.reload_succeeded = False
+        finally:
+            self.is_reloading = False
 
     async def follow(self, news: Callable[[], None]) -> None:
-        """Each page looks at the file."""
+        """Look at the file, whenever pages are made: one may be half a minute away."""
+        if not self._path:
+            return
+        known = await asyncio.to_thread(self._stamp_if_there)
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            seen = await asyncio.to_thread(self._stamp_if_there)
+            if seen != known:
+                known = seen
+                news()
 
     def ask_now(self) -> None:
         """The next page reads it."""
 
+    def _read_still(self) -> CounterSet | None:
+        """Raises OSError, UserError."""
+        for _ in range(_MOST_TRIES):
+            before = self._stamp()
+            self._sleep(STILL_SECONDS)
+            if self._stamp() != before:
+                continue
+            found: CounterSet | UserError
+            try:
+                found = self._read()
+            except UserError as error:
+                found = error
+            if self._stamp() != before:
+                continue
+            self._seen = before
+            if isinstance(found, UserError):
+                raise found
+            return found
+        return None
+
     def _read(self, *, is_strict: bool = False) -> CounterSet:
         what, hint = "counters file", "name a readable CSV with `--collectors`"
-        try:
-            self._seen = self._stamp()
-        except OSError:
-            self._seen = None
+        self._seen = self._stamp_if_there()
         try:
             text = read_regular_file(Path(self._path), BYTES_MAX, what, hint).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(f"{what} `{self._path}` cannot be read: not UTF-8 text", hint) from error
         return counters_of(text, f"{what} `{self._path}`", is_strict=is_strict)
 
-    def _stamp(self) -> tuple[int, int]:
+    def _stamp(self) -> _Stamp:
         stat = Path(self._path).stat()
-        return stat.st_mtime_ns, stat.st_ino
+        return stat.st_mtime_ns, stat.st_ino, stat.st_size
+
+    def _stamp_if_there(self) -> _Stamp | None:
+        try:
+            return self._stamp()
+        except OSError:
+            return None
 
 
 def _reasons(found: CounterSet) -> str:

@@ -36,6 +36,7 @@ class CountersMap:
         self._heard: str | None = None
         self._parsed: str | None = None
         self._trouble = self._fault = ""
+        self._is_reading = False
         self._is_asked = asyncio.Event()
 
     @property
@@ -46,8 +47,15 @@ class CountersMap:
     def reload_succeeded(self) -> bool:
         return not self._trouble and not self._fault and (self._own is not None or self._fallback.reload_succeeded)
 
+    @property
+    def is_reloading(self) -> bool:
+        return self._is_reading or self._fallback.is_reloading
+
     async def follow(self, news: Callable[[], None]) -> None:
         """Look until cancelled; `news` is called when the map says something else, or nothing any more."""
+        await asyncio.gather(self._follow_map(news), self._fallback.follow(news))
+
+    async def _follow_map(self, news: Callable[[], None]) -> None:
         while True:
             self._is_asked.clear()
             if await self.look():
@@ -79,13 +87,15 @@ class CountersMap:
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
         heard = self._heard
         if heard is not None and heard != self._parsed:
-            self._parsed, self._fault = heard, ""
+            self._parsed, self._fault, self._is_reading = heard, "", True
             try:
                 self._own = counters_of(heard, self._what)
                 _log.info("counters read from %s: %d rows", self._what, len(self._own.counters))
             except UserError as error:
                 self._fault = error.log_line
                 _log.warning("%s: %s", self._stays, error.log_line)
+            finally:
+                self._is_reading = False
         if self._own is None:
             self._fallback.reload_if_changed(is_asked=is_asked)
 

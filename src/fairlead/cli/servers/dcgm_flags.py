@@ -54,7 +54,12 @@ FLAGS: Final = (
     DcgmFlag(("--fake-gpus",), WORKS, "the same as --backend sim", variable="DCGM_EXPORTER_USE_FAKE_GPUS"),
     DcgmFlag(("--debug",), WORKS, "log more (--loglevel debug)"),
     DcgmFlag(
-        ("--devices", "-d"), WORKS, "which GPUs of a node to print: f (all), g, g:0,2-4", "f|g[:…]|i[:…]", "f", "DCGM_EXPORTER_DEVICES_STR"
+        ("--devices", "-d"),
+        WORKS,
+        "which GPUs of a node to print: f (all), g, g:0,2-4; MIG instances, counted over all cards: i, i:0,2, g:1+i:0",
+        "f|g[:…]|i[:…]",
+        "f",
+        "DCGM_EXPORTER_DEVICES_STR",
     ),
     DcgmFlag(("--configmap-data", "-m"), WORKS, "read the CSV from `metrics` of a ConfigMap, again when it changes", "NS:NAME", "none"),
     DcgmFlag(("--kubernetes-enable-pod-labels",), WORKS, "and the pod's labels, told by the API server"),

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import pynvml
 from msgspec import Struct, structs
@@ -20,15 +20,17 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard, shown_card, slot
 from fairlead.edge.nvml.kernel_log import KernelLog
-from fairlead.edge.nvml.known_card import CardAsker, CardAtIndex, CardTurn, KnownCard, NvmlBeat
-from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_gone, open_library, said, words
+from fairlead.edge.nvml.known_card import DEVICE, CardAsker, CardAtIndex, CardTurn, KnownCard, NvmlBeat
+from fairlead.edge.nvml.library import LIBRARY, SYSTEM, close_library, is_down, is_gone, is_unloaded, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
-from fairlead.errors import OutsideError
-from fairlead.model.devices.device import CollectorRun, DeviceSnapshot
+from fairlead.edge.nvml.xid_tally import XidTally
+from fairlead.errors import NotFound, OutsideError
+from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, UnnamedCard
 from fairlead.model.devices.xid import XidReport
 from fairlead.wire.devices.kernel_xid import pci_bus
 
 SLOWEST_RETRY_SECONDS: Final = 60.0
+EVENTS, KERNEL_LOG = "events", "kmsg"
 _PATIENCE: Final = 0.5
 """Part of a beat for which a snapshot waits for cards that have not answered yet."""
 END_SECONDS: Final = 2.0
@@ -45,13 +47,33 @@ Join = Callable[[Iterable[XidReport], Iterable[XidReport]], Iterable[XidReport]]
 class _Look(Struct, frozen=True):
     """What the driver shows. `session`: how often it was begun anew; handles are of one session.
 
-    `kernel`: XIDs of the kernel's log, or why it cannot be read.
+    `kernel`: XIDs of the kernel's log, or why it cannot be read. `deafness`: why events are not heard, or
+    were not since the last look; "" = they are.
     """
 
     session: int
     cards: tuple[CardAtIndex, ...]
     cuda_version: str
     kernel: list[XidReport] | Exception
+    deafness: str
+
+
+class _Unread(Struct, frozen=True):
+    """An index of which no card was ever read. `since`: steady seconds; `failures`: how often, by why."""
+
+    since: float
+    why: str = ""
+    failures: Mapping[str, int] = {}
+
+    def again(self, why: str) -> _Unread:
+        kind = why.lower().replace(" ", "_")
+        return structs.replace(self, why=why, failures={**self.failures, kind: self.failures.get(kind, 0) + 1})
+
+    def sample(self, node: str, index: int) -> DeviceSample:
+        """It is down, and nobody knows who it is."""
+        run = CollectorRun(DEVICE, str(index), is_good=False, errors=self.failures)
+        identity = DeviceSample(node, index, -1, "", "", "", "", None, {})
+        return structs.replace(identity, up=False, sampled_at=self.since, mig_mode="", collectors=(run,))
 
 
 class NvmlDevices:
@@ -79,21 +101,26 @@ class NvmlDevices:
         self._monotonic = monotonic
         self._wall = wall
         self._thread = CallThread("gpu-driver", monotonic)
-        self._events = XidEvents()
+        self._events = XidEvents(monotonic)
+        self._registered_at = monotonic()
         self._kernel_log = kernel_log
         self._join = join
         self._known_xids: tuple[XidReport, ...] = ()
-        self._kernel_run = CollectorRun("kmsg")
+        self._runs = {name: CollectorRun(name) for name in (EVENTS, KERNEL_LOG)}
+        self._unread: dict[int, _Unread] = {}
+        self._unnamed: dict[str, XidTally] = {}
+        self._buses: dict[str, str] = {}
         self._cards: dict[str, KnownCard] = {}
         self._session = 0
         self._is_open = False
-        self._must_reopen = False
+        self._must_reopen = self._was_unloaded = False
         self._look_at = float("-inf")
         self._retry_seconds = 1.0
         self._driver_error = "the driver has not been asked yet"
         self._cuda_version = ""
-        self._snapshot = DeviceSnapshot(at=monotonic(), is_driver_up=False, driver_error=self._driver_error)
+        self._snapshot = DeviceSnapshot(at=monotonic(), is_driver_up=False, driver_error=self._driver_error, collectors=self._node_runs)
         self._told: dict[str, str] = {}
+        self._under_way: set[asyncio.Future[Any]] = set()
         self._wanted = frozenset[str]()
 
     def latest(self) -> DeviceSnapshot:
@@ -119,6 +146,7 @@ class NvmlDevices:
         if self._monotonic() >= self._look_at and not self._thread.busy_seconds:
             looking = self._thread.call(self._look)
             looking.add_done_callback(self._looked)
+            self._wait_at_end_for(looking)
             await asyncio.wait([looking], timeout=patience)
         self._hear_divisions()
         if not self._driver_error:
@@ -142,8 +170,17 @@ class NvmlDevices:
             self._is_open, self._must_reopen = True, False
             self._session += 1
         cards = tuple(self._seen(index) for index in range(pynvml.nvmlDeviceGetCount()))
-        self._events.watch([card.shown for card in cards if card.shown is not None])
-        return _Look(self._session, cards, _cuda_version(), self._read_kernel_log())
+        deafness = self._listen([card.shown for card in cards if card.shown is not None])
+        return _Look(self._session, cards, _cuda_version(), self._read_kernel_log(), deafness)
+
+    def _listen(self, cards: Sequence[ShownCard]) -> str:
+        """Wait for XIDs of these. Who cannot be registered is tried again on the slow beat."""
+        failure = self._events.failure
+        is_retry = self._monotonic() - self._registered_at >= self._beat.slow_interval
+        if is_retry:
+            self._registered_at = self._monotonic()
+        self._events.watch(cards, is_retry=is_retry)
+        return words(failure) if failure is not None else next(iter(self._events.deaf.values()), "")
 
     def _seen(self, index: int) -> CardAtIndex:
         try:
@@ -155,7 +192,7 @@ class NvmlDevices:
         except NVMLError as error:
             if is_gone(error):
                 raise
-            return CardAtIndex(index, why=words(error))
+            return CardAtIndex(index, why=words(error), is_down=is_down(error))
 
     def _close(self) -> None:
         """The library stays while a card's call is in it."""
@@ -184,6 +221,7 @@ class NvmlDevices:
         if self._must_reopen and self._monotonic() < self._look_at:
             return  # another card has said so in this turn
         self._must_reopen = self._is_open
+        self._was_unloaded |= is_unloaded(failure)
         self._driver_error = words(failure) if isinstance(failure, NVMLError) else str(failure)
         self._tell("driver", f"NVIDIA's driver does not answer: {self._driver_error}")
         self._look_at = self._monotonic() + self._retry_seconds
@@ -193,22 +231,41 @@ class NvmlDevices:
         """What is shown now. A card whose index cannot be read keeps its name; one of no index is gone."""
         self._driver_error, self._retry_seconds, self._cuda_version = "", 1.0, look.cuda_version
         self._tell("driver", "")
-        unread = {card.index: card.why for card in look.cards if card.shown is None}
-        shown = {card.shown.uuid: card for card in look.cards if card.shown is not None}
-        for uuid, card in list(self._cards.items()):
-            if uuid not in shown and card.seen.index not in unread:
-                card.thread.end()
+        was_unloaded, self._was_unloaded = self._was_unloaded, False
+        unread: dict[int, CardAtIndex] = {}
+        shown: dict[str, CardAtIndex] = {}
+        for card in look.cards:
+            if card.shown is None:
+                unread[card.index] = card
+            elif (first := shown.setdefault(card.shown.uuid, card)) is not card:
+                unread[card.index] = structs.replace(card, shown=None, why=f"same UUID as GPU {first.index}")
+        for uuid, known in list(self._cards.items()):
+            if uuid not in shown and known.seen.index not in unread:
+                known.thread.end()
                 del self._cards[uuid]
-            elif uuid not in shown:
-                card.hide()
+                if known.xids.events:
+                    self._unnamed[self._buses[uuid]] = known.xids
+                continue
+            if uuid not in shown:
+                known.hide(is_down=unread[known.seen.index].is_down)
+        self._unread = {
+            index: self._unread.get(index, _Unread(self._monotonic())).again(seen.why)
+            for index, seen in unread.items()
+            if index not in {card.seen.index for card in self._cards.values()}
+        }
         for uuid, seen in shown.items():
             if uuid not in self._cards:
-                self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic)
+                self._cards[uuid] = KnownCard(uuid, self._make_asker, self._beat, self._monotonic, self._wall)
+                self._buses[uuid] = pci_bus(seen.pci_bus_id) or uuid
+                if (told := self._unnamed.pop(self._buses[uuid], None)) is not None:
+                    self._cards[uuid].xids = told
             self._cards[uuid].show(seen, look.session)
+        for known in self._cards.values() if was_unloaded else ():
+            known.was_reset()
+        self._count(EVENTS, look.deafness)
         self._kernel_told(look.kernel)
-        known = {card.seen.index for card in self._cards.values()}
-        for index, why in unread.items():
-            self._tell(f"card {index}", f"GPU {index} cannot be read: {why}" if index not in known else "")
+        for index in range(len(look.cards)):
+            self._tell(f"card {index}", f"GPU {index} cannot be read: {self._unread[index].why}" if index in self._unread else "")
 
     # --- cards ----------------------------------------------------------------------------------------------
 
@@ -216,7 +273,12 @@ class NvmlDevices:
         future = card.begin(self._wanted)
         if future is not None:
             future.add_done_callback(lambda done: self._answered(card, done))
+            self._wait_at_end_for(future)
         return future
+
+    def _wait_at_end_for(self, call: asyncio.Future[Any]) -> None:
+        self._under_way.add(call)
+        call.add_done_callback(self._under_way.discard)
 
     def _answered(self, card: KnownCard, future: asyncio.Future[CardTurn]) -> None:
         if future.cancelled():
@@ -238,8 +300,8 @@ class NvmlDevices:
                     card.divide()
 
     def _read_kernel_log(self) -> list[XidReport] | Exception:
-        """In the driver's thread. Before a card is known nobody would know whose the XIDs are."""
-        if self._kernel_log is None or not self._cards:
+        """In the driver's thread."""
+        if self._kernel_log is None:
             return []
         try:
             return self._kernel_log.drain()
@@ -247,50 +309,77 @@ class NvmlDevices:
             return error
 
     def _kernel_told(self, told: list[XidReport] | Exception) -> None:
-        """A log that cannot be read is a collector that fails."""
-        now, run = self._monotonic(), self._kernel_run
+        """A log that cannot be read is a collector that fails; without a log there is no such collector."""
         if not isinstance(told, Exception):
-            self._kernel_run = structs.replace(run, is_good=True, succeeded_at=now)
             self._hear_xids(told)
-            self._tell("kmsg", "")
+        elif isinstance(told, NotFound):
+            self._kernel_log = None
+        else:
+            self._tell(KERNEL_LOG, told.log_line if isinstance(told, OutsideError) else str(told))
+            self._count(KERNEL_LOG, type(told).__name__)
             return
-        self._tell("kmsg", str(told))
-        kind = type(told).__name__
-        self._kernel_run = structs.replace(run, is_good=False, errors={**run.errors, kind: run.errors.get(kind, 0) + 1})
+        self._tell(KERNEL_LOG, told.log_line if isinstance(told, NotFound) else "")
+        self._count(KERNEL_LOG, "")
+
+    @property
+    def _node_runs(self) -> tuple[CollectorRun, ...]:
+        return tuple(run for name, run in self._runs.items() if name != KERNEL_LOG or self._kernel_log is not None)
+
+    def _count(self, collector: str, error: str) -> None:
+        run = self._runs[collector]
+        if error:
+            kind = error.lower().replace(" ", "_")
+            self._runs[collector] = structs.replace(run, is_good=False, errors={**run.errors, kind: run.errors.get(kind, 0) + 1})
+        else:
+            self._runs[collector] = structs.replace(run, is_good=True, succeeded_at=self._monotonic())
 
     def _hear_xids(self, told: Sequence[XidReport]) -> None:
-        """What the events and the kernel's log tell, each once. An event of no card is of all."""
-        now = self._wall()
-        bus_of = {uuid: pci_bus(card.seen.pci_bus_id) for uuid, card in self._cards.items()}
+        """What the events and the kernel's log tell, each once. An event of no card is of all.
+
+        By the steady clock: somebody may set the other between the two tellers. A card that nobody has shown
+        yet, or that was taken out, is known by its place on the bus.
+        """
+        now = self._monotonic()
+        booted_at = self._wall() - now
+        by_bus = {self._buses[uuid]: card.xids for uuid, card in self._cards.items()}
         heard = [
-            XidReport(bus, seen.xid, now) for seen in self._events.drain() for uuid, bus in bus_of.items() if seen.uuid in (uuid, None)
+            XidReport(bus, seen.xid, seen.at, None, seen.gpu_instance)
+            for seen in self._events.drain_heard()
+            for bus in (by_bus if seen.uuid is None else [self._buses[seen.uuid]] if seen.uuid in self._buses else [])
         ]
-        fresh = tuple(self._join([*told, *heard], self._known_xids))
+        fresh = tuple(self._join([*heard, *told], self._known_xids))
         self._known_xids = tuple(each for each in (*self._known_xids, *fresh) if now - each.at < _KNOWN_SECONDS)
         for report in fresh:
-            for uuid, bus in bus_of.items():
-                if bus == report.bus:
-                    self._cards[uuid].hear(report.xid, report.at)
+            tally = by_bus.get(report.bus) or self._unnamed.setdefault(report.bus, XidTally())
+            tally.hear(report.xid, booted_at + report.at, report.gpu_instance)
 
     def _publish(self) -> None:
         cards = sorted(self._cards.values(), key=lambda card: card.seen.index)
         for card in cards:
             card.look_at_watch()
         is_up = not self._driver_error
-        samples = [card.sample(self._node, self._cuda_version, is_driver_up=is_up) for card in cards]
+        known = [card.sample(self._node, self._cuda_version, is_driver_up=is_up) for card in cards]
+        samples = [sample for sample in known if sample is not None]
+        samples += [unread.sample(self._node, index) for index, unread in self._unread.items()]
         self._snapshot = DeviceSnapshot(
             number=self._snapshot.number + 1,
             at=self._monotonic(),
-            devices=tuple(sample for sample in samples if sample is not None),
+            devices=tuple(sorted(samples, key=lambda sample: sample.index)),
             is_driver_up=is_up,
             driver_error=self._driver_error,
-            collectors=() if self._kernel_log is None else (self._kernel_run,),
+            collectors=self._node_runs,
             stuck_calls=sum(card.is_stuck for card in cards) + (self._thread.busy_seconds > self._beat.call_timeout),
+            unnamed=tuple(UnnamedCard(self._node, bus, self._unnamed[bus].events) for bus in sorted(self._unnamed)),
         )
 
     async def _end(self) -> None:
+        """What is asked just now is waited for, unless it hangs: nobody may be in a library that goes."""
         for card in self._cards.values():
             card.thread.end()
+        under_way = [call for call in self._under_way if not call.done()]
+        if under_way:
+            await asyncio.wait(under_way, timeout=END_SECONDS)
+            await asyncio.sleep(0)
         if not self._thread.busy_seconds:
             await asyncio.wait([self._thread.call(self._close)], timeout=END_SECONDS)
         self._thread.end()

@@ -24,6 +24,7 @@ from fairlead.model.devices.readings import InstanceReading, SeenProcess
 from fairlead.wire.devices.gpm_values import INSTANCE_METRICS
 
 COLLECTOR: Final = "mig"
+BUSY: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 _MARK: Final = "MIG "
 _MEMORY: Final = "nvmlDeviceGetMemoryInfo"
 
@@ -64,8 +65,11 @@ class Instances:
         return self._is_divided
 
     def fast(self, wanted: frozenset[str], failures: Failures) -> tuple[InstanceReading, ...]:
-        """Memory, profiling and processes of each. Raises as `is_divided`."""
-        profiled = wanted & INSTANCE_METRICS
+        """Memory, profiling and processes of each. Raises as `is_divided`.
+
+        How busy one is, is asked whether it is wanted or not: our own families tell it.
+        """
+        profiled = (wanted & INSTANCE_METRICS) | {BUSY}
         by_gpu_instance: dict[int, tuple[dict[str, int | float], dict[str, str]]] = {}
         readings: list[InstanceReading] = []
         for each in self._look(failures):

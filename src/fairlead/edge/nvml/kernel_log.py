@@ -1,7 +1,8 @@
 """XIDs that the kernel's log holds since the boot: what nobody heard while no exporter ran.
 
 Each read of `/dev/kmsg` gives one record, the oldest first. Records that the kernel has thrown away before
-they were read are lost, and the rest is read.
+they were read are lost, and the rest is read. The kernel stamps records by a clock that nobody corrects:
+after weeks it is seconds apart from the others, so what came since the last look is taken to be since then.
 """
 
 from __future__ import annotations
@@ -13,39 +14,44 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from fairlead.errors import OutsideError
-from fairlead.model.devices.xid import XidReport
+from fairlead.errors import NotFound, OutsideError
+from fairlead.model.devices.xid import KernelXid, XidReport
 from fairlead.wire.devices.kernel_xid import parse_kernel_xid
 
 KERNEL_LOG: Final = Path("/dev/kmsg")
 _SYSTEM: Final = "kmsg"
 _LONGEST_RECORD: Final = 16_384
+_STAMPED_SECONDS: Final = 1.0
+"""So far a stamp may be from when its record was seen and still be believed."""
+_NO_LOG: Final = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
+_MOUNT: Final = "mount the node's `/dev/kmsg`, in a container that is `privileged`, to hear of XIDs of before the start"
+_MAY: Final = "a container must be `privileged` to read it, and elsewhere root; or run with `--kmsg off`"
 _MOST_RECORDS: Final = 200_000
 """Of one turn; the rest comes with the next."""
 
 
 class KernelLog:
-    """`now` gives epoch seconds, `monotonic` seconds since the boot, as the kernel stamps its records."""
+    """`monotonic` gives seconds since the boot, as the kernel's records have them."""
 
     def __init__(
         self,
         path: Path = KERNEL_LOG,
-        now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         read: Callable[[int, int], bytes] = os.read,
     ) -> None:
         self._path = path
-        self._now = now
         self._monotonic = monotonic
         self._read = read
         self._file: int | None = None
         self._seen: list[XidReport] = []
+        self._last = -1
+        self._drained_at: float | None = None
 
     def drain(self) -> list[XidReport]:
         """What was written since the last call; at the first one, all that the kernel still has.
 
-        Does not wait. Raises OutsideError when the log cannot be read; the next call opens it anew, from its
-        beginning, and tells what this one had read, too.
+        Does not wait. Raises NotFound where there is no log, another OutsideError when it cannot be read; the
+        next call opens it anew, and goes on behind what was read.
         """
         try:
             if self._file is None:
@@ -53,8 +59,10 @@ class KernelLog:
             self._read_all(self._file)
         except OSError as error:
             self.close()
-            hint = "mount `/dev/kmsg` and give the capability SYSLOG, or run with `--kmsg off`"
-            raise OutsideError(_SYSTEM, f"`{self._path}` cannot be read: {error.strerror or error}", hint) from error
+            what = f"`{self._path}` cannot be read: {error.strerror or error}"
+            if error.errno in _NO_LOG:
+                raise NotFound(_SYSTEM, what, _MOUNT) from error
+            raise OutsideError(_SYSTEM, what, _MAY if error.errno in (errno.EPERM, errno.EACCES) else "") from error
         seen, self._seen = self._seen, []
         return seen
 
@@ -64,12 +72,12 @@ class KernelLog:
             self._file = None
 
     def _read_all(self, file: int) -> None:
-        booted_at = self._now() - self._monotonic()
         for _ in range(_MOST_RECORDS):
             try:
                 records = self._read(file, _LONGEST_RECORD)
             except OSError as error:
                 if error.errno == errno.EAGAIN:
+                    self._drained_at = self._monotonic()
                     break
                 if error.errno == errno.EPIPE:  # the oldest were thrown away: reading goes on behind them
                     continue
@@ -77,5 +85,13 @@ class KernelLog:
             if not records:
                 break
             seen = parse_kernel_xid(records.decode("utf-8", errors="replace"))
-            if seen is not None:
-                self._seen.append(XidReport(seen.bus, seen.xid, booted_at + seen.since_boot))
+            if seen is not None and seen.sequence > self._last:
+                self._last = seen.sequence
+                self._seen.append(self._report(seen))
+
+    def _report(self, seen: KernelXid) -> XidReport:
+        """With the time that it says, unless it came later than that, or cannot have come yet."""
+        since, now = self._drained_at, self._monotonic()
+        if since is None or since - _STAMPED_SECONDS <= seen.since_boot <= now + _STAMPED_SECONDS:
+            return XidReport(seen.bus, seen.xid, min(seen.since_boot, now), None, seen.gpu_instance)
+        return XidReport(seen.bus, seen.xid, since, now, seen.gpu_instance)

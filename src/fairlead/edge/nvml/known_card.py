@@ -16,15 +16,20 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.call_thread import CallThread
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.library import is_down, words
-from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance, XidEvent
+from fairlead.edge.nvml.xid_tally import XidTally
+from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
 
 DEVICE: Final = "device"
+COLLECTORS: Final = (DEVICE, "fieldvalues", "gpm", "processes")
+"""Of each card, from the start: an alert on one that never was there could not fire."""
 TIMEOUT: Final = "timeout"
 _STATIC_SECONDS: Final = 86_400.0
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 _DRIVER, _SERIAL, _VBIOS = "DCGM_FI_DRIVER_VERSION", "DCGM_FI_DEV_SERIAL", "DCGM_FI_DEV_VBIOS_VERSION"
+_ENERGY: Final = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
+"""Counted since the driver took the card: it falls by a reset only."""
 _MIG_MODE: Final = "DCGM_FI_DEV_MIG_MODE"
 _NEVER: Final = float("-inf")
 _log: Final = logging.getLogger(__name__)
@@ -64,13 +69,17 @@ class NvmlBeat(Struct, frozen=True):
 
 
 class CardAtIndex(Struct, frozen=True):
-    """A card that the driver shows. `shown` None: one that cannot be read, and `why`."""
+    """A card that the driver shows. `shown` None: one that cannot be read, and `why`.
+
+    `is_down`: it is lost, or waits for a reset.
+    """
 
     index: int
     shown: ShownCard | None = None
     slot: GpuSlot | None = None
     pci_bus_id: str = ""
     why: str = ""
+    is_down: bool = False
 
 
 class CardTurn(Struct, frozen=True):
@@ -84,12 +93,23 @@ class CardTurn(Struct, frozen=True):
 
 
 class KnownCard:
-    """`session`: of the driver, whose handle it has; -1 = it has to be asked for everything again."""
+    """`session`: of the driver, whose handle it has; -1 = it has to be asked for everything again.
 
-    def __init__(self, uuid: str, make_asker: Callable[[ShownCard], CardAsker], beat: NvmlBeat, monotonic: Callable[[], float]) -> None:
+    `monotonic` and `wall` give seconds.
+    """
+
+    def __init__(
+        self,
+        uuid: str,
+        make_asker: Callable[[ShownCard], CardAsker],
+        beat: NvmlBeat,
+        monotonic: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
         self._make_asker = make_asker
         self._beat = beat
         self._monotonic = monotonic
+        self._wall = wall
         self._shown_at = monotonic()
         self.thread = CallThread(f"gpu-{uuid}", monotonic)
         self.seen = CardAtIndex(-1)
@@ -105,19 +125,25 @@ class KnownCard:
         self._is_divided_anew = False
         self._instances: tuple[MigInstance, ...] = ()
         self._slow_of_instances: Mapping[str, Mapping[str, int | float]] = {}
-        self._runs: dict[str, CollectorRun] = {}
-        self._xids: dict[int, XidEvent] = {}
-        self._last_xid = 0
+        self._runs = {name: CollectorRun(name) for name in COLLECTORS}
+        self.xids = XidTally()
+        self._awaits_reset = False
+        self._reset_at: float | None = None
 
     def show(self, seen: CardAtIndex, session: int) -> None:
         if session != self.session:
             self._asker = None
         self.seen, self.session = seen, session
 
-    def hide(self) -> None:
-        """The driver has the card, and cannot show it."""
+    def hide(self, *, is_down: bool = False) -> None:
+        """The driver has the card, and cannot show it. `is_down`: only a reset brings it back."""
         self._is_lost, self.session = True, -1
+        self._awaits_reset |= is_down
         self.seen = structs.replace(self.seen, shown=None)
+
+    def was_reset(self) -> None:
+        """What happened before has nothing to do with the card as it is now."""
+        self._awaits_reset, self._reset_at = False, self._wall()
 
     def release(self) -> None:
         """Give back what NVML holds for it, while NVML is open and no call is under way."""
@@ -152,6 +178,9 @@ class KnownCard:
 
     def keep(self, turn: CardTurn) -> None:
         now = self._monotonic()
+        before, after = self._fast.fields.get(_ENERGY), turn.fast.fields.get(_ENERGY)
+        if self._awaits_reset or (before is not None and after is not None and after < before):
+            self.was_reset()
         self._asker, self._is_lost, self._is_late_counted = turn.asker, False, False
         self._fast = structs.replace(self._fast, fields=turn.fast.fields, read_at=now)
         self._processes = turn.fast.processes
@@ -166,7 +195,7 @@ class KnownCard:
         failures: dict[str, str] = {}
         for reading in (turn.static, turn.slow, turn.fast):
             failures |= reading.failures if reading else {}
-        for collector in {DEVICE, *self._runs, *failures}:
+        for collector in {*self._runs, *failures}:
             self._count(collector, failures.get(collector, ""), turn.seconds if collector == DEVICE else None)
 
     def fail(self, failure: BaseException) -> None:
@@ -174,6 +203,7 @@ class KnownCard:
         self._is_late_counted = False
         if isinstance(failure, NVMLError):
             self._is_lost = is_down(failure)
+            self._awaits_reset |= self._is_lost
             self._count(DEVICE, words(failure))
             return
         kind = type(failure).__name__
@@ -202,12 +232,6 @@ class KnownCard:
         """Its MIG instances changed."""
         self._is_divided_anew = True
 
-    def hear(self, xid: int, at: float) -> None:
-        """`at`: epoch seconds."""
-        before = self._xids.get(xid)
-        self._xids[xid] = XidEvent(xid, before.count + 1 if before else 1, at)
-        self._last_xid = xid
-
     # --- what is told ---------------------------------------------------------------------------------------
 
     def sample(self, node: str, cuda_version: str, *, is_driver_up: bool) -> DeviceSample | None:
@@ -225,22 +249,26 @@ class KnownCard:
             model=slot.model,
             driver_version=self._texts.get(_DRIVER, ""),
             healthy=None,
-            fields={} if self._is_lost or not is_known else {_XID_FIELD: self._last_xid, **self._fast.fields},
+            fields={} if self._is_lost or not is_known else {_XID_FIELD: self.xids.last(), **self._fast.fields},
             power_limit_watts=self._slow.fields.get("DCGM_FI_DEV_ENFORCED_POWER_LIMIT"),
             serial=self._texts.get(_SERIAL, ""),
             cuda_version=cuda_version,
             vbios_version=self._texts.get(_VBIOS, ""),
             throttle_reasons=None if throttled is None else int(throttled),
-            xids=tuple(self._xids[code] for code in sorted(self._xids)),
+            xids=self.xids.events,
             up=is_known and is_driver_up and not (self.is_stuck or self._is_lost),
             sampled_at=self._fast.read_at if is_known else self._shown_at,
             slower=(self._static, self._slow),
             texts=self._texts,
-            seen=self._processes,
-            instances=() if self._is_lost else self._instances,
+            seen=None if self._is_lost else self._processes,
+            instances=() if self._is_lost else tuple(self._with_xid(each) for each in self._instances),
             mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
-            collectors=tuple(self._runs[name] for name in sorted(self._runs)),
+            collectors=tuple(structs.replace(self._runs[name], gpu=str(self.seen.index)) for name in sorted(self._runs)),
+            reset_at=self._reset_at,
         )
+
+    def _with_xid(self, instance: MigInstance) -> MigInstance:
+        return structs.replace(instance, fields={**instance.fields, _XID_FIELD: self.xids.last(instance.gpu_instance)})
 
 
 def _instance(told: InstanceReading, slower: Mapping[str, int | float]) -> MigInstance:

@@ -36,6 +36,7 @@ _GONE: Final = frozenset(
         pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
     }
 )
+_UNLOADED: Final = frozenset({pynvml.NVML_ERROR_DRIVER_NOT_LOADED, pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH})
 _DOWN: Final = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
 _UNSUPPORTED: Final = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
 _SILENT: Final = frozenset(
@@ -103,6 +104,12 @@ def words(error: NVMLError) -> str:
 def is_gone(error: NVMLError) -> bool:
     """Whether there is no driver behind the library any more: it has to be begun anew."""
     return error.value in _GONE
+
+
+def is_unloaded(failure: BaseException) -> bool:
+    """Whether it says that the driver was taken out, or exchanged: whatever comes back has been reset."""
+    error = failure if isinstance(failure, NVMLError) else failure.__cause__
+    return isinstance(error, NVMLError) and error.value in _UNLOADED
 
 
 def is_down(error: NVMLError) -> bool:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import ctypes
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, Final, TypeVar
 
 import pynvml
+from msgspec import Struct
 from pynvml import NVMLError
 
 from fairlead.edge.nvml.cards import ShownCard
@@ -25,20 +27,35 @@ from fairlead.model.devices.driver import SeenXid
 
 WAIT_MILLISECONDS: Final = 200
 END_SECONDS: Final = 3.0
-_WANTED: Final[int] = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventMigConfigChange
+WANTED: Final[int] = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventTypeDoubleBitEccError | pynvml.nvmlEventMigConfigChange
+"""A double-bit error says nothing that the XID beside it does not; it is listened to as others do."""
+_WHOLE_CARD: Final = 0xFFFFFFFF
 Told = TypeVar("Told")
 _log: Final = logging.getLogger(__name__)
+
+
+class HeardXid(Struct, frozen=True, gc=False):
+    """`uuid` None: the driver did not say of which card; `gpu_instance` None: of a whole one.
+
+    `at`: seconds of the steady clock.
+    """
+
+    xid: int
+    uuid: str | None
+    at: float
+    gpu_instance: int | None = None
 
 
 class XidEvents:
     """`failure`: why the thread waits no longer, None = it waits, or has nothing to wait for.
 
-    `watch` and `end` may be called while NVML is open, by one at a time.
+    `watch` and `end` may be called while NVML is open, by one at a time. `monotonic` gives seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.failure: NVMLError | None = None
-        self._seen: SimpleQueue[SeenXid] = SimpleQueue()
+        self._monotonic = monotonic
+        self._seen: SimpleQueue[HeardXid] = SimpleQueue()
         self._divided: SimpleQueue[str | None] = SimpleQueue()
         self._watched: Mapping[int, str] | None = None
         self._deaf: dict[str, str] = {}
@@ -46,8 +63,17 @@ class XidEvents:
         self._thread: Thread | None = None
         self._ending = Event()
 
+    @property
+    def deaf(self) -> Mapping[str, str]:
+        """Why XIDs of a card are not heard, by its UUID. One too old for events is not here."""
+        return self._deaf
+
     def drain(self) -> list[SeenXid]:
         """What was reported since the last call, in order."""
+        return [SeenXid(each.xid, each.uuid) for each in self.drain_heard()]
+
+    def drain_heard(self) -> list[HeardXid]:
+        """The same, with when it was heard, and of which MIG instance."""
         return _drained(self._seen)
 
     def drain_divided(self) -> list[str | None]:
@@ -125,7 +151,8 @@ class XidEvents:
                 return
             uuid = uuids.get(_address(event.device))
             if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
-                self._seen.put(SeenXid(event.eventData, uuid))
+                part = None if event.gpuInstanceId == _WHOLE_CARD else int(event.gpuInstanceId)
+                self._seen.put(HeardXid(event.eventData, uuid, self._monotonic(), part))
             elif event.eventType == pynvml.nvmlEventMigConfigChange:
                 self._divided.put(uuid)
 
@@ -133,7 +160,7 @@ class XidEvents:
 def _types(card: ShownCard) -> int:
     """Of what is wanted, what this card tells; of a driver that does not say what it has, XIDs."""
     try:
-        return _WANTED & int(pynvml.nvmlDeviceGetSupportedEventTypes(card.handle))
+        return WANTED & int(pynvml.nvmlDeviceGetSupportedEventTypes(card.handle))
     except NVMLError as error:
         if error.value != pynvml.NVML_ERROR_FUNCTION_NOT_FOUND:
             raise

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.prometheus.page_fetch import ExporterFailure
+from fairlead.model.devices.plausible_values import BadLine
 from fairlead.wire.metrics.one_reading import ToldCards
-from fairlead.wire.metrics.plausible_values import BadLine
 
 FIRST_RETRY_SECONDS: Final = 0.5
 LONGEST_RETRY_SECONDS: Final = 30.0

@@ -19,13 +19,13 @@ from fairlead.edge.prometheus.answer import PrometheusFailure, PrometheusSample
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
+from fairlead.model.devices.plausible_values import BadLine
 from fairlead.model.metric import Sample
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
 from fairlead.wire.metrics.one_reading import TwiceTold, clash_sentence, twice_scraped
-from fairlead.wire.metrics.plausible_values import BadLine
 
 INTERVAL_SECONDS: Final = 15.0
 STALE_AFTER_SECONDS: Final = 60.0

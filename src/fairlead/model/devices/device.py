@@ -31,12 +31,13 @@ class NamedProcess(Struct, frozen=True, gc=False):
 
 
 class DeviceProcess(Struct, frozen=True, gc=False):
-    """What one container uses on one device. `memory_limit_bytes`: its grant (whole card when exclusive).
+    """What one container uses on one device. `memory_limit_bytes`: its grant (whole card when exclusive),
+    None = of a card whose memory nobody knows.
 
     `pod` "": processes that no container was granted. `token`: of the device ids of shared memory, "" = none.
     `replica`: which of a card's time slices it has, "" = none. `members`: its processes one by one, where
     they can be seen. `claim`: labels of a card that it has by a resource claim. What it uses is None where
-    nobody sees its processes, or what was seen is too old.
+    nobody sees its processes, the driver does not say of one of them, or what was seen is too old.
     """
 
     namespace: str
@@ -45,7 +46,7 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     pod_uid: str
     allocate_mode: GpuMode
     memory_used_bytes: int | None
-    memory_limit_bytes: int
+    memory_limit_bytes: int | None
     sm_percent: float | None
     processes: int | None = 1
     core_limit_ratio: float | None = None
@@ -110,6 +111,9 @@ class DeviceSample(Struct, frozen=True, gc=False):
     card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged
     the card yet. `instances`: of a card that is divided by MIG (`mig_mode` enabled; "" = the driver does not
     say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
+    `reset_at`: when the card was seen to be reset (epoch seconds), None = never.
+    `knows_holders`: whether `processes` has all containers that hold it, `knows_foreign`: and all others that
+    run on it.
     """
 
     node: str
@@ -137,6 +141,32 @@ class DeviceSample(Struct, frozen=True, gc=False):
     instances: tuple[MigInstance, ...] = ()
     mig_mode: str = "disabled"
     collectors: tuple[CollectorRun, ...] = ()
+    reset_at: float | None = None
+    knows_holders: bool = True
+    knows_foreign: bool = True
+
+
+class DeviceChoice(Struct, frozen=True, gc=False):
+    """Which cards are printed, by index, and which MIG instances, counted over all cards; None = all.
+
+    `has_instances`: instances are chosen for themselves, and a card that is not stands for its own that are.
+    Else a card has all of its own.
+    """
+
+    cards: frozenset[int] | None = None
+    instances: frozenset[int] | None = None
+    has_instances: bool = False
+
+
+class UnnamedCard(Struct, frozen=True, gc=False):
+    """A card that the driver could not show since the exporter's start: only the kernel's log tells of it.
+
+    `pci_bus_id`: as the kernel spells it, `0000:3b:00`.
+    """
+
+    node: str
+    pci_bus_id: str
+    xids: tuple[XidEvent, ...]
 
 
 class DeviceSnapshot(Struct, frozen=True, gc=False):
@@ -144,7 +174,7 @@ class DeviceSnapshot(Struct, frozen=True, gc=False):
 
     `devices`: by node and index. A device that did not answer is here with the values it said last.
     `is_driver_up` False: the driver does not answer on this node, and `driver_error` says why.
-    `collectors`: of the node; those of a device stand with it.
+    `collectors`: of the node; those of a device stand with it. `unnamed`: who is not among the devices.
     """
 
     number: int = 0
@@ -154,3 +184,4 @@ class DeviceSnapshot(Struct, frozen=True, gc=False):
     driver_error: str = ""
     collectors: tuple[CollectorRun, ...] = ()
     stuck_calls: int = 0
+    unnamed: tuple[UnnamedCard, ...] = ()

@@ -215,16 +215,27 @@ def xid_severity(xid: int) -> str:
 
 
 class XidReport(Struct, frozen=True, gc=False):
-    """An XID that was told. `bus`: the card's place as `0000:3b:00`, "" = of no card; `at`: epoch seconds."""
+    """An XID that was told. `bus`: the card's place as `0000:3b:00`, "" = of no card.
+
+    `at`: seconds of the steady clock, which nobody sets; `until`: it may have been as late as that, None = it
+    was then. `gpu_instance`: of a divided card, None = of the whole card, or nobody said.
+    """
 
     bus: str
     xid: int
     at: float
+    until: float | None = None
+    gpu_instance: int | None = None
 
 
 class KernelXid(Struct, frozen=True, gc=False):
-    """One of the kernel's log, in seconds since the boot."""
+    """One of the kernel's log, in seconds since the boot. `sequence`: the record's number in that log.
+
+    `gpu_instance` as of `XidReport`.
+    """
 
     bus: str
     xid: int
     since_boot: float
+    sequence: int = 0
+    gpu_instance: int | None = None

@@ -1,5 +1,8 @@
 """Health of a node's cards from XIDs, probes, lost cards and an operator's override (sharing contract 3.2).
 
+Which XIDs stand against a card is one rule, of the agent and of the exporter: faults of programs never do,
+any other does for ten minutes after it was told last, a sticky one until the card is reset.
+
 A card recovers after ten minutes without a fatal XID, counted from one good probe to the next and never more
 than the time between two probes at once. So a clock that jumps ahead heals nothing early, one that jumps back
 costs one step, and a probe that fails begins the ten minutes anew. What a sticky XID took out comes back only
@@ -13,6 +16,7 @@ from typing import Final
 
 from msgspec import structs
 
+from fairlead.model.devices.device import XidEvent
 from fairlead.model.devices.driver import CardFault
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.xid import APPLICATION
@@ -21,8 +25,55 @@ from fairlead.rules.holding.cards import WITHHELD
 PROBE_SECONDS: Final = 30.0
 RECOVERY_SECONDS: Final = 600.0
 STICKY: Final = frozenset({48, 64, 79, 95, 119, 120})
+_NONE: Final = frozenset[int]()
 _HEALTHY: Final = Health.HEALTHY
 _UNHEALTHY: Final = Health.UNHEALTHY
+
+
+def is_of_card(xid: int, ignored: Collection[int] = _NONE) -> bool:
+    """Whether it is a fault of the card. `ignored`: XIDs that are none, beside those of programs.
+
+    >>> is_of_card(79), is_of_card(31), is_of_card(94, ignored=[94])
+    (True, False, False)
+    """
+    return xid not in APPLICATION and xid not in ignored
+
+
+def is_over(quiet_seconds: float, *, is_sticky: bool) -> bool:
+    """Whether a card is well again so long after its last fault.
+
+    >>> is_over(600.0, is_sticky=False), is_over(599.0, is_sticky=False), is_over(1e9, is_sticky=True)
+    (True, False, False)
+    """
+    return quiet_seconds >= RECOVERY_SECONDS and not is_sticky
+
+
+def standing_xids(
+    events: Iterable[XidEvent], now: float, reset_at: float | None = None, recovery_action: float | None = None
+) -> frozenset[int]:
+    """The codes that stand against a card. Times are epoch seconds; `now` before an event's: it stands.
+
+    `reset_at`: when the card was reset last, None = nobody saw that. `recovery_action`: what the driver asks
+    for, 0 = nothing, None = it does not say. Where it asks for nothing a sticky XID is over like the others:
+    the card was reset while nobody looked.
+
+    >>> told = [XidEvent(31, 1, 100.0), XidEvent(63, 1, 100.0), XidEvent(79, 1, 100.0)]
+    >>> sorted(standing_xids(told, 100.0)), sorted(standing_xids(told, 700.0))
+    ([63, 79], [79])
+    >>> sorted(standing_xids(told, 130.0, reset_at=120.0))
+    []
+    >>> sorted(standing_xids(told, 700.0, recovery_action=0))
+    []
+    """
+    sticky = _NONE if recovery_action == 0 else STICKY
+    return frozenset(
+        event.xid
+        for event in events
+        if event.count
+        and is_of_card(event.xid)
+        and (reset_at is None or event.last_at > reset_at)
+        and not is_over(now - event.last_at, is_sticky=event.xid in sticky)
+    )
 
 
 class CardHealths:
@@ -34,7 +85,7 @@ class CardHealths:
 
     def __init__(self, kept: Iterable[CardFault] = (), ignored: Collection[int] = (), sticky: Collection[int] = STICKY) -> None:
         self._faults = {fault.uuid: fault for fault in kept}
-        self._ignored = APPLICATION | frozenset(ignored)
+        self._ignored = frozenset(ignored)
         self._sticky = frozenset(sticky)
 
     def shown(self, uuids: Collection[str]) -> None:
@@ -48,7 +99,7 @@ class CardHealths:
 
     def xid(self, xid: int, uuid: str | None, now: float) -> None:
         """The driver reported this XID. `uuid` None: it did not say of which card, so it is of all."""
-        if xid in self._ignored:
+        if not is_of_card(xid, self._ignored):
             return
         is_sticky = xid in self._sticky
         for each in [uuid] if uuid is not None else list(self._faults):
@@ -63,7 +114,7 @@ class CardHealths:
             self._faults[uuid] = structs.replace(known, probe=f"probe failed: {fault}", quiet_seconds=0.0, at=now)
             return
         quiet = known.quiet_seconds + min(max(0.0, now - known.at), PROBE_SECONDS)
-        if quiet >= RECOVERY_SECONDS and not known.is_sticky:
+        if is_over(quiet, is_sticky=known.is_sticky):
             self._faults[uuid] = CardFault(uuid, at=now, is_lost=known.is_lost)
         else:
             self._faults[uuid] = structs.replace(known, probe="", quiet_seconds=quiet, at=now)

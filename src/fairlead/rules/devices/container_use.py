@@ -8,7 +8,7 @@ A process of no container with a grant is foreign, whether it runs in a pod or n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import structs
 
@@ -18,7 +18,9 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.readings import SeenProcess
 
 _NOBODY: Final = DeviceProcess("", "", "", "", GpuMode.NONE, 0, 0, 0.0, processes=0)
+_UNSHARED: Final = frozenset({GpuMode.EXCLUSIVE, GpuMode.MIG})
 
+Figure = TypeVar("Figure", int, float)
 Homes = Mapping[int, ProcessHome]
 """By pid; a process that has ended is not in it."""
 
@@ -26,15 +28,16 @@ Homes = Mapping[int, ProcessHome]
 def container_use(containers: Sequence[DeviceProcess], seen: Sequence[SeenProcess], homes: Homes) -> tuple[DeviceProcess, ...]:
     """The containers of one card with what they use of it, and one row without a pod for all foreign ones.
 
-    A process whose memory or time the driver does not say counts as a process and adds nothing.
+    A container that runs nothing uses 0. What the driver does not say of one of its processes is not known of
+    the container; a sum without that process would be too small.
 
-    >>> holder = DeviceProcess("ns", "p", "c", "u1", GpuMode.EXCLUSIVE, 0, 15360 << 20, 0.0, processes=0)
+    >>> holder = DeviceProcess("ns", "p", "c", "u1", GpuMode.EXCLUSIVE, None, 15360 << 20, None)
     >>> processes = [SeenProcess(7, "C", 300 << 20, 40.0), SeenProcess(8, "C", 100 << 20, None)]
     >>> used = container_use([holder], processes, {7: ProcessHome("u1"), 8: ProcessHome()})
-    >>> [(each.pod, each.memory_used_bytes >> 20) for each in used]
-    [('p', 300), ('', 100)]
+    >>> [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in used]
+    [('p', 300, 40.0), ('', 100, None)]
     """
-    rows = [*containers, _NOBODY]
+    rows = [*(structs.replace(each, memory_used_bytes=0, sm_percent=0.0, processes=0, members=()) for each in containers), _NOBODY]
     for process in seen:
         home = homes.get(process.pid)
         if home is None:
@@ -52,14 +55,43 @@ def unknown_use(containers: Sequence[DeviceProcess]) -> tuple[DeviceProcess, ...
 
 
 def sole_holder_use(containers: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None) -> tuple[DeviceProcess, ...]:
-    """Where processes cannot be seen, a card's only holder uses what the card does; of others none knows."""
-    if len(containers) != 1 or containers[0].allocate_mode != GpuMode.EXCLUSIVE:
+    """Where processes cannot be seen, a card's only holder uses what the card does; of others none knows.
+
+    The same of a MIG instance and its only holder.
+    """
+    if not is_sole_holder(containers):
         return unknown_use(containers)
     return (
         structs.replace(
             containers[0], memory_used_bytes=None if used_bytes is None else int(used_bytes), sm_percent=percent, processes=None
         ),
     )
+
+
+def is_sole_holder(containers: Sequence[DeviceProcess]) -> bool:
+    """Whether one container has the whole of a card or of an instance."""
+    return len(containers) == 1 and containers[0].allocate_mode in _UNSHARED
+
+
+def filled_use(rows: Sequence[DeviceProcess], used_bytes: float | None, percent: float | None) -> tuple[DeviceProcess, ...]:
+    """Of `container_use` what is not known of a card's only holder, as the card tells it.
+
+    Its memory is what the foreign processes leave of the card's, where that is known. A driver tells no time
+    by process of the processes of a MIG instance, nor does an older one of any.
+
+    >>> holder = DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, None, 15360 << 20, None, processes=1)
+    >>> [(each.memory_used_bytes, each.sm_percent) for each in filled_use([holder], 300 << 20, 40.0)]
+    [(314572800, 40.0)]
+    """
+    holders, strangers = [each for each in rows if each.pod], [each for each in rows if not each.pod]
+    if not is_sole_holder(holders):
+        return tuple(rows)
+    holder, taken = holders[0], [each.memory_used_bytes for each in strangers]
+    if holder.memory_used_bytes is None and used_bytes is not None and None not in taken:
+        holder = structs.replace(holder, memory_used_bytes=max(0, int(used_bytes) - sum(used or 0 for used in taken)))
+    if holder.sm_percent is None:
+        holder = structs.replace(holder, sm_percent=percent)
+    return (holder, *strangers)
 
 
 def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int:
@@ -77,8 +109,12 @@ def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int
 def _with(row: DeviceProcess, process: SeenProcess, name: str) -> DeviceProcess:
     return structs.replace(
         row,
-        memory_used_bytes=(row.memory_used_bytes or 0) + (process.memory_bytes or 0),
-        sm_percent=(row.sm_percent or 0.0) + (process.sm_percent or 0.0),
+        memory_used_bytes=_sum(row.memory_used_bytes, process.memory_bytes),
+        sm_percent=_sum(row.sm_percent, process.sm_percent),
         processes=(row.processes or 0) + 1,
         members=(*row.members, NamedProcess(process.pid, name, process.type, process.memory_bytes, process.sm_percent)),
     )
+
+
+def _sum(one: Figure | None, other: Figure | None) -> Figure | None:
+    return None if one is None or other is None else one + other

@@ -1,7 +1,7 @@
 """How a card is, check by check: 0 ok, 1 warning, 2 failed (telemetry contract 1.9).
 
-From its fields and the XIDs that were seen; a check whose values the card does not tell is left out. A fault
-of the program on the card (XID 13, 31, 43, …) is none of the card's.
+From its fields and the XIDs that stand against it (`card_health`, the rule of the node's agent, too); a check
+whose values the card does not tell is left out.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections.abc import Mapping, Set
 from typing import Final
 
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.xid import CRITICAL, WARNING
+from fairlead.model.devices.xid import CRITICAL
+from fairlead.rules.devices.card_health import standing_xids
 
 CHECKS: Final = ("xid", "ecc", "remap", "thermal", "power", "nvlink", "pcie", "lost")
 OK, WARN, FAIL = 0, 1, 2
 _ECC_XIDS: Final = frozenset({48, 64, 95, 140})
 _SOFT_ECC_XIDS: Final = frozenset({92, 94})
 _PENDING: Final = ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_RETIRED_PENDING")
-_NONE_SEEN: Final = frozenset[int]()
+_ACTION: Final = "DCGM_FI_DEV_GPU_RECOVERY_ACTION"
 _REMAP_FAILED, _REMAPPED, _NVLINK, _OFF_BUS = 64, 63, 74, 79
 _THERMAL_BITS: Final = 0x20 | 0x40
 _BRAKE_BIT: Final = 0x80
@@ -25,16 +26,17 @@ _BRAKE_BIT: Final = 0x80
 Fields = Mapping[str, int | float]
 
 
-def health_checks(sample: DeviceSample) -> dict[str, int]:
-    """The checks that can be made of it, by name.
+def health_checks(sample: DeviceSample, now: float) -> dict[str, int]:
+    """The checks that can be made of it, by name. `now`: epoch seconds.
 
-    >>> health_checks(DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {"DCGM_FI_DEV_RETIRED_PENDING": 1}))
+    >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {"DCGM_FI_DEV_RETIRED_PENDING": 1})
+    >>> health_checks(card, 1000.0)
     {'xid': 0, 'remap': 1, 'lost': 0}
     """
-    seen = {event.xid for event in sample.xids if event.count} if sample.xids else _NONE_SEEN
     fields = sample.fields
+    seen = standing_xids(sample.xids, now, sample.reset_at, fields.get(_ACTION))
     found = {
-        "xid": FAIL if seen & CRITICAL else WARN if seen & WARNING else OK,
+        "xid": FAIL if seen & CRITICAL else WARN if seen else OK,
         "ecc": _ecc(fields, seen),
         "remap": _remap(fields, seen),
         "thermal": _thermal(fields),
@@ -49,9 +51,9 @@ def health_checks(sample: DeviceSample) -> dict[str, int]:
 def is_healthy(sample: DeviceSample, checks: Mapping[str, int]) -> bool:
     """Whether it may take work: the word of who judges the node's cards, where there is one.
 
-    Else a card that is there and had no critical XID.
+    Else a card that is there and against which no XID stands: as the node's agent has it.
     """
-    return sample.healthy if sample.healthy is not None else not FAIL & (checks["lost"] | checks["xid"])
+    return sample.healthy if sample.healthy is not None else not (checks["lost"] or checks["xid"])
 
 
 def _ecc(fields: Fields, seen: Set[int]) -> int | None:

@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.device import DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceChoice, DeviceSample, MigInstance
 
 _COMPUTE_SLICE: Final = re.compile(r"\d+c\.", re.ASCII)
+
+
+def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> list[DeviceSample]:
+    """The cards that are chosen, and those of which an instance is, with their instances that are.
+
+    Instances are counted from 0 over all cards by index and id, as DCGM numbers them.
+
+    >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {})
+    >>> parts = (MigInstance(9, 0, "1g.18gb", "MIG-b"), MigInstance(2, 0, "3g.71gb", "MIG-a"))
+    >>> cards = [card, structs.replace(card, index=1, instances=parts)]
+    >>> chosen = chosen_devices(cards, DeviceChoice(frozenset(), frozenset([1]), has_instances=True))
+    >>> [(each.index, [part.uuid for part in each.instances]) for each in chosen]
+    [(1, ['MIG-b'])]
+    """
+    found: list[DeviceSample] = []
+    before = 0
+    for sample in samples:
+        parts = [each.gpu_instance for each in gpu_instances(sample)]
+        wanted = {part for number, part in enumerate(parts, before) if choice.instances is None or number in choice.instances}
+        before += len(parts)
+        is_named = choice.cards is None or sample.index in choice.cards
+        if choice.has_instances and len(wanted) < len(parts):
+            sample = structs.replace(sample, instances=tuple(each for each in sample.instances if each.gpu_instance in wanted))
+        if is_named or (choice.has_instances and wanted):
+            found.append(sample)
+    return found
 
 
 def gpu_instances(sample: DeviceSample) -> list[MigInstance]:

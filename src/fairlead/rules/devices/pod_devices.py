@@ -39,8 +39,8 @@ CLAIM_LABELS: Final = (
 )
 Claims = Mapping[tuple[str, str, str], ClaimableCard]
 """By driver, pool and device."""
-Totals = Mapping[str, tuple[int, int]]
-"""By UUID the card's index and all its memory in bytes."""
+Totals = Mapping[str, tuple[int, int | None]]
+"""By UUID the card's index and all its memory in bytes, None = nobody knows."""
 
 
 def device_processes(
@@ -120,6 +120,6 @@ def _shared(share: GivenShare) -> DeviceProcess:
 
 
 def _process(
-    namespace: str, pod: str, container: str, uid: str, mode: GpuMode, limit_bytes: int, core: float | None = None
+    namespace: str, pod: str, container: str, uid: str, mode: GpuMode, limit_bytes: int | None, core: float | None = None
 ) -> DeviceProcess:
-    return DeviceProcess(namespace, pod, container, uid, mode, 0, limit_bytes, 0.0, processes=0, core_limit_ratio=core)
+    return DeviceProcess(namespace, pod, container, uid, mode, None, limit_bytes, None, processes=None, core_limit_ratio=core)

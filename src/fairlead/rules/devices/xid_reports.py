@@ -11,20 +11,27 @@ SAME_SECONDS: Final = 2.0
 
 
 def fresh_reports(told: Iterable[XidReport], known: Iterable[XidReport] = ()) -> tuple[XidReport, ...]:
-    """Those of `told` that repeat neither a known one nor an earlier one of themselves, in order of time.
+    """Those of `told` that repeat neither a known one nor another of themselves, in order of time.
 
-    A repeat has the same bus and XID within two seconds. Keep what is fresh among the known for that long.
+    A repeat has the same bus and XID within two seconds; of one whose time is not certain, of any time that
+    it may have. Of two that are one the one that names a MIG instance is taken. Keep what is fresh among the
+    known for that long.
 
-    >>> fresh_reports([XidReport("b", 79, 12.0), XidReport("b", 79, 10.0), XidReport("b", 79, 12.1)])
-    (XidReport(bus='b', xid=79, at=10.0), XidReport(bus='b', xid=79, at=12.1))
+    >>> [report.at for report in fresh_reports([XidReport("b", 79, at) for at in (12.0, 10.0, 12.1)])]
+    [10.0, 12.1]
     """
-    seen: dict[tuple[str, int], list[float]] = {}
+    seen: dict[tuple[str, int], list[XidReport]] = {}
     for report in known:
-        seen.setdefault((report.bus, report.xid), []).append(report.at)
+        seen.setdefault((report.bus, report.xid), []).append(report)
     fresh: list[XidReport] = []
-    for report in sorted(told, key=lambda each: each.at):
-        times = seen.setdefault((report.bus, report.xid), [])
-        if all(abs(report.at - at) > SAME_SECONDS for at in times):
-            times.append(report.at)
+    for report in sorted(told, key=lambda each: (each.gpu_instance is None, each.at)):
+        others = seen.setdefault((report.bus, report.xid), [])
+        if not any(_is_same(report, other) for other in others):
+            others.append(report)
             fresh.append(report)
-    return tuple(fresh)
+    return tuple(sorted(fresh, key=lambda each: each.at))
+
+
+def _is_same(one: XidReport, other: XidReport) -> bool:
+    ends = [each.at if each.until is None else each.until for each in (one, other)]
+    return one.at - ends[1] <= SAME_SECONDS and other.at - ends[0] <= SAME_SECONDS

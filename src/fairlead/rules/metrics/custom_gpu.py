@@ -65,7 +65,7 @@ def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
         _of_processes(SM_UTIL, held, _sm_percent),
         _of_processes(ILLEGAL_MEM_USED, strangers, _memory_used),
         _of_processes(ILLEGAL_SM_UTIL, strangers, _sm_percent),
-        _of_processes(CONTAINER_MEM, held, lambda process: process.memory_limit_bytes // MIB),
+        _of_processes(CONTAINER_MEM, held, _limit),
     ]
 
 
@@ -75,6 +75,10 @@ def _memory_used(process: DeviceProcess) -> int | None:
 
 def _sm_percent(process: DeviceProcess) -> float | None:
     return None if process.sm_percent is None else float(process.sm_percent)
+
+
+def _limit(process: DeviceProcess) -> int | None:
+    return None if process.memory_limit_bytes is None else process.memory_limit_bytes // MIB
 
 
 def _of_processes(metric: MetricName, rows: Sequence[tuple[DeviceSample, DeviceProcess]], value: Value) -> Family:

@@ -93,7 +93,7 @@ class _Entity(NamedTuple):
     def value(self, field: str) -> float | int | None:
         if self.share is not None and field in _OF_A_SHARE:
             return _OF_A_SHARE[field](self.share)
-        if self.instance is not None and field in INSTANCE_FIELDS:
+        if self.instance is not None and (field in INSTANCE_FIELDS or field == _XID_FIELD):
             return self.instance.fields.get(field)
         return self.sample.fields.get(field)
 
@@ -130,6 +130,7 @@ def dcgm_families(
     cards = _rows(_repeated([_Entity(sample) for sample in samples], labels, names), rows, labels, names)
     divided = any(sample.instances for sample in samples)
     parts = _rows(_repeated(_parts(samples), labels, names), rows, labels, names) if divided else cards
+    struck = _rows(_repeated(_parts(samples, _has_xid), labels, names), rows, labels, names) if divided else cards
     families = []
     for counter in counters:
         if counter.is_label:
@@ -137,7 +138,7 @@ def dcgm_families(
         if counter.field in made:
             families.append(_made(counter, cards, made[counter.field]))
             continue
-        of = parts if counter.field in INSTANCE_FIELDS or labels.repeats_card else cards
+        of = struck if counter.field == _XID_FIELD else parts if counter.field in INSTANCE_FIELDS or labels.repeats_card else cards
         values = [entity.value(counter.field) for entity in of.entities]
         if counter.is_double:
             values = [None if value is None else float(value) for value in values]
@@ -161,12 +162,18 @@ def _made(counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequenc
     return Family(_metric(counter, labels), keys, [value for _, _, value in found], omits_empty=True)
 
 
-def _parts(samples: Sequence[DeviceSample]) -> list[_Entity]:
-    """The instances of divided cards, and the cards that are not."""
+def _parts(samples: Sequence[DeviceSample], is_also_whole: Callable[[DeviceSample], bool] = lambda sample: False) -> list[_Entity]:
+    """The instances of divided cards, and whole cards: those that are not divided, or `is_also_whole`."""
     found: list[_Entity] = []
     for sample in samples:
-        found += [_Entity(sample, each) for each in gpu_instances(sample)] or [_Entity(sample)]
+        parts = [_Entity(sample, each) for each in gpu_instances(sample)]
+        found += [_Entity(sample), *parts] if not parts or is_also_whole(sample) else parts
     return found
+
+
+def _has_xid(sample: DeviceSample) -> bool:
+    """Whether the whole card had an XID, and not one of its instances."""
+    return bool(sample.fields.get(_XID_FIELD))
 
 
 def _repeated(entities: Sequence[_Entity], labels: DcgmLabels, names: SeriesNames) -> list[_Entity]:

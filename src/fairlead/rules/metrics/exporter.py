@@ -18,12 +18,15 @@ from fairlead.model.metric import Family, Key, MetricName
 class PodMapState(Struct, frozen=True, gc=False):
     """What is known of who has the cards. `age_seconds` None: the kubelet has not told yet.
 
-    `errors`: how often it could not be found out, by reason.
+    `errors`: how often it could not be found out, by reason; `faults`: reasons that hold now.
+    `is_wanted`: names of pods were asked for.
     """
 
     age_seconds: float | None = None
     containers: int = 0
     errors: tuple[tuple[str, int], ...] = ()
+    faults: frozenset[str] = frozenset()
+    is_wanted: bool = True
 
 
 class ExporterState(Struct, frozen=True, gc=False):
@@ -38,8 +41,8 @@ class ExporterState(Struct, frozen=True, gc=False):
     page_bytes: int | None = None
     reload_succeeded: bool = True
     rows_rejected: int = 0
-    refused: tuple[tuple[str, str, int], ...] = ()
-    """(node, gpu, how many) values that were no numbers, since the start."""
+    refused: tuple[tuple[str, str, str, int], ...] = ()
+    """(node, gpu, why, how many) values that no card can have, since the start."""
     pods: PodMapState | None = None
     """None: nobody asks whose the cards are."""
 
@@ -55,7 +58,14 @@ COLLECTOR_SECONDS: Final = _metric("collector_duration_seconds", "gauge", "How l
 COLLECTOR_LAST: Final = _metric(
     "collector_last_success_timestamp_seconds", "gauge", "When the collector last succeeded.", "collector", "gpu"
 )
-COLLECTOR_ERRORS: Final = _metric("collector_errors_total", "counter", "Failed runs by collector and error.", "collector", "gpu", "error")
+COLLECTOR_ERRORS: Final = _metric(
+    "collector_errors_total",
+    "counter",
+    "Failed runs by collector and error; of `values`: values left out because no card can have them, by why.",
+    "collector",
+    "gpu",
+    "error",
+)
 CYCLE: Final = _metric("cycle_duration_seconds", "gauge", "How long the last sample of all devices took.")
 SAMPLE_AGE: Final = _metric("sample_age_seconds", "gauge", "Age of the device's last values when the page was made.", "gpu")
 STUCK: Final = _metric("stuck_calls", "gauge", "Calls of the driver that have not come back in time, one per GPU at most.")
@@ -69,8 +79,9 @@ POD_MAP_CONTAINERS: Final = _metric("pod_map_containers", "gauge", "Containers w
 POD_MAP_ERRORS: Final = _metric(
     "pod_map_errors_total", "counter", "How often it was not found out who has the cards: kubelet or grants.", "reason"
 )
-DEVICE: Final = "device"
-NOT_A_NUMBER: Final = "not_a_number"
+POD_MAP: Final = "podmap"
+VALUES: Final = "values"
+"""No collector but the gate: what was read and is no value."""
 NAMES: Final = (
     POD_MAP_AGE,
     POD_MAP_CONTAINERS,
@@ -99,7 +110,7 @@ def exporter_families(state: ExporterState, snapshot: DeviceSnapshot, now: float
     answer keeps its collectors and its age: alerts on them must be able to fire.
     """
     nodes = list(dict.fromkeys(sample.node for sample in snapshot.devices)) or [state.node]
-    runs = [(state.node, run) for run in snapshot.collectors]
+    runs = [(state.node, run) for run in (*snapshot.collectors, *_pod_map_runs(state, snapshot.at))]
     runs += [(sample.node, run) for sample in snapshot.devices for run in sample.collectors]
     keys: list[Key] = [(node, run.collector, run.gpu) for node, run in runs]
     own: Sequence[Key] = [(state.node,)]
@@ -133,8 +144,21 @@ def _epoch(run: CollectorRun, at: float, now: float) -> float | None:
 
 def _errors(runs: Sequence[tuple[str, CollectorRun]], state: ExporterState) -> Family:
     found: dict[Key, int] = {(node, run.collector, run.gpu, kind): count for node, run in runs for kind, count in run.errors.items()}
-    found |= {(node, DEVICE, gpu, NOT_A_NUMBER): count for node, gpu, count in state.refused}
+    found |= {(node, VALUES, gpu, why): count for node, gpu, why, count in state.refused}
     return Family(COLLECTOR_ERRORS, list(found), list(found.values()))
+
+
+def _pod_map_runs(state: ExporterState, at: float) -> list[CollectorRun]:
+    """Who asks whose the cards are, as a collector of the node: from the start, where that is wanted.
+
+    Elsewhere since the kubelet has told: a container that only counts cards need not reach one.
+    """
+    pods = state.pods
+    if pods is None or not (pods.is_wanted or pods.age_seconds is not None):
+        return []
+    succeeded_at = None if pods.age_seconds is None else at - pods.age_seconds
+    errors = {reason: count for reason, count in pods.errors if count}
+    return [CollectorRun(POD_MAP, "", not pods.faults, None, succeeded_at, errors)]
 
 
 def _pod_map(state: ExporterState) -> list[Family]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance, UnnamedCard
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
@@ -227,10 +227,22 @@ def device_key(sample: DeviceSample) -> Key:
     return (sample.node, str(sample.index), sample.uuid, sample.model)
 
 
-def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = None) -> list[Family]:
-    """All device families, or `only` those of these names; series by (node, GPU)."""
+def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = None, unnamed: Sequence[UnnamedCard] = ()) -> list[Family]:
+    """All device families, or `only` those of these names; series by (node, GPU).
+
+    XIDs of `unnamed` cards have the place on the bus as their `gpu`, no uuid and no model: an alert names it.
+    """
     keys = [device_key(sample) for sample in samples]
-    return [make(metric, samples, keys) for metric, make in _MAKERS if only is None or metric.name in only]
+    families = [make(metric, samples, keys) for metric, make in _MAKERS if only is None or metric.name in only]
+    return [_with_unnamed(family, unnamed) for family in families] if unnamed else families
+
+
+def _with_unnamed(family: Family, unnamed: Sequence[UnnamedCard]) -> Family:
+    if family.metric not in (XID_LAST, XID_ERRORS):
+        return family
+    found = [((card.node, card.pci_bus_id, "", "", str(event.xid)), event) for card in unnamed for event in card.xids]
+    values = [event.last_at if family.metric == XID_LAST else event.count for _, event in found]
+    return structs.replace(family, keys=[*family.keys, *(key for key, _ in found)], values=[*family.values, *values])
 
 
 def granted(sample: DeviceSample) -> list[DeviceProcess]:
@@ -253,10 +265,10 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     """How much of the device is given away, 0..1.
 
     All of it to an exclusive holder, else the limits over its memory; of a divided card, its instances. None
-    when the device is down, or its limits cannot be compared with its memory.
+    when the device is down, nobody says who holds it, or its limits cannot be compared with its memory.
     """
     holders = granted(sample)
-    if not sample.up:
+    if not sample.up or not sample.knows_holders:
         return None
     if sample.instances:
         return sum(any(process.pod for process in each.processes) for each in sample.instances) / len(sample.instances)
@@ -265,7 +277,8 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     if not holders:
         return 0
     grantable = grantable_bytes(sample)
-    return min(1.0, sum(process.memory_limit_bytes for process in holders) / grantable) if grantable else None
+    limits = [process.memory_limit_bytes for process in holders]
+    return min(1.0, sum(limit or 0 for limit in limits) / grantable) if grantable and None not in limits else None
 
 
 def grantable_bytes(sample: DeviceSample) -> int | float | None:
@@ -382,15 +395,25 @@ def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -
 
 
 def _unattributed(sample: DeviceSample) -> float | None:
-    """Unknown where the use of a container is."""
-    used = sample.fields.get(_PREFIX + "FB_USED_BYTES")
-    if used is None or any(process.memory_used_bytes is None for process in _processes(sample)):
+    """Unknown where the use of somebody is."""
+    used, told = sample.fields.get(_PREFIX + "FB_USED_BYTES"), _bytes_of(_processes(sample))
+    return None if used is None or told is None or not sample.knows_foreign else max(0, used - told)
+
+
+def _foreign_processes(sample: DeviceSample) -> int | None:
+    if not sample.up or not sample.knows_foreign:
         return None
-    return max(0, used - _bytes_of(_processes(sample)))
+    return sum(process.processes or 0 for process in foreign(sample))
 
 
-def _bytes_of(processes: Sequence[DeviceProcess]) -> int:
-    return sum(process.memory_used_bytes or 0 for process in processes)
+def _foreign_bytes(sample: DeviceSample) -> int | None:
+    return _bytes_of(foreign(sample)) if sample.up and sample.knows_foreign else None
+
+
+def _bytes_of(processes: Sequence[DeviceProcess]) -> int | None:
+    """Of all together; None where one of them does not say."""
+    told = [process.memory_used_bytes for process in processes]
+    return None if None in told else sum(used or 0 for used in told)
 
 
 def _maker(table: _Scaled) -> _Make:
@@ -404,11 +427,11 @@ _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (HEALTHY, _each(lambda sample: None if sample.healthy is None else int(sample.healthy))),
     (HEALTH_CHECK, _labelled(CHECKS, lambda sample, check: sample.health_checks.get(check))),
     (ALLOCATED, _each(allocated_ratio)),
-    (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up else None)),
-    (FOREIGN, _each(lambda sample: sum(process.processes or 0 for process in foreign(sample)) if sample.up else None)),
+    (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up and sample.knows_holders else None)),
+    (FOREIGN, _each(_foreign_processes)),
     (GRANTABLE, _each(grantable_bytes)),
     *((metric, _maker(table)) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
-    (FOREIGN_MEMORY, _each(lambda sample: _bytes_of(foreign(sample)) if sample.up else None)),
+    (FOREIGN_MEMORY, _each(_foreign_bytes)),
     (UNATTRIBUTED_MEMORY, _each(_unattributed)),
     (POWER_LIMIT, _each(lambda sample: sample.power_limit_watts)),
     (THROTTLED, _labelled(tuple(THROTTLE_REASONS), _throttled)),

@@ -44,16 +44,21 @@ GPM_METRICS: Final[Mapping[str, int]] = {_PREFIX + name: metric for name, metric
 """GPM's metric of each DCGM field."""
 INSTANCE_METRICS: Final = frozenset(_PREFIX + name for name in _PERCENTS)
 """The fields that a MIG instance has of its own (telemetry contract 1.8)."""
+_ROUNDED_PERCENT: Final = 105.0
 _BYTES: Final = frozenset(_PREFIX + name for name in _RATES)
 
 
 def gpm_value(field: str, value: float) -> int | float | None:
-    """A share 0..1, or whole bytes a second; None = no value.
+    """A share 0..1, or whole bytes a second; None = no value. A little more than the whole is the whole.
 
     >>> gpm_value("DCGM_FI_PROF_SM_ACTIVE", 37.5), gpm_value("DCGM_FI_PROF_PCIE_TX_BYTES", 1.5)
     (0.375, 1572864)
+    >>> gpm_value("DCGM_FI_PROF_SM_ACTIVE", 100.4), gpm_value("DCGM_FI_PROF_SM_ACTIVE", 1700.0)
+    (1.0, 17.0)
     >>> gpm_value("DCGM_FI_PROF_SM_ACTIVE", math.nan)
     """
     if not math.isfinite(value) or value < 0:
         return None
-    return int(value * _MIB) if field in _BYTES else value / 100
+    if field in _BYTES:
+        return int(value * _MIB)
+    return 1.0 if 100 < value <= _ROUNDED_PERCENT else value / 100

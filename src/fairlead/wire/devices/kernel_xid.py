@@ -1,7 +1,8 @@
 """XIDs as NVIDIA's kernel module writes them into the kernel's log, read from `/dev/kmsg`.
 
 A record: `4,1234,5678901,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=77, …`; the third number is microseconds since
-the boot. Anybody who may write to the log could write such a line, so only the kernel's own are taken.
+the boot. Of a divided card ` GPU-I:05` follows the place: the GPU instance. Anybody who may write to the log
+could write such a line, so only the kernel's own are taken.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Final
 
 from fairlead.model.devices.xid import KernelXid
 
-_RECORD: Final = re.compile(r"(\d{1,9}),\d+,(\d{1,18}),[^;\n]*;NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d{1,9})(?:,|$|\n)")
+_PLACE: Final = r"(?:PCI:)?([0-9A-Fa-f:.]+)(?: GPU-I:(\d{1,3}))?(?: GPU-CI:\d{1,3})?"
+_RECORD: Final = re.compile(rf"(\d{{1,9}}),(\d{{1,20}}),(\d{{1,18}}),[^;\n]*;NVRM: Xid \({_PLACE}\): (\d{{1,9}})(?:,|$|\n)")
 _BUS: Final = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0-9a-f])?")
 _KERNEL: Final = 0
 """The facility stands above the three bits of the severity; 0 = the kernel."""
@@ -21,14 +23,15 @@ def parse_kernel_xid(record: str) -> KernelXid | None:
     """None = it tells of no XID.
 
     >>> parse_kernel_xid("4,12,5000000,-;NVRM: Xid (PCI:0000:3B:00): 79, pid=77, GPU has fallen off the bus.")
-    KernelXid(bus='0000:3b:00', xid=79, since_boot=5.0)
+    KernelXid(bus='0000:3b:00', xid=79, since_boot=5.0, sequence=12, gpu_instance=None)
     >>> parse_kernel_xid("12,12,5000000,-;NVRM: Xid (PCI:0000:3b:00): 79, said a program")
     """
     found = _RECORD.match(record)
     if found is None or int(found[1]) >> 3 != _KERNEL:
         return None
-    bus = pci_bus(found[3])
-    return KernelXid(bus, int(found[4]), int(found[2]) / 1e6) if bus else None
+    bus = pci_bus(found[4])
+    part = None if found[5] is None else int(found[5])
+    return KernelXid(bus, int(found[6]), int(found[3]) / 1e6, int(found[2]), part) if bus else None
 
 
 def pci_bus(text: str) -> str:

@@ -8,23 +8,33 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_PARTS: Final = re.compile(r"f|g(?::(?P<g>[0-9,-]+))?|i(?::[0-9,-]+)?|g(?::(?P<both>[0-9,-]+))?\+i(?::[0-9,-]+)?")
+from fairlead.model.devices.device import DeviceChoice
+
+_PARTS: Final = re.compile(r"f|(?P<g>g(?::(?P<cards>[0-9,-]+))?)?(?P<plus>\+)?(?P<i>i(?::(?P<instances>[0-9,-]+))?)?")
 _RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
-def parse_devices(text: str) -> frozenset[int] | None:
-    """Indexes of the cards, None = all. Raises ValueError for anything else.
+def parse_devices(text: str) -> DeviceChoice:
+    """Raises ValueError for anything else.
 
-    >>> sorted(parse_devices("g:0,2-4")), parse_devices("f"), parse_devices("g+i"), parse_devices("i:0")
-    ([0, 2, 3, 4], None, None, frozenset())
+    >>> parse_devices("f") == parse_devices("g") == DeviceChoice()
+    True
+    >>> sorted(parse_devices("g:0,2-4").cards)
+    [0, 2, 3, 4]
+    >>> parse_devices("i:0-1").cards, sorted(parse_devices("i:0-1").instances)
+    (frozenset(), [0, 1])
     """
     found = _PARTS.fullmatch(text)
-    if found is None:
+    if found is None or not text or bool(found["plus"]) is not bool(found["g"] and found["i"]):
         raise ValueError(text)
-    if text.startswith("i"):
-        return frozenset()
-    listed = found["g"] or found["both"]
-    return None if listed is None else frozenset(index for part in listed.split(",") for index in _range(part))
+    if text == "f":
+        return DeviceChoice()
+    cards = _listed(found["cards"]) if found["g"] else frozenset[int]()
+    return DeviceChoice(cards, _listed(found["instances"]), bool(found["i"]))
+
+
+def _listed(text: str | None) -> frozenset[int] | None:
+    return None if text is None else frozenset(index for part in text.split(",") for index in _range(part))
 
 
 def _range(part: str) -> range:

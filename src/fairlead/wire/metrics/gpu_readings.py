@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
+from fairlead.model.devices.plausible_values import BLANK_TEXT, BadLine, bad_value
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.one_reading import ToldCards
-from fairlead.wire.metrics.plausible_values import BLANK_TEXT, BadLine, bad_value
 
 MIB: Final = 1 << 20
 IDLE_BELOW: Final = 0.01
@@ -109,6 +109,8 @@ class CardsOfPage:
 
     def _note(self, sample: Sample) -> BadLine | None:
         uuid = sample.labels.get("uuid") or sample.labels.get("UUID")
+        if not uuid and "uuid" in sample.labels and sample.name.startswith(_NATIVE):
+            return None  # a card that its exporter could not name: it tells of it all the same
         if not uuid or uuid == BLANK_TEXT:
             return BadLine.NO_UUID
         if sample.name.startswith((_NATIVE, _CONTAINER)):

@@ -1,0 +1,29 @@
+"""XIDs of one card since the exporter's start: how often each, when last, and which was the last of all."""
+
+from __future__ import annotations
+
+from fairlead.model.devices.device import XidEvent
+
+
+class XidTally:
+    """Times are epoch seconds, in any order: the kernel's log is read later than events."""
+
+    def __init__(self) -> None:
+        self._events: dict[int, XidEvent] = {}
+        self._last: dict[int | None, tuple[float, int]] = {}
+
+    def hear(self, xid: int, at: float, gpu_instance: int | None = None) -> None:
+        """`gpu_instance`: of which MIG instance it is, None = of the whole card."""
+        before = self._events.get(xid)
+        self._events[xid] = XidEvent(xid, before.count + 1, max(at, before.last_at)) if before else XidEvent(xid, 1, at)
+        if at >= self._last.get(gpu_instance, (at, 0))[0]:
+            self._last[gpu_instance] = at, xid
+
+    def last(self, gpu_instance: int | None = None) -> int:
+        """0 = none was heard of it."""
+        return self._last.get(gpu_instance, (0.0, 0))[1]
+
+    @property
+    def events(self) -> tuple[XidEvent, ...]:
+        """By XID."""
+        return tuple(self._events[xid] for xid in sorted(self._events))
