@@ -3,7 +3,7 @@ import type { GpuRow, Instance, JobRow, NodePod, NodeRow, Sentence, Sharing } fr
 import { jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
 import { instanceColumns } from "../src/boards/jobs/instances";
 import { wordOf } from "../src/boards/jobs/LifeBar";
-import { hasRun, jobSentence } from "../src/boards/jobs/sentence";
+import { areEventsKnown, hasRun, jobSentence } from "../src/boards/jobs/sentence";
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
@@ -28,6 +28,12 @@ it("a job whose pods do not all run yet says how many do; one whose pods are gon
   const counts = [[1, 2], [2, 2], [null, null]] as const;
   const said = counts.map(([count, of]) => wordOf({ step: "running", at: "2026-08-01T08:00:00Z", seconds: 1, count, of, status: "" }));
   expect(said).toEqual(["runningSome", "running", "running"]);
+});
+
+const warned = (...sources: string[]) => ({ warnings: sources.map((source) => ({ code: "forbidden", source, message: "", hint: "", values: {} })) });
+
+it("no event is only said where events were read", () => {
+  expect([warned(), warned("nodes"), warned("nodes", "events")].map(areEventsKnown)).toEqual([true, true, false]);
 });
 
 describe("the instances of a job", () => {

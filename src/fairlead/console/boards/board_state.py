@@ -480,3 +480,9 @@ class BoardState:
             instances=instance_rows(each, self.occupancy, self.now, self.explainer, self.silent_nodes),
             events=job_events(each, self.snapshot.events),
         )
+
+    def job_told(self, each: JobInstances, detail: JobDetail, events: Collection[Event]) -> JobDetail:
+        """The same with these events, beside those that are followed."""
+        known = {event.uid for event in events}
+        told = [*events, *(event for event in self.snapshot.events if not event.uid or event.uid not in known)]
+        return msgspec.structs.replace(detail, life=job_life(each, told, self.now), events=job_events(each, told))
