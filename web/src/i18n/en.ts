@@ -511,6 +511,7 @@ export const en = {
   "sentence.holders-idle": "{pods} {pods:pod|pods} of {owners} {owners:owner|owners} hold {gpus} {gpus:GPU|GPUs}, {idle} of them idle for over an hour.",
   "holders.firstOf": "{n} of {total} shown: all",
   "holders.allOf": "In the table of pods",
+  "holders.idlePart": "{idle} of {gpus} {gpus:GPU|GPUs} idle",
   "holders.idleFor": "idle {time}",
   "holders.busy": "busy",
   "holders.podsFailed": "Its pods cannot be read.",

@@ -512,6 +512,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.holders-idle": "{owners} 个所有者的 {pods} 个 Pod 占用 {gpus} 张 GPU 卡，其中 {idle} 张空闲超过 1 小时。",
   "holders.firstOf": "已显示 {n}/{total}：查看全部",
   "holders.allOf": "在 Pod 表中查看",
+  "holders.idlePart": "{gpus} 张卡中 {idle} 张空闲",
   "holders.idleFor": "空闲 {time}",
   "holders.busy": "使用中",
   "holders.podsFailed": "无法读取其 Pod。",

@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from fairlead.console.boards.gpu_map_cells import idle_seconds, withheld_gpus
-from fairlead.console.boards.overview import is_idle
+from fairlead.console.boards.gpu_map_cells import withheld_gpus
+from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.attention import AttentionLine, AttentionObject
 from fairlead.console.pages.cluster import StarvedLeaf
@@ -58,6 +58,7 @@ def attention_lines(
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
     jobs: Iterable[JobRow],
+    idle: Idleness,
     now: float,
 ) -> list[AttentionLine]:
     """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
@@ -75,7 +76,7 @@ def attention_lines(
         *_starved_lines(starved, snapshot.pods, leaf_of),
         *_job_lines(jobs),
         *_pod_lines(pods, snapshot.node_by_name, of_pod, now),
-        *_idle_lines(nodes, of_pod, now),
+        *_idle_lines(idle, of_pod),
     )
     return sorted(found, key=lambda line: _LEVELS.index(line.level))[:LINES_MAX]
 
@@ -170,17 +171,18 @@ def _pod_lines(
     yield from _line("pod-unschedulable", "waiting", waiting, text, describe)
 
 
-def _idle_lines(nodes: Iterable[NodeOccupancy], of_pod: Callable[[Pod], AttentionObject], now: float) -> Iterator[AttentionLine]:
+def _idle_lines(idle: Idleness, of_pod: Callable[[Pod], AttentionObject]) -> Iterator[AttentionLine]:
     """Cards that are held and have done nothing for an hour, by who holds them."""
-    idle = [card for each in nodes if not is_silent(each.node) for card in each.cards if is_idle(card, now)]
+    gpus = neat(idle.gpus, 1)
+    if not gpus:
+        return
     since: dict[AttentionObject, float] = {}
-    for card in idle:
-        for holder in card.holders:
-            about, at = of_pod(holder.pod), now - (idle_seconds(card, now) or 0)
-            since[about] = min(since.get(about, at), at)
+    for seat in idle.long:
+        about, at = of_pod(seat.pod), idle.now - seat.seconds
+        since[about] = min(since.get(about, at), at)
     things = [_Thing(about, at) for about, at in since.items()]
-    text = f"{counted(len(idle), 'GPU')} held and idle for over an hour"
-    yield from _line("gpu-idle", "wasted", things, text, "arena top node {name} -d", {"gpus": len(idle)}, count=len(idle))
+    text = f"{counted(gpus, 'GPU')} held and idle for over an hour"
+    yield from _line("gpu-idle", "wasted", things, text, "arena top node {name} -d", count=gpus)
 
 
 def _crash_ends(pod: Pod) -> list[float]:
@@ -201,7 +203,7 @@ def _waits_for_node(pod: Pod) -> bool:
 
 
 def _line(
-    kind: str, level: str, things: Sequence[_Thing], text: str, command: str, values: Mapping[str, Scalar] | None = None, count: int = 0
+    kind: str, level: str, things: Sequence[_Thing], text: str, command: str, values: Mapping[str, Scalar] | None = None, count: float = 0
 ) -> Iterator[AttentionLine]:
     """The line, if there is anything to tell. The first in trouble are named, the longest first."""
     if not things:
