@@ -364,7 +364,7 @@ export interface InstanceList {
   logs: Array<InstanceLog>
 }
 
-/** A container that may have a log. `begun`: whether it has one; else `why` it has not. */
+/** A container that may have a log. `begun`: whether it has one; else `why` it has not, and the same as `sentence` where it is ours. */
 export interface InstanceLog {
   pod: string
   container: string
@@ -372,6 +372,7 @@ export interface InstanceLog {
   running: boolean
   restarts: number
   why: string
+  sentence: Sentence | null
 }
 
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
@@ -952,7 +953,7 @@ export interface UserUse {
   used: number
 }
 
-/** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node has room, by our own count; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty where it is another's. */
+/** `message`: what the source said, unchanged; of a wait that we tell ourselves, `sentence` in English. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why, in our words; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty where it is another's. */
 export interface Waiting {
   reason: string
   message: string

@@ -168,10 +168,11 @@ const QUIET: readonly string[] = ["series-missing", "truncated"];
 function WarningBanner({ warning }: { warning: Warning }) {
   const { code } = useWords();
   const values = { source: warning.source ?? "", message: warning.message, ...warning.values };
+  const is = warning.code === "cache-syncing" && warning.values["state"] === "syncing" ? "source-syncing" : warning.code;
   return (
     <div className={QUIET.includes(warning.code) ? "banner quiet" : "banner"} role="status" data-testid="state-partial">
       <span>
-        {code("warning", warning.code, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, values, warning.hint)}</span>}
+        {code("warning", is, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, values, warning.hint)}</span>}
       </span>
     </div>
   );

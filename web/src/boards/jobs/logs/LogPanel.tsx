@@ -4,6 +4,7 @@ import { apiAddress } from "../../../api/fetch";
 import { useJobInstances } from "../../../api/queries";
 import type { InstanceLog } from "../../../api/types";
 import { useWords } from "../../../i18n/locale";
+import { sentenceWords } from "../../../i18n/sentences";
 import { Icon } from "../../../parts/Icon";
 import { Answered, Bones, Empty } from "../../../parts/States";
 import { useQueryState } from "../../../router/usequery";
@@ -118,7 +119,8 @@ function Check({ word, on, off, onChange }: { word: string; on: boolean; off?: b
 const BYTES_MAX = 2 * 1024 * 1024;
 
 function Fate({ read, chosen, pod, ready, bounded }: { read: ReadLog; chosen: InstanceLog | undefined; pod: string; ready: boolean; bounded: boolean }) {
-  const { t } = useWords();
+  const words = useWords();
+  const { t } = words;
   const { shown: log, state } = read;
   if (state.is === "failed")
     return (
@@ -141,7 +143,7 @@ function Fate({ read, chosen, pod, ready, bounded }: { read: ReadLog; chosen: In
 
   function sentence(): string {
     if (chosen === undefined) return t("logs.gone", { pod });
-    if (!ready) return t("logs.notBegun", { container: chosen.container, why: chosen.why });
+    if (!ready) return t("logs.notBegun", { container: chosen.container, why: chosen.sentence ? sentenceWords(chosen.sentence, words) : chosen.why });
     if (state.is === "opening") return t("logs.opening");
     if (state.is === "open") return log.bytes > 0 ? t("logs.follows") : t("logs.silent");
     if (log.bytes === 0) return t("logs.nothing");
