@@ -8,6 +8,7 @@ import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/n
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
 import { heldColumns, heldRows } from "../src/boards/nodes/NodeHeld";
+import { isInTrouble } from "../src/boards/nodes/NodeMore";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
 import { gpus } from "../src/format/format";
@@ -59,6 +60,12 @@ describe("the columns of the jobs", () => {
   it("have a different head each", () => {
     for (const t of [en, zh]) expect(new Set(Object.values(headsOf(t))).size).toBe(jobColumns(said(t)).length);
   });
+});
+
+const trouble = (status: string, health: string) => isInTrouble({ node: { status } as NodeRow, gpus: [{ health } as GpuRow] });
+
+it("of a node that is not heard of, or has a broken card, it is not said that there are no warnings", () => {
+  expect([trouble("Ready", "Healthy"), trouble("Ready", "Unhealthy"), trouble("Unknown", "Unknown"), trouble("NotReady", "Healthy")]).toEqual([false, true, true, true]);
 });
 
 const filters = (query: string) => new URLSearchParams(query);
