@@ -134,7 +134,31 @@ def test_every_warning_has_its_words(language: str) -> None:
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_every_refusal_has_its_words(language: str) -> None:
     words = catalogue(language)
-    assert [code for code in sorted(set(CODES_BY_STATUS.values())) if f"error.{code}" not in words] == []
+    codes = set(CODES_BY_STATUS.values()) | named_refusals()
+    assert codes >= {"csrf", "foreign-host"}
+    assert [code for code in sorted(codes) if f"error.{code}" not in words] == []
+    silent = [code for code in sorted(codes) if code not in OWN_WORDS and "{error}" not in words[f"error.{code}"]]
+    assert silent == [], "what the server said is dropped"
+
+
+OWN_WORDS: Final = ("not-ready",)
+"""Refusals that are told in full by the catalogue."""
+
+
+def named_refusals() -> set[str]:
+    """Codes that a route says itself, because the status has several."""
+    found = set()
+    for path, call in calls("Refused"):
+        for code in (each.value for each in call.keywords if each.arg == "code"):
+            assert isinstance(code, ast.Constant), f"{path.name}:{call.lineno} makes a code of an error; tell it here"
+            found.add(code.value)
+    return found
+
+
+def test_no_hint_of_the_server_is_replaced_by_a_general_one() -> None:
+    for language in CATALOGUES:
+        for code in ("not-found", "malformed"):
+            assert "{hint}" in catalogue(language)[f"hint.{code}"]
 
 
 @pytest.mark.parametrize("language", CATALOGUES)

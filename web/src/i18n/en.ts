@@ -90,9 +90,13 @@ export const en = {
   "error.malformed": "The address asks for something the server does not know: {error}",
   "error.outside-failed": "A source behind the server failed: {error}",
   "error.outside-timeout": "A source behind the server did not answer in time: {error}",
+  "error.proxy": "Something between this page and the console's server answered in its place: {error}.",
+  "error.csrf": "This write is not from the console's own page, or from one that is out of date: {error}",
+  "hint.csrf": "Reload the page and try again.",
+  "error.foreign-host": "The console does not answer to this name: {error}",
   "error.bug": "This is a bug of Fairlead: {error}",
 
-  "hint.not-found": "It may have been deleted; the list shows what is there.",
+  "hint.not-found": "{hint}",
   "hint.malformed": "{hint}",
 
   "warning.prometheus-unreachable": "Utilization and used memory are unknown: GPU telemetry cannot be read. {message}",

@@ -86,15 +86,19 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
 
   "error.unreachable": "控制台服务端没有应答。",
   "error.not-ready": "服务端正在读取集群，启动后需要几秒钟。",
-  "error.not-found": "集群中没有这个节点或任务。",
+  "error.not-found": "未找到：{error}",
   "error.forbidden": "无权查看：{error}",
-  "error.malformed": "地址中有服务端不认识的内容。",
+  "error.malformed": "地址中有服务端不认识的内容：{error}",
   "error.outside-failed": "服务端依赖的数据源出错：{error}",
   "error.outside-timeout": "服务端依赖的数据源未及时应答：{error}",
+  "error.proxy": "应答的不是控制台服务端，而是它之前的代理或网关：{error}。",
+  "error.csrf": "此写入并非来自控制台自己的页面，或页面已过期：{error}",
+  "hint.csrf": "请重新加载页面后再试。",
+  "error.foreign-host": "控制台不应答此名称：{error}",
   "error.bug": "这是 Fairlead 的缺陷：{error}",
 
-  "hint.not-found": "它可能已被删除；列表中是现有的全部。",
-  "hint.malformed": "清除地址中的条件后即可看到全部。",
+  "hint.not-found": "提示：{hint}",
+  "hint.malformed": "清除地址中的条件后即可看到全部。提示：{hint}",
 
   "warning.prometheus-unreachable": "利用率和已使用显存未知：读不到 GPU 监控数据。{message}",
   "warning.series-missing": "{total} 张可用 GPU 卡中有 {reporting} 张上报利用率和显存（{nodes} 未全部上报），平均值只含有上报的卡。",

@@ -68,7 +68,7 @@ function useFaultWords(): (fault: ApiError) => string {
 }
 
 /** Not this answer has failed but the server as a whole, which the page says once. */
-const OF_SERVER: readonly string[] = ["unreachable", "not-ready"];
+const OF_SERVER: readonly string[] = ["unreachable", "not-ready", "proxy"];
 export const isOfServer = (error: Error | null): boolean => error !== null && OF_SERVER.includes(faultOf(error).code);
 
 export function Failed({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
