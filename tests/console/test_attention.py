@@ -9,8 +9,9 @@ import pytest
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.clusters import pod as any_pod
 
-from fairlead.console.boards.attention import _starved_lines
+from fairlead.console.boards.attention import attention_lines
 from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.pages.attention import AttentionLine
 from fairlead.console.pages.cluster import StarvedLeaf
 from fairlead.model.devices.gpu import GpuReading
@@ -153,7 +154,7 @@ def test_a_starved_quota_is_told_in_a_unit_that_people_read() -> None:
             "2 pods wait; the worst has 0 of 4 (nvidia.com/gpu)",
         ),
     ):
-        (line,) = _starved_lines([leaf], (), {})
+        (line,) = attention_lines(cluster(), (), [leaf], {}, {}, (), Idleness((), EPOCH), EPOCH)
         assert line.sentence.text == f"1 quota below the guaranteed minimum while {told}"
 
 
