@@ -91,6 +91,7 @@ from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import NO_GPU, is_silent
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
+from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.usage import usage_of
@@ -394,7 +395,8 @@ class BoardState:
         pods = {(each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods for each in self.instances}
         quota = self._quota_state if self.snapshot.quota else None
         leaf_of = paths_by_namespace(self.snapshot.quota)
-        used = my_use(me, quota.pods if quota else (), leaf_of, self.job_by_pod, self._user_of_job)
+        charged = [pod for pod in quota.pods if not is_lost(pod, quota.now, quota.settings)] if quota else []
+        used = my_use(me, charged, leaf_of, self.job_by_pod, self._user_of_job)
         held = my_hold(me, (entry.row for entry in self.holders.entries), self.job_list)
         waits = my_waits(me, self.snapshot, self.job_list, pods, self.job_by_pod, self._user_of_job, self.explainer, self._lines)
         return MyWork(
