@@ -210,7 +210,7 @@ describe("why something waits, as a hint", () => {
     const told = [{ code: "told-asks", values: {}, text: "cpu asks 5" }, { code: "told-at-max", values: {}, text: "root uses 20 of max 20" }];
     const quota = { reason: "OverMax", message: "cpu asks 5; root uses 20 of max 20", room: "", sentence: null, told };
     expect(whyOf(quota, said(en))).toBe("cpu asks 5; root uses 20 of max 20");
-    expect(besideOf(quota, said(en))).toBe(" · cpu asks 5; root uses 20 of max 20");
+    expect(besideOf(quota, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
   });
   it("each language names amounts, labels and units in its own words", () => {
     const values = { asked: 4, resource: "nvidia.com/gpu", nodes: 2, best: "a", had: 1, labels: "gpu=A100" };

@@ -29,9 +29,11 @@ export const whyOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">)
 
 /** Beside the status of its row: why, in our own words where we have some. */
 export const besideOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">): string => {
+  if (!waiting) return "";
   const { code } = words;
-  const why = waiting && (whyWords(waiting, words) ?? code("reason", waiting.reason, {}, waiting.reason));
-  return why ? ` · ${why}` : "";
+  const [reason, why] = [code("reason", waiting.reason, {}, waiting.reason), whyWords(waiting, words)];
+  // Quota's sentence begins with what is asked: its reason stands before it, for the row may have room for no more.
+  return ` · ${why === null ? reason : waiting.sentence ? why : `${reason}: ${why}`}`;
 };
 
 export function jobColumns(words: Pick<Words, "t" | "code">): Column<JobRow>[] {
@@ -40,7 +42,7 @@ export function jobColumns(words: Pick<Words, "t" | "code">): Column<JobRow>[] {
     { key: "namespace", head: t("col.namespace"), width: 112, mono: true, title: (j) => j.namespace, cell: (j) => j.namespace },
     { key: "name", head: t("col.jobName"), width: 184, mono: true, fixed: true, title: (j) => j.name, cell: (j) => j.name },
     { key: "type", head: t("col.jobType"), width: 92, mono: true, cell: (j) => j.type },
-    { key: "status", head: t("col.jobStatus"), width: 168, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, words)} /> },
+    { key: "status", head: t("col.jobStatus"), width: 240, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, words)} /> },
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
     { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, title: (j) => (j.gpuMemoryRequestedMiB === null ? "" : `${t("col.memoryRequested")}: ${memory(j.gpuMemoryRequestedMiB)}`), cell: requested },
     { key: "gpuMemoryAllocatedMiB", head: t("col.jobMemoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },
