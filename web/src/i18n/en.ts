@@ -548,7 +548,7 @@ export const en = {
   "logs.found": "{at} of {count} lines",
   "logs.download": "Download the last 10,000 lines",
   "logs.of": "Log of {pod}",
-  "logs.broke": "The log broke off: {why}.",
+  "logs.broke": "The log broke off. {why}",
   "logs.dropped": "{count} older lines were let go.",
   "logs.cut": "It ends here after 2 MiB; fewer lines show the newest.",
   "logs.gone": "Instance {pod} does not exist any more.",

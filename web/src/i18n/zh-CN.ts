@@ -549,7 +549,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "logs.found": "{count} 行中的第 {at} 行",
   "logs.download": "下载最近 10,000 行",
   "logs.of": "{pod} 的日志",
-  "logs.broke": "日志中断：{why}。",
+  "logs.broke": "日志中断。{why}",
   "logs.dropped": "已丢弃较早的 {count} 行。",
   "logs.cut": "到 2 MiB 为止；减少行数可以看到最新的内容。",
   "logs.gone": "实例 {pod} 已不存在。",

@@ -62,7 +62,7 @@ export function Empty({ why, children }: { why: string; children?: ReactNode }) 
 
 const faultOf = (error: Error): ApiError => (error instanceof ApiError ? error : new ApiError(0, "bug", error.message, null, null));
 
-function useFaultWords(): (fault: ApiError) => string {
+export function useFaultWords(): (fault: ApiError) => string {
   const { code } = useWords();
   return (fault) => code("error", fault.code, { status: fault.status, error: fault.message }, fault.message);
 }

@@ -6,7 +6,7 @@ import type { InstanceLog } from "../../../api/types";
 import { useWords } from "../../../i18n/locale";
 import { sentenceWords } from "../../../i18n/sentences";
 import { Icon } from "../../../parts/Icon";
-import { Answered, Bones, Empty } from "../../../parts/States";
+import { Answered, Bones, Empty, useFaultWords } from "../../../parts/States";
 import { useQueryState } from "../../../router/usequery";
 import type { JobId } from "../JobsBoard";
 import { matches } from "./lines";
@@ -120,12 +120,13 @@ const BYTES_MAX = 2 * 1024 * 1024;
 
 function Fate({ read, chosen, pod, ready, bounded }: { read: ReadLog; chosen: InstanceLog | undefined; pod: string; ready: boolean; bounded: boolean }) {
   const words = useWords();
-  const { t } = words;
+  const { t, code } = words;
+  const faultWords = useFaultWords();
   const { shown: log, state } = read;
   if (state.is === "failed")
     return (
       <p className="log-state bad" role="alert" data-testid="log-failed">
-        {log.bytes > 0 ? t("logs.broke", { why: state.error.message }) : state.error.message} {state.error.hint}{" "}
+        {log.bytes > 0 ? t("logs.broke", { why: faultWords(state.error) }) : faultWords(state.error)} {state.error.hint && code("hint", state.error.code, { hint: state.error.hint }, state.error.hint)}{" "}
         <button type="button" className="link" onClick={read.again}>
           {t("action.retry")}
         </button>
