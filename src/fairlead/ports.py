@@ -27,6 +27,7 @@ from fairlead.model.devices.kubelet import (
     OfferedDevice,
 )
 from fairlead.model.devices.page_tally import PageTally
+from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -231,7 +232,7 @@ class LogWish(Struct, frozen=True):
 class JobFiles(Protocol):
     """What only the API server has of a job, asked when somebody looks.
 
-    Both raise Forbidden with the right that is missing, NotFound for what is gone, else OutsideError.
+    All raise Forbidden with the right that is missing, NotFound for what is gone, else OutsideError.
     """
 
     def log(self, namespace: str, pod: str, wish: LogWish) -> AsyncGenerator[bytes, None]:
@@ -243,6 +244,10 @@ class JobFiles(Protocol):
 
     async def manifest(self, job: Job) -> Manifest:
         """The job's object as it is now, with everything in it."""
+        ...
+
+    async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
+        """All events, of every type, that are kept of the objects of a namespace with these uids."""
         ...
 
 

@@ -43,3 +43,25 @@ def test_an_instance_that_does_not_exist_is_said_in_both_languages(browser: Brow
         with window(browser, simulated.url, locale) as tab:
             tab.open(f"/jobs/{key}?tab=logs&instance=%3Cb%3Egone%3C%2Fb%3E", "job")
             expect(tab.at("log-state")).to_have_text(words)
+
+
+def test_a_job_that_runs_well_has_the_events_that_kubectl_shows_and_its_images_in_its_life(browser: Browser, simulated: Sight) -> None:
+    pulled = {(each["namespace"], each["name"]) for each in pulled_pods(simulated)}
+    for key in sorted(key for key, word in simulated.jobs().items() if word == "Running"):
+        namespace, kind, name = key.split("/")
+        mine = {each for each in pulled if each[0] == namespace and each[1].startswith(f"{name}-")}
+        if mine:
+            break
+    else:
+        raise AssertionError("no image of a running job was pulled within the hour: the test shows nothing")
+    with window(browser, simulated.url) as tab:
+        tab.open(f"/jobs/{namespace}/{kind}/{name}?tab=events", "job")
+        body = tab.page.locator("#tab-body")
+        expect(body).to_contain_text("Pulled")
+        expect(body.get_by_test_id("state-empty")).to_have_count(0)
+        for _, pod in mine:
+            expect(body).to_contain_text(pod)
+
+
+def pulled_pods(sight: Sight) -> list[dict[str, str]]:
+    return [each["involvedObject"] for each in sight.kubectl.get("events") if each["reason"] == "Pulled"]

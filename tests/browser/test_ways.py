@@ -222,6 +222,20 @@ def test_a_server_that_is_gone_is_noticed_within_seconds(browser: Browser, lapto
         assert [tab.at(f"state-{word}").count() for word in ("error", "outdated", "server")] == [0, 0, 1]
 
 
+def test_why_a_range_cannot_be_chosen_is_read_without_a_mouse(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url, height=1800) as tab:
+        tab.open("/overview", "overview")
+        why = tab.at("choices-window-why")
+        expect(why).to_have_text("Without Prometheus the last 60 minutes are kept.")
+        week = tab.at("choices-window").get_by_role("radio", name="7d")
+        expect(week).to_be_disabled()
+        assert week.evaluate("radio => document.getElementById(radio.getAttribute('aria-describedby')).textContent") == why.text_content()
+        tab.at("choices-window").get_by_role("radio", checked=True).focus()
+        for _ in range(9):
+            tab.page.keyboard.press("ArrowRight")
+        assert "window=7d" not in tab.page.url
+
+
 TABLES = {
     "nodes": "/nodes",
     "devices": "/devices",

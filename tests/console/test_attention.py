@@ -9,8 +9,11 @@ import pytest
 from tests.console.clusters import EPOCH, cluster, gpu_node, training_job
 from tests.console.clusters import pod as any_pod
 
+from fairlead.console.boards.attention import attention_lines
 from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.pages.attention import AttentionLine
+from fairlead.console.pages.cluster import StarvedLeaf
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node
@@ -125,14 +128,34 @@ def test_at_most_seven_lines_the_broken_before_the_waiting() -> None:
 
 
 def test_jobs_that_wait_are_told_the_longest_first_and_why() -> None:
-    jobs = [training_job(name, 1, 9, state="Created", created_at=EPOCH - waited) for name, waited in (("late", 60), ("early", 900))]
+    jobs = [
+        training_job(name, 1, 9, state="Created", created_at=EPOCH - waited)
+        for name, waited in (("new", 599), ("late", 601), ("early", 900))
+    ]
     unscheduled = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
     pods = [any_pod(f"{job.name}-worker-0", "", {"nvidia.com/gpu": 9}, job=job, conditions=unscheduled) for job in jobs]
     (line,) = lines(cluster([node("gpu-1")], pods, jobs))
     assert (line.kind, line.level, line.count) == ("jobs-waiting", "waiting", 2)
     assert [each.name for each in line.objects] == ["early", "late"]
     assert line.why is not None and line.why.text == "needs 9 GPUs on one node; the largest of 1, gpu-1, has 8"
+    assert line.sentence.text == "2 jobs wait"
     assert line.command == "arena get early --type=pytorchjob -n team-a --explain"
+
+
+def test_a_starved_quota_is_told_in_a_unit_that_people_read() -> None:
+    for leaf, told in (
+        (
+            StarvedLeaf("root.a", "memory", "bytes", min=128 << 30, used=12 << 30, waiting_pods=1),
+            "1 pod waits; the worst has 12 of 128 GiB (memory)",
+        ),
+        (StarvedLeaf("root.a", "cpu", "cores", min=8, used=2.5, waiting_pods=2), "2 pods wait; the worst has 2.5 of 8 cores (cpu)"),
+        (
+            StarvedLeaf("root.a", "nvidia.com/gpu", "count", min=4, used=0, waiting_pods=2),
+            "2 pods wait; the worst has 0 of 4 (nvidia.com/gpu)",
+        ),
+    ):
+        (line,) = attention_lines(cluster(), (), [leaf], {}, {}, (), Idleness((), EPOCH), EPOCH)
+        assert line.sentence.text == f"1 quota below the guaranteed minimum while {told}"
 
 
 def test_a_job_that_its_owner_suspended_needs_nobody() -> None:

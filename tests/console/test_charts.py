@@ -279,7 +279,7 @@ def test_an_empty_chart_says_why() -> None:
     answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), silent, History())
     assert [(each.code, each.message) for each in answer.warnings] == [("prometheus-unreachable", "http://10.0.0.1:9400 does not answer")]
     answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), BoardState(cluster(), EPOCH), History())
-    assert [each.code for each in answer.warnings] == ["series-missing"]
+    assert [(each.code, each.values) for each in answer.warnings] == [("chart-empty", {"query": DUTY.name})]
 
 
 def test_a_range_longer_than_the_built_in_hour_is_told() -> None:

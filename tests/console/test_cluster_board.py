@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE
@@ -48,8 +49,8 @@ def test_a_cluster_without_gpus_shows_zeros_that_were_observed_and_unknown_perce
 
 
 def test_an_idle_gpu_is_allocated_and_quiet_for_an_hour_a_free_one_is_not_idle() -> None:
-    holder = pod("a", "gpu-1", GPU)
-    gpus = [reading(index=0, holder=holder, idle_since=EPOCH - 3700), reading(index=1, idle_since=EPOCH - 9999)]
+    holder = structs.replace(pod("a", "gpu-1", GPU), started_at=EPOCH - 9999)
+    gpus = [reading(ratio=0.0, holder=holder, idle_since=EPOCH - 3700), reading(index=1, ratio=0.0, idle_since=EPOCH - 9999)]
     board = board_state([gpu_node(gpus=2)], [holder], gpus=gpus).overview
     assert board.idle_gpus == 1
     assert board.sentence.text == "1 of 2 GPUs allocated, 1 of them idle for over an hour."

@@ -177,7 +177,7 @@ def test_the_filters_of_a_group_find_its_pods_and_no_others(by: str) -> None:
 def test_who_may_see_some_namespaces_is_told_of_those_alone() -> None:
     snapshot = cluster([gpu_node()], [pod("mine", "gpu-1", GPU), pod("theirs", "gpu-1", GPU, namespace="team-b")])
     seen = BoardState(snapshot, EPOCH)
-    rows = holder_rows(snapshot, seen.occupancy, {}, {}, {}, {}, (), EPOCH, {"team-a"})
+    rows = holder_rows(snapshot, seen.occupancy, {}, {}, {}, {}, (), seen.idle, {"team-a"})
     assert [entry.row.name for entry in rows.entries] == ["mine"]
     assert rows.facets["namespace"] == ["team-a"]
 

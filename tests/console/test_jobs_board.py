@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
+from fairlead.console.pages.envelope import Sentence
 from fairlead.console.pages.list_query import ListQuery
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
-from fairlead.model.node import Condition
+from fairlead.model.node import Condition, Node, Taint
+from fairlead.model.node_choice import NodeChoice
 
 from .clusters import CARD_MIB, EPOCH, cluster, gpu_node, pod, quota_tree, reading, training_job
 
@@ -150,3 +153,45 @@ def test_events_are_the_jobs_and_its_pods_only_newest_first() -> None:
 @pytest.mark.parametrize("key", [("team-b", "pytorchjob", "bert"), ("team-a", "mpijob", "bert"), ("team-a", "pytorchjob", "gpt")])
 def test_a_job_that_does_not_exist_is_none(key: tuple[str, str, str]) -> None:
     assert running(training_job()).job(*key) is None
+
+
+UNSCHEDULABLE = (Condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),)
+
+
+def why(node: Node, limits: dict[str, int], choice: NodeChoice | None = None) -> Sentence:
+    job = training_job(workers=1, state="Created")
+    asking = structs.replace(pod("bert-worker-0", "", limits, job=job, conditions=UNSCHEDULABLE), node_choice=choice or NodeChoice())
+    row = only_row(board_state([node], [asking], [job]))
+    assert row.waiting is not None and row.waiting.sentence is not None
+    return row.waiting.sentence
+
+
+def test_asked_and_had_are_told_in_one_unit() -> None:
+    told = why(gpu_node(), {"memory": 1000 << 30})
+    assert told.text == "needs 1000 GiB of memory on one node; the largest of 1, gpu-1, has 512"
+    assert told.values == {"asked": 1000, "resource": "memory", "nodes": 1, "best": "gpu-1", "had": 512, "labels": ""}
+    cores = why(gpu_node(), {"cpu": 100_500})
+    assert (cores.values["asked"], cores.values["had"]) == (100.5, 64)
+
+
+def test_who_may_use_no_node_is_told_what_keeps_it_out_and_never_nothing() -> None:
+    wish = NodeChoice(selector=(("gpu", "A100"),))
+    assert why(gpu_node(), GPU, wish).code == "why-barred-label"
+    assert why(gpu_node(), GPU, wish).values == {"nodes": 1, "label": "gpu=A100"}
+    assert why(gpu_node(cordoned=True), GPU).code == "why-barred-cordoned"
+    tainted = structs.replace(gpu_node(cordoned=True), taints=(Taint("dedicated", "", "NoSchedule"),))
+    assert (why(tainted, GPU).code, why(tainted, GPU).values) == (
+        "why-barred-taints-cordoned",
+        {"nodes": 1, "taints": "dedicated", "cordoned": 1},
+    )
+    far = structs.replace(gpu_node(), labels={"gpu": "A100", "zone": "b"})
+    other = NodeChoice(selector=(("gpu", "A100"),), terms=())
+    assert why(far, GPU, other).text == "may not use its node: selector, affinity or taints rule them out"
+    assert why(far, GPU, other).code == "why-barred"
+
+
+def test_a_wait_that_we_tell_ourselves_has_a_code_and_values() -> None:
+    (row,) = [entry.row for entry in board_state(jobs=[training_job(workers=4, state="Created")]).jobs.entries]
+    assert row.waiting is not None and row.waiting.sentence is not None
+    assert (row.waiting.sentence.code, row.waiting.sentence.values) == ("wait-pods-missing", {"there": 0, "desired": 4})
+    assert row.waiting.sentence.text == row.waiting.message

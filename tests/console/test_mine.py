@@ -111,6 +111,12 @@ def test_of_what_the_leaf_uses_mine_is_what_my_pods_use() -> None:
     assert (leaf(seen, "", "bob").mine, leaf(seen, "", "bob").used) == (5, 10)
 
 
+def test_a_pod_that_should_be_gone_long_ago_is_no_longer_charged_to_the_leaf_nor_to_me() -> None:
+    stuck = replace(of("bob", five("ns1", 1)), deleted_at=EPOCH - 3600)
+    seen = BoardState(replace(full().snapshot, pods=(of("bob", five("ns1", 0)), stuck)), EPOCH)
+    assert (leaf(seen, "", "bob").mine, leaf(seen, "", "bob").used) == (5, 5)
+
+
 # --- what could start now --------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
@@ -147,7 +148,7 @@ def test_one_node_shows_its_cards_and_who_is_on_them() -> None:
 def test_a_card_is_flagged_when_it_is_wasted_or_used_without_right(
     used_mib: float, is_held: bool, idle_for: int | None, flags: list[str]
 ) -> None:
-    holder = pod("a", "gpu-1", GPU) if is_held else None
+    holder = structs.replace(pod("a", "gpu-1", GPU), started_at=EPOCH - 9000) if is_held else None
     seen = board_state(
         [gpu_node(gpus=1)],
         [holder] if holder else [],

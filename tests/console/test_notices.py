@@ -57,6 +57,22 @@ def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "code", "message"),
+    [
+        (Source("nodes", "syncing"), "cache-syncing", "`nodes` is still being read"),
+        (Source("nodes", "failing"), "cache-syncing", "`nodes` cannot be read at the moment; the last good state is shown"),
+        (Source("gpu-telemetry", "syncing"), "cache-syncing", "`gpu-telemetry` is still being read"),
+        (Source("gpu-telemetry", "failing"), "prometheus-unreachable", "GPU telemetry cannot be read"),
+        (Source("gpu-telemetry", "off"), "prometheus-unreachable", "no source of GPU telemetry is configured"),
+    ],
+)
+def test_a_source_that_says_nothing_of_itself_is_told_as_it_is(source: Source, code: str, message: str) -> None:
+    """A page fills its sentence with the value: an empty one would end in a colon."""
+    (warning,) = warnings_of({source.name: source}, "nodes")
+    assert (warning.code, warning.message, warning.values["message"], warning.values["state"]) == (code, message, message, source.state)
+
+
 def test_objects_that_cannot_be_read_are_told_though_the_source_is_well() -> None:
     assert codes("nodes", Source("pods", "ok", "3 left out that cannot be read, such as `default/x`")) == [("truncated", "pods")]
 

@@ -199,6 +199,10 @@ def test_who_waits_for_a_shared_card_is_told_the_numbers_of_all_nodes() -> None:
     no_room = "1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 2 GiB"
     assert room == f"0/2 nodes have room: {no_room}, 1 node does not share GPUs (label cgpu=true missing)"
     assert seen.job_list[0].gpu_memory_requested_mib == 4096
+    why = seen.job_list[0].waiting
+    assert why is not None and why.sentence is not None
+    assert why.sentence.code == "why-share-memory"
+    assert why.sentence.text == "needs 4 GiB on one GPU; the only node that shares GPUs, t4, has 2 GiB left on one"
 
 
 def test_where_a_shared_card_has_room_it_is_something_else_that_keeps_the_pod() -> None:

@@ -11,6 +11,8 @@ import pytest
 from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.holders import GROUPINGS, holder_groups
+from fairlead.console.pages.envelope import neat
 from fairlead.console.pages.gpu_map import STATES
 from fairlead.model.devices.gpu import GpuReading, Grant
 from fairlead.model.node import Condition, Node
@@ -127,8 +129,18 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
 
 
 def some_cluster(seed: int) -> BoardState:
-    """Nodes of all kinds and fates, with holders that are known, and some that are not."""
+    """Nodes of all kinds and fates, with holders that are known, and some that are not, at work or idle."""
     chance = random.Random(seed)
+
+    def held_by(name: str, node: str, limits: dict[str, int], **more: object) -> Pod:
+        bound = Condition("PodScheduled", "True", at=EPOCH - chance.choice((60, 3599, 3600, 9000)))
+        return pod(name, node, limits, namespace=chance.choice(("team-a", "team-b")), conditions=(bound,), **more)  # type: ignore[arg-type]
+
+    def told(node: str, index: int, holder: Pod | None, healthy: bool | None = True, **more: str) -> GpuReading:
+        ratio = chance.choice((None, 0.0, 0.0, 0.5))
+        since = EPOCH - chance.choice((60, 3599, 3600, 90_000)) if ratio == 0.0 else None
+        return reading(node, index, ratio=ratio, idle_since=since, holder=holder, healthy=healthy, **more)
+
     nodes: list[Node] = []
     pods: list[Pod] = []
     gpus: list[GpuReading] = []
@@ -139,16 +151,19 @@ def some_cluster(seed: int) -> BoardState:
         if chance.random() < 0.3:
             node = structs.replace(shared_node(name, count), conditions=(Condition("Ready", ready),), unschedulable=is_cordoned)
             grants = {"main": (Grant(f"GPU-{name}-0", 0, 10, 10_240),)} if chance.random() < 0.7 else None
-            pods += [pod(f"s-{name}", name, {"aliyun.com/gpu-mem": 10}, grants=grants)] if chance.random() < 0.7 else []
+            pods += [held_by(f"s-{name}", name, {"aliyun.com/gpu-mem": 10}, grants=grants)] if chance.random() < 0.7 else []
+            gpus += [told(name, index, None, uuid=f"GPU-{name}-{index}") for index in range(count)] if chance.random() < 0.7 else []
         else:
             node = gpu_node(name, count, ready=ready, cordoned=is_cordoned)
-            mine = [pod(f"p-{name}-{each}", name, GPU) for each in range(chance.randrange(count + 1))]
-            pods += mine
+            mine = [held_by(f"p-{name}-{each}", name, GPU) for each in range(chance.randrange(count + 1))]
+            if len(mine) > 1 and chance.random() < 0.4:  # one pod has all of them
+                mine = [held_by(f"all-{name}", name, {"nvidia.com/gpu": len(mine)})] * len(mine)
+            pods += {each.name: each for each in mine}.values()
             seats = [holder if chance.random() < 0.7 else None for holder in mine]
             held = dict(zip(chance.sample(range(count), len(seats)), seats, strict=True))
             if chance.random() < 0.8:
                 health = {index: chance.random() < 0.85 or held.get(index) is not None for index in range(count)}
-                gpus += [reading(name, index, holder=held.get(index), healthy=health[index]) for index in range(count)]
+                gpus += [told(name, index, held.get(index), health[index]) for index in range(count)]
             if chance.random() < 0.3:
                 offered = {**node.allocatable, "nvidia.com/gpu": chance.randrange(count + 1)}
                 node = structs.replace(node, allocatable=offered)
@@ -172,6 +187,72 @@ def same_free(seen: BoardState) -> None:
     for pool in board.pools:
         assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_allocated <= pool.gpus + 1e-6, "held is not free"
         assert pool.gpus_free + pool.gpus_free_unnamed + pool.gpus_unhealthy <= pool.gpus, "broken is not free"
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_what_is_allocated_and_in_all_is_one_number_in_sentences_table_and_pools(first: int) -> None:
+    for seed in range(first, first + 50):
+        same_allocated(some_cluster(seed))
+
+
+def same_allocated(seen: BoardState) -> None:
+    board, rows = seen.overview, [entry.row for entry in seen.nodes.entries]
+    for count, key in ((board.gpus.allocated, "allocated"), (board.gpus.total, "total")):
+        assert neat(count, 1) == board.sentence.values[key] == seen.gpus_sentence.values[key]
+        assert neat(count, 1) == seen.nodes_sentence.values["gpus" if key == "total" else key]
+    assert sum(row.gpus_allocated for row in rows) == pytest.approx(board.gpus.allocated)
+    assert sum(row.gpus_total for row in rows) == board.gpus.total
+    assert sum(row.gpus_unhealthy for row in rows) == board.gpus.unhealthy == board.sentence.values["unhealthy"]
+    assert sum(pool.gpus_allocated for pool in board.pools) == pytest.approx(board.gpus.allocated)
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_what_is_idle_is_one_number_in_sentences_attention_holders_and_my_work(first: int) -> None:
+    found = [same_idle(some_cluster(seed)) for seed in range(first, first + 50)]
+    assert any(found) and not all(found)
+
+
+def same_idle(seen: BoardState) -> float:
+    """What a person would count: cards that are held, below 1 % for an hour, and held for an hour, on nodes that speak."""
+    counted = 0.0
+    for node in (each for each in seen.occupancy.nodes if each.node.conditions[0].status != "Unknown"):
+        for card in node.cards:
+            quiet = card.reading is not None and card.reading.idle_since is not None and card.reading.idle_since <= EPOCH - 3600
+            counted += sum(each.ratio for each in card.holders if quiet and (each.pod.held_since or 0) <= EPOCH - 3600)
+    board = seen.overview
+    assert board.idle_gpus == pytest.approx(counted)
+    assert board.idle_gpus <= board.gpus.allocated + 1e-6, "what is idle is held"
+    short = neat(counted, 1)
+    lines = [line.sentence.values["n"] for line in board.attention if line.kind == "gpu-idle"]
+    assert lines in ([short], []) and bool(lines) == bool(short)
+    assert seen.holders_sentence.values.get("idle", 0) == board.sentence.values.get("idle", 0) == short
+    rows = [entry.row for entry in seen.holders.entries]
+    assert sum(row.gpus_idle for row in rows) == pytest.approx(counted)
+    assert all(row.gpus_idle <= row.gpus + 1e-6 for row in rows)
+    for by in GROUPINGS:
+        assert sum(group.row.gpus_idle for group in holder_groups(rows, by).entries) == pytest.approx(counted)
+    assert sum(seen.my_work("", each).held.gpus_idle for each in seen.places.namespaces) == pytest.approx(counted)
+    details = [detail for node in seen.snapshot.nodes if (detail := seen.node(node.name))]
+    flagged = [card for detail in details for card in detail.gpus if "idle" in card.flags]
+    assert bool(flagged) == bool(counted)
+    return counted
+
+
+def test_of_a_pod_that_uses_one_of_its_cards_the_other_is_idle_in_every_place() -> None:
+    held = structs.replace(pod("half", "gpu-1", {"nvidia.com/gpu": 2}), started_at=EPOCH - 9000)
+    gpus = [reading(index=0, ratio=0.0, idle_since=EPOCH - 7200, holder=held), reading(index=1, ratio=0.9, holder=held)]
+    seen = board_state([gpu_node(gpus=2)], [held], gpus=gpus)
+    (row,) = [entry.row for entry in seen.holders.entries]
+    assert (row.idle_seconds, row.gpus_idle, row.gpu_hours_idle) == (0, 1, 2)
+    assert seen.overview.sentence.text == "2 of 2 GPUs allocated, 1 of them idle for over an hour."
+    assert seen.holders_sentence.text == "1 pod of 1 owner hold 2 GPUs, 1 of them idle for over an hour."
+    assert [line.sentence.text for line in seen.overview.attention] == ["1 GPU held and idle for over an hour"]
+
+
+def test_who_just_got_a_card_that_was_idle_has_not_wasted_it() -> None:
+    held = pod("new", "gpu-1", GPU)
+    seen = board_state([gpu_node(gpus=1)], [held], gpus=[reading(ratio=0.0, idle_since=EPOCH - 90_000, holder=held)])
+    assert (seen.overview.idle_gpus, seen.overview.attention, seen.holders_sentence.code) == (0, [], "holders")
 
 
 @pytest.mark.parametrize("first", range(0, 300, 50))

@@ -17,6 +17,7 @@ import pytest
 from fairlead.console.http.answers import CODES_BY_STATUS
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.told import CLAUSES
+from fairlead.model.quota.tree import ViolationCode
 
 ROOT: Final = Path(__file__).parents[2]
 CONSOLE: Final = ROOT / "src" / "fairlead" / "console"
@@ -34,11 +35,28 @@ ATTENTION: Final = (
     "pod-unschedulable",
     "gpu-idle",
 )
+WAITING: Final = ROOT / "src" / "fairlead" / "rules" / "jobs" / "waiting.py"
+
+
+def own_waits() -> list[ast.Call]:
+    """Where our rules say themselves why something waits."""
+    nodes = ast.walk(ast.parse(WAITING.read_text(encoding="utf-8")))
+    return [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "Wait"]
+
+
+WAITS: Final = tuple(
+    dict.fromkeys(f"wait-{call.args[2].value}" for call in own_waits() if len(call.args) > 2 and isinstance(call.args[2], ast.Constant))
+)
 SHORTFALLS: Final = ("absent", "never", "full", "together")
 MADE: Final = {
     ("nodes_rows.py", "code"): ("nodes", "nodes-unhealthy", "nodes-faulty", "nodes-unhealthy-faulty"),
-    ("jobs_rows.py", "code"): ("jobs", "jobs-waiting"),
-    ("jobs_rows.py", "f'why-{found.kind}'"): ("why-barred", *(f"why-{kind}" for kind in SHORTFALLS)),
+    ("jobs_rows.py", "f'why-{found.kind}'"): tuple(f"why-{kind}" for kind in SHORTFALLS),
+    ("jobs_rows.py", "code"): (
+        *("jobs", "jobs-waiting"),
+        *(f"why-barred{why}" for why in ("", "-taints", "-cordoned", "-taints-cordoned")),
+    ),
+    ("jobs_rows.py", "f'why-share-{short.kind}'"): tuple(f"why-share-{kind}" for kind in ("none", "barred", "unshared", "memory", "other")),
+    ("jobs_rows.py", "f'wait-{wait.code}'"): WAITS,
     ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
     ("attention.py", "f'attention-{kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
     ("waiting.py", "f'told-{code}'"): tuple(f"told-{code}" for code in CLAUSES),
@@ -116,7 +134,31 @@ def test_every_warning_has_its_words(language: str) -> None:
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_every_refusal_has_its_words(language: str) -> None:
     words = catalogue(language)
-    assert [code for code in sorted(set(CODES_BY_STATUS.values())) if f"error.{code}" not in words] == []
+    codes = set(CODES_BY_STATUS.values()) | named_refusals()
+    assert codes >= {"csrf", "foreign-host"}
+    assert [code for code in sorted(codes) if f"error.{code}" not in words] == []
+    silent = [code for code in sorted(codes) if code not in OWN_WORDS and "{error}" not in words[f"error.{code}"]]
+    assert silent == [], "what the server said is dropped"
+
+
+OWN_WORDS: Final = ("not-ready",)
+"""Refusals that are told in full by the catalogue."""
+
+
+def named_refusals() -> set[str]:
+    """Codes that a route says itself, because the status has several."""
+    found = set()
+    for path, call in calls("Refused"):
+        for code in (each.value for each in call.keywords if each.arg == "code"):
+            assert isinstance(code, ast.Constant), f"{path.name}:{call.lineno} makes a code of an error; tell it here"
+            found.add(code.value)
+    return found
+
+
+def test_no_hint_of_the_server_is_replaced_by_a_general_one() -> None:
+    for language in CATALOGUES:
+        for code in ("not-found", "malformed"):
+            assert "{hint}" in catalogue(language)[f"hint.{code}"]
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
@@ -127,16 +169,22 @@ def test_what_quota_says_has_its_words_with_all_its_values(language: str) -> Non
         assert said == english if language == "en" else placeholders(said) == placeholders(english), code
 
 
-WAITING: Final = ROOT / "src" / "fairlead" / "rules" / "jobs" / "waiting.py"
+def test_every_sentence_of_ours_on_a_wait_has_a_code() -> None:
+    """What Kubernetes or quota said is told in their words (`_condition`)."""
+    bare = [ast.unparse(call) for call in own_waits() if len(call.args) < 3]
+    assert bare == ["Wait(condition.reason or type_, condition.message or condition.reason)"]
+    assert len(WAITS) > 8
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_every_fault_of_a_quota_tree_has_its_words(language: str) -> None:
+    assert [code for code in ViolationCode if f"fault.{code}" not in catalogue(language)] == []
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_every_reason_to_wait_has_its_word(language: str) -> None:
     """Quota's, and those that we give ourselves; of Kubernetes' own the usual ones."""
-    calls_of = [
-        node for node in ast.walk(ast.parse(WAITING.read_text())) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Wait"
-    ]
-    own = {node.args[0].value for node in calls_of if isinstance(node.args[0], ast.Constant)}
+    own = {node.args[0].value for node in own_waits() if isinstance(node.args[0], ast.Constant)}
     assert len(own) > 5, "they are written otherwise now"
     kubernetes = {
         "Unschedulable",

@@ -18,7 +18,8 @@ KILLED = ContainerStatus("main", state="terminated", reason="OOMKilled", exit_co
 
 def test_a_running_pod_whose_container_crashes_again_and_again_waits_for_its_next_try() -> None:
     crashing = pod("p", "n1", statuses=(BACK_OFF,))
-    told = Wait("CrashLoopBackOff", "container main of pod p: back-off 10s restarting failed container")
+    said = {"container": "main", "pod": "p", "said": "back-off 10s restarting failed container"}
+    told = Wait("CrashLoopBackOff", "container main of pod p: back-off 10s restarting failed container", "container-said", said)
     assert why_pod_waits(crashing) == told
     assert why_job_waits(job(), [pod("q", "n1"), crashing]) == told
 
@@ -42,9 +43,14 @@ def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
         'container main of pod w: exec: "/nothing": no such file'
     )
     assert why_job_waits(waiting, [runs, pod("w", phase="Failed", statuses=(KILLED,))]) == Wait(
-        "OOMKilled", "container main of pod w: it ended with exit code 137"
+        "OOMKilled",
+        "container main of pod w: it ended with exit code 137",
+        "container-exit",
+        {"container": "main", "pod": "w", "exit": 137},
     )
-    assert why_job_waits(waiting, [runs, pod("w", phase="Failed", reason="Evicted")]) == Wait("Evicted", "pod w has failed")
+    assert why_job_waits(waiting, [runs, pod("w", phase="Failed", reason="Evicted")]) == Wait(
+        "Evicted", "pod w has failed", "pod-failed", {"pod": "w"}
+    )
     assert why_job_waits(waiting, [runs]).reason == "PodsMissing"
 
 
@@ -63,4 +69,4 @@ def test_a_job_that_quota_suspended_says_for_whom() -> None:
     assert why_job_waits(suspended, []).message == (
         "the job is suspended to give quota back to team-b/train-0; it resumes when there is room again"
     )
-    assert why_job_waits(job(suspended=True), []) == Wait("Suspended", "the job is suspended")
+    assert why_job_waits(job(suspended=True), []) == Wait("Suspended", "the job is suspended", "suspended")

@@ -115,6 +115,14 @@ def test_the_ready_file_names_servers_that_answer_already(laptop: Laptop) -> Non
     assert get(ready["gpu_exporter"]).count("\nDCGM_FI_DEV_FB_USED{") >= 31  # a card may be off the bus
 
 
+def test_the_page_of_a_job_that_runs_well_has_its_events(laptop: Laptop) -> None:
+    api = laptop.wait_ready()["console"] + "api/v1/jobs"
+    running = json.loads(get(f"{api}?job_status=Running"))["items"]
+    told = [json.loads(get(f"{api}/{row['namespace']}/{row['type']}/{row['name']}")) for row in running]
+    assert {"Scheduled", "Pulled", "Started"} <= {event["reason"] for each in told for event in each["events"]}
+    assert "images" in {step["step"] for each in told for step in each["life"]}
+
+
 def test_the_kubeconfig_is_the_owners_alone(laptop: Laptop) -> None:
     path = Path(laptop.wait_ready()["kubeconfig"])
     assert path == laptop.home / ".local/state/fairlead/laptop/kubeconfig"

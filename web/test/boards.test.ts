@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { GpuRow, Instance, JobRow, NodePod, NodeRow, Sentence, Sharing } from "../src/api/types";
-import { jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
+import { besideOf, jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
 import { instanceColumns } from "../src/boards/jobs/instances";
 import { wordOf } from "../src/boards/jobs/LifeBar";
-import { hasRun, jobSentence } from "../src/boards/jobs/sentence";
+import { areEventsKnown, hasRun, jobSentence } from "../src/boards/jobs/sentence";
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
 import { heldColumns, heldRows } from "../src/boards/nodes/NodeHeld";
+import { isInTrouble } from "../src/boards/nodes/NodeMore";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
 import { gpus } from "../src/format/format";
@@ -15,6 +16,7 @@ import { type Cell, type CellState, STATES } from "../src/gpumap/cells";
 import { countMarks } from "../src/gpumap/counts";
 import { wholeOf } from "../src/gpumap/draw";
 import { isCardInFocus } from "../src/gpumap/focus";
+import { sentenceWords } from "../src/i18n/sentences";
 import { type Locale, type MessageKey, translate, translateCode, type Values } from "../src/i18n/translate";
 
 const words = (locale: Locale) => (key: MessageKey, values?: Values) => translate(locale, key, values);
@@ -28,6 +30,12 @@ it("a job whose pods do not all run yet says how many do; one whose pods are gon
   const counts = [[1, 2], [2, 2], [null, null]] as const;
   const said = counts.map(([count, of]) => wordOf({ step: "running", at: "2026-08-01T08:00:00Z", seconds: 1, count, of, status: "" }));
   expect(said).toEqual(["runningSome", "running", "running"]);
+});
+
+const warned = (...sources: string[]) => ({ warnings: sources.map((source) => ({ code: "forbidden", source, message: "", hint: "", values: {} })) });
+
+it("no event is only said where events were read", () => {
+  expect([warned(), warned("nodes"), warned("nodes", "events")].map(areEventsKnown)).toEqual([true, true, false]);
 });
 
 describe("the instances of a job", () => {
@@ -52,6 +60,12 @@ describe("the columns of the jobs", () => {
   it("have a different head each", () => {
     for (const t of [en, zh]) expect(new Set(Object.values(headsOf(t))).size).toBe(jobColumns(said(t)).length);
   });
+});
+
+const trouble = (status: string, health: string) => isInTrouble({ node: { status } as NodeRow, gpus: [{ health } as GpuRow] });
+
+it("of a node that is not heard of, or has a broken card, it is not said that there are no warnings", () => {
+  expect([trouble("Ready", "Healthy"), trouble("Ready", "Unhealthy"), trouble("Unknown", "Unknown"), trouble("NotReady", "Healthy")]).toEqual([false, true, true, true]);
 });
 
 const filters = (query: string) => new URLSearchParams(query);
@@ -180,12 +194,34 @@ describe("who limits memory", () => {
   });
 });
 
+const speak = (locale: Locale, sentence: Sentence) => sentenceWords(sentence, { t: words(locale), code: (prefix, of, given, text) => translateCode(locale, prefix, of, given, text) }).replaceAll(/[\u2068\u2069]/g, "");
+
 describe("why something waits, as a hint", () => {
-  it("the scheduler's words, then what shared GPUs answer", () => {
-    expect(whyOf({ reason: "Unschedulable", message: "0/6 nodes are available.", room: "need 4 GiB, largest free 2 GiB", sentence: null, told: [] }, said(en))).toBe("0/6 nodes are available.\nneed 4 GiB, largest free 2 GiB");
-    expect([whyOf({ reason: "x", message: "m", room: "", sentence: null, told: [] }, said(en)), whyOf(null, said(en))]).toEqual(["m", ""]);
+  it("our own words, then what the source said beside them", () => {
+    const none = { sentence: null, told: [] };
+    expect(whyOf({ ...none, reason: "Unschedulable", message: "0/6 nodes are available.", room: "" }, said(en))).toBe("0/6 nodes are available.");
+    expect([whyOf({ ...none, reason: "x", message: "m", room: "" }, said(en)), whyOf(null, said(en))]).toEqual(["m", ""]);
     const sentence = { code: "why-full", values: {}, text: "needs 4 GPUs on one node; the freest of 2, a, has 1" };
     expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "", sentence, told: [] }, said(en))).toBe(`${sentence.text}\n0/6`);
+    const short = { code: "why-share-memory", values: {}, text: "needs 4 GiB on one GPU" };
+    expect(whyOf({ reason: "Unschedulable", message: "0/6", room: "0/2 nodes have room", sentence: short, told: [] }, said(en))).toBe(`${short.text}\n0/6\n0/2 nodes have room`);
+    const own = { code: "wait-suspended", values: {}, text: "the job is suspended" };
+    expect(whyOf({ reason: "Suspended", message: own.text, room: "", sentence: own, told: [] }, said(en))).toBe(own.text);
+    const told = [{ code: "told-asks", values: {}, text: "cpu asks 5" }, { code: "told-at-max", values: {}, text: "root uses 20 of max 20" }];
+    const quota = { reason: "OverMax", message: "cpu asks 5; root uses 20 of max 20", room: "", sentence: null, told };
+    expect(whyOf(quota, said(en))).toBe("cpu asks 5; root uses 20 of max 20");
+    expect(besideOf(quota, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
+  });
+  it("each language names amounts, labels and units in its own words", () => {
+    const values = { asked: 4, resource: "nvidia.com/gpu", nodes: 2, best: "a", had: 1, labels: "gpu=A100" };
+    const full = { code: "why-full", values, text: "" };
+    expect(speak("en", full)).toBe("It needs 4 GPUs on one node with gpu=A100; the freest of 2, a, has 1.");
+    expect(speak("zh-CN", full)).toBe("需要在一个节点（带标签 gpu=A100）上有 4 张 GPU 卡；2 个中最空的 a 还有 1。");
+    expect(speak("en", { code: "why-never", values: { ...values, asked: 1500.5, resource: "memory", labels: "" }, text: "" })).toContain("It needs 1,500.5 GiB of memory on one node; the largest");
+    expect(speak("zh-CN", { code: "why-share-memory", values: { units: 4, unit: "GiB", cards: 1, nodes: 1, best: "t4", free: 2, told: "x" }, text: "" })).toBe("需要在一张 GPU 卡上有 4 GiB；1 个共享 GPU 的节点中最空的 t4，单卡还剩 2 GiB。");
+    const starved = { code: "attention-leaf-starved", values: { n: 1, pods: 1200, used: 2.5, min: 8, unit: "cores", resource: "cpu" }, text: "" };
+    expect(speak("en", starved)).toBe("1 quota below the guaranteed minimum while 1,200 pods wait; the worst has 2.5 of 8 cores (cpu).");
+    expect(speak("zh-CN", { code: "quota-invalid", values: { fault: "x twice", kind: "DuplicateName" }, text: "" })).toContain("两个节点同名");
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { releaseCommand } from "../src/boards/holders/release";
-import { apiCommand, type CommandTable, FIRST_JOB, quoted, startCommand, tableCommands } from "../src/commands/commands";
+import { apiCommand, type CommandTable, FIRST_JOB, quoted, leftOut, startCommand, tableCommands } from "../src/commands/commands";
 import { type CommandObject, objectAddress, objectCommands } from "../src/commands/objects";
 import lines from "./lines.json" with { type: "json" };
 
@@ -21,6 +21,12 @@ describe("words for a shell", () => {
 });
 
 describe("a table's commands", () => {
+  it("tell which filters they leave out", () => {
+    expect(leftOut("holders", asked("namespace=a&node=gpu-1&sort=name&page=2"))).toEqual([]);
+    expect(leftOut("holders", asked("namespace=a&namespace=b&user=ann&leaf=root.a&q=x"))).toEqual(["namespace", "user", "leaf", "q"]);
+    expect(leftOut("jobs", asked("job_status=Running&job_status=Failed&job_type=mpijob&user=ann"))).toEqual(["user"]);
+    expect([leftOut("nodes", asked("gpu_node=a&gpu_node=b&status=Ready")), leftOut("waiting", asked("path=root.a"))]).toEqual([["status"], ["path"]]);
+  });
   it("carry the filters that they know", () => {
     expect(tableCommands("jobs", asked("job_namespace=vision&job_type=mpijob&job_status=Running&q=x"))).toEqual(["arena list -n vision --type=mpijob --status=RUNNING"]);
     expect(tableCommands("jobs", asked("job_namespace=a&job_namespace=b"))).toEqual(["arena list -A"]);

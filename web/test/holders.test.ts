@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { groupKey, idleWord, within } from "../src/boards/holders/columns";
+import { groupKey, idleOf, idleWord, within } from "../src/boards/holders/columns";
 import { filtersOf, lineKey, linesOf, PODS_MAX, toggled, UNFOLDED_MAX } from "../src/boards/holders/lines";
 import { releaseCommand } from "../src/boards/holders/release";
 import { allOf, nameOf, pageOf } from "../src/boards/overview/attention";
@@ -41,6 +41,12 @@ describe("idle time", () => {
   ])("%s", (seconds, word) => {
     expect(idleWord(seconds, (key) => key)).toBe(word);
   });
+});
+
+const idleSaid = ([idleSeconds, gpusIdle]: readonly [number | null, number]) => idleOf({ idleSeconds, gpusIdle, gpus: 4 }, (key, values) => (values ? `${values["idle"]} of ${values["gpus"]}` : key));
+
+it("of a pod that uses some of its cards it is said how many it does not use", () => {
+  expect(([[0, 3], [0, 0], [null, 0]] as const).map(idleSaid)).toEqual(["3 of 4", "holders.busy", "—"]);
 });
 
 describe("a group unfolds in place", () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { EVERYTHING, movedTopics, openStream, topicOf } from "../src/api/hints";
-import { boardAbove } from "../src/app/boards";
+import { BOARDS, boardAbove } from "../src/app/boards";
 import { clusterClock } from "../src/app/clock";
 import { type KeyState, readKey } from "../src/app/keyboard";
 import { asQuestion, found, NO_CHANGES, typed, unfolded } from "../src/boards/quota/changes";
@@ -16,6 +16,11 @@ describe("keys", () => {
     expect(readKey(waiting, press("j"), 900)[1]).toEqual({ kind: "board", key: "j" });
     expect(readKey(waiting, press("j"), 1500)[1]).toEqual({ kind: "row", step: 1 });
     expect(readKey(waiting, press("o"), 1500)[1]).toBeNull();
+  });
+  it("g and its letter lead to each board of the menu, and no letter to two", () => {
+    const [waiting] = readKey(idle, press("g"), 0);
+    for (const board of BOARDS) expect(readKey(waiting, press(board.key), 100)[1], board.path).toEqual({ kind: "board", key: board.key });
+    expect(new Set(BOARDS.map((board) => board.key)).size).toBe(BOARDS.length);
   });
   it("Esc means back; from a detail page that is its board", () => {
     expect(readKey(idle, press("Escape"), 0)[1]).toEqual({ kind: "back" });

@@ -28,6 +28,7 @@ from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.idle import IdleTimes, idle_in_history, idle_in_series
 from fairlead.console.http.answers import Refused
+from fairlead.console.http.asked_events import AskedEvents
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.guard import Guard
 from fairlead.console.http.log_streams import LogStreams
@@ -206,6 +207,7 @@ class ConsoleServer:
             speed=self.speed,
             csrf=secrets.token_urlsafe(24),
             logs=self.logs,
+            events=AskedEvents(),
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}

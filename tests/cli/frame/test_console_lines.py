@@ -9,15 +9,19 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, Final, cast
 
+import msgspec
 import pytest
 
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.kinds.parts.kind import label_of
 from fairlead.kinds.registry import KINDS, kind_by_type, type_of_word
+from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
+from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 LINES: Final = Path(__file__).parents[3] / "web" / "test" / "lines.json"
 CASES: Final = [(each["of"], line) for each in json.loads(LINES.read_text()) for line in each["lines"]]
@@ -84,3 +88,25 @@ def test_kubectl_is_told_the_kind_the_namespace_and_the_name(of: dict[str, Any],
 
 def test_every_type_of_job_has_its_lines() -> None:
     assert {of["type"] for of, _ in CASES if of["kind"] == "job"} == {kind.TYPE for kind in KINDS}
+
+
+COMMANDS: Final = Path(__file__).parents[3] / "web" / "src" / "commands" / "commands.ts"
+
+
+def test_the_first_tree_of_an_empty_page_is_a_tree_that_is_taken() -> None:
+    """A shell gives kubectl one JSON object; no rule of ours refuses it."""
+    found = re.search(r"FIRST_TREE = `(.*)`;", COMMANDS.read_text(encoding="utf-8"))
+    assert found is not None
+    says, _, takes = found[1].partition(" | ")
+    assert takes == "kubectl apply -f -"
+    said = subprocess.run(["sh", "-c", says], capture_output=True, text=True, check=True).stdout
+    tree = parse_quota_tree(msgspec.json.decode(said, type=WireQuotaTree))
+    assert (tree.name, tree.namespace, json.loads(said)["apiVersion"]) == (TREE_NAME, TREE_NAMESPACE, "scheduling.sigs.k8s.io/v1beta1")
+    assert tree.root is not None and [leaf.namespaces for leaf in tree.root.leaves()] == [("team-a",), ("team-b",)]
+    assert validate(tree) == ()
+
+
+def test_the_definition_of_the_tree_is_where_the_page_says() -> None:
+    found = re.search(r'QUOTA_DEFINITION = "kubectl apply --server-side --force-conflicts -f (\S+)";', COMMANDS.read_text(encoding="utf-8"))
+    assert found is not None
+    assert "kind: CustomResourceDefinition" in (COMMANDS.parents[3] / found[1]).read_text(encoding="utf-8")

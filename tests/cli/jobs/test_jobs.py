@@ -261,7 +261,9 @@ def test_why_it_finds_no_shared_gpu() -> None:
     jobs = cluster([ASIDE], [waiting])
     whole = msgspec.structs.replace(jobs, nodes=nodes.nodes, pods=(*jobs.pods, *nodes.pods))
     printed = run_command("get aside --explain", whole).out
-    assert "aside-master-0: " in printed and "0/1 nodes have room: 1 " in printed
+    ours = "aside-master-0: the only node that it may use does not share GPUs (0/1 nodes have room: 1 "
+    assert ours in printed
+    assert printed.index(ours) < printed.index("; it starts"), "our own sentence first"
 
 
 def test_absent_and_twice() -> None:

@@ -45,6 +45,7 @@ def test_why_a_pod_waits() -> None:
     assert answer("why default/waits") == (
         "Pod:        default/waits\n"
         "Status:     Pending, priority 0, scheduler fairlead-scheduler\n"
+        "Why:        needs 6 GiB on one GPU; the only node that shares GPUs, gpu, has 4 GiB left on one\n"
         "Told:       Unschedulable: 0/2 nodes are available: 2 Insufficient aliyun.com/gpu-mem.\n"
         "Needs:      6 GiB on one GPU\n"
         "Would fit:  on gpu without default/b (priority 0)\n"

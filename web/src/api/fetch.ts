@@ -25,19 +25,20 @@ export function apiAddress(path: string, params?: URLSearchParams): string {
   return `${basePath}api/v1${path}${query ? `?${query}` : ""}`;
 }
 
-/** Reads one answer. Network failures become `ApiError` 0 `unreachable`; a body that is not ours keeps its status. */
+/**
+ * Reads one answer. Network failures become `ApiError` 0 `unreachable`. An answer that is not in our form, whatever its status, is not the
+ * console's: a proxy gave it in its place (`proxy`), and it would give it on every address.
+ */
 export async function getJson<T>(path: string, params?: URLSearchParams, signal?: AbortSignal): Promise<T> {
   const response = await ask(apiAddress(path, params), signal);
-  if (response.ok) return (await response.json()) as T;
-  throw await errorOf(response);
+  return await bodyOf<T>(response);
 }
 
 /** Sends one write. `csrf` is the server's own token from `/me`. */
 export async function postJson<T>(path: string, body: object, csrf: string): Promise<T> {
   const headers = { "Content-Type": "application/json", "X-Fairlead-Csrf": csrf };
   const response = await ask(apiAddress(path), undefined, { method: "POST", headers, body: JSON.stringify(body) });
-  if (response.ok) return (await response.json()) as T;
-  throw await errorOf(response);
+  return await bodyOf<T>(response);
 }
 
 /** Reads an answer piece by piece; aborting `signal` ends the request. */
@@ -57,8 +58,22 @@ async function ask(address: string, signal?: AbortSignal, more: RequestInit = {}
   }
 }
 
+async function bodyOf<T>(response: Response): Promise<T> {
+  if (!response.ok) throw await errorOf(response);
+  const text = await response.text();
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw ofProxy(response);
+  }
+}
+
 async function errorOf(response: Response): Promise<ApiError> {
-  const body = (await response.json().catch(() => ({}))) as ErrorBody;
-  const requestId = body.requestId ?? response.headers.get("X-Request-Id");
-  return new ApiError(response.status, body.code ?? "http", body.error ?? response.statusText, body.hint ?? null, requestId);
+  const body = (await response.json().catch(() => null)) as ErrorBody | null;
+  if (!body?.code) return ofProxy(response);
+  return new ApiError(response.status, body.code, body.error ?? response.statusText, body.hint ?? null, body.requestId ?? response.headers.get("X-Request-Id"));
+}
+
+function ofProxy(response: Response): ApiError {
+  return new ApiError(response.status, "proxy", `HTTP ${response.status} ${response.statusText}`.trim(), null, response.headers.get("X-Request-Id"));
 }

@@ -8,7 +8,7 @@ export interface Ahead {
   user: string
 }
 
-/** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
+/** `level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named. `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them. `why`: of things that wait, why the first does, in our words where we have some, else in the source's. */
 export interface AttentionLine {
   kind: string
   level: string
@@ -261,7 +261,7 @@ export interface Happened {
   name: string
 }
 
-/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. */
+/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. `gpusIdle`: of its GPUs, those that have done nothing for it for an hour; it may use the others. `gpuHoursIdle`: of the idleness that goes on now, of one day at most. */
 export interface Holder {
   namespace: string
   name: string
@@ -280,6 +280,8 @@ export interface Holder {
   gpuUtilPercent: number | null
   heldSince: string | null
   idleSeconds: number | null
+  gpusIdle: number
+  gpuHoursIdle: number
 }
 
 /** Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: those that have done nothing for an hour. `gpuHoursIdle`: of the idleness that goes on now, of one day at most. */
@@ -362,7 +364,7 @@ export interface InstanceList {
   logs: Array<InstanceLog>
 }
 
-/** A container that may have a log. `begun`: whether it has one; else `why` it has not. */
+/** A container that may have a log. `begun`: whether it has one; else `why` it has not, and the same as `sentence` where it is ours. */
 export interface InstanceLog {
   pod: string
   container: string
@@ -370,6 +372,7 @@ export interface InstanceLog {
   running: boolean
   restarts: number
   why: string
+  sentence: Sentence | null
 }
 
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
@@ -950,7 +953,7 @@ export interface UserUse {
   used: number
 }
 
-/** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node has room, by our own count; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty where it is another's. */
+/** `message`: what the source said, unchanged; of a wait that we tell ourselves, `sentence` in English. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why, in our words; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty where it is another's. */
 export interface Waiting {
   reason: string
   message: string

@@ -2,27 +2,22 @@
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
 import { useDialog } from "../parts/useDialog";
+import { BOARDS } from "./boards";
 
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { t } = useWords();
   const dialog = useDialog(open);
-  const keys = [
+  const keys: readonly (readonly [readonly string[], string])[] = [
     [["/"], t("keys.search")],
     [["Ctrl K"], t("keys.search")],
-    [["g", "o"], t("board.overview")],
-    [["g", "m"], t("board.mine")],
-    [["g", "n"], t("board.nodes")],
-    [["g", "u"], t("board.holders")],
-    [["g", "d"], t("board.devices")],
-    [["g", "j"], t("board.jobs")],
-    [["g", "q"], t("board.quota")],
+    ...BOARDS.map((board) => [["g", board.key], t(board.title)] as const),
     [["j", "k"], t("keys.rows")],
     [["Enter"], t("keys.open")],
     [["t"], t("keys.time")],
     [["Esc"], t("keys.back")],
     [["← ↑ ↓ →"], t("keys.map")],
     [["?"], t("keys.title")],
-  ] as const;
+  ];
   return (
     <dialog className="sheet" ref={dialog} onClose={onClose} aria-labelledby="keys-title">
       <header>

@@ -1,5 +1,7 @@
 // What does a key press mean? `g` waits a second for the board's letter. Keys typed into a field stay there.
 
+import { BOARDS } from "./boards";
+
 export type Command = { readonly kind: "board"; readonly key: string } | { readonly kind: "search" } | { readonly kind: "help" } | { readonly kind: "time" } | { readonly kind: "row"; readonly step: 1 | -1 } | { readonly kind: "back" };
 
 export interface KeyState {
@@ -14,7 +16,7 @@ export interface KeyPress {
 }
 
 const GO_MS = 1000;
-const BOARD_KEYS = "omnujq";
+const BOARD_KEYS: readonly string[] = BOARDS.map((board) => board.key);
 
 /** Pure, so that the sequence can be tested without a document. */
 export function readKey(state: KeyState, press: KeyPress, now: number): [KeyState, Command | null] {

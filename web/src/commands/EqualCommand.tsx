@@ -5,11 +5,17 @@ import { apiAddress } from "../api/fetch";
 import { useWords } from "../i18n/locale";
 import { Command } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
-import { apiCommand, type CommandTable, tableCommands } from "./commands";
+import { apiCommand, type CommandTable, leftOut, tableCommands } from "./commands";
 import { type CommandObject, objectAddress, objectCommands } from "./objects";
 
 export function EqualCommand({ table, path, params }: { table: CommandTable; path: string; params: URLSearchParams }) {
-  return <Lines slug={table} lines={[...tableCommands(table, params), apiCommand(location.origin, apiAddress(path), params)]} />;
+  const { t } = useWords();
+  const without = leftOut(table, params);
+  const notes = [
+    ...(table === "holders" || table === "groups" ? [t("command.allPods")] : []),
+    ...(without.length > 0 ? [t("command.leftOut", { filters: without.join(", ") })] : []),
+  ];
+  return <Lines slug={table} notes={notes} lines={[...tableCommands(table, params), apiCommand(location.origin, apiAddress(path), params)]} />;
 }
 
 export function ObjectCommand({ of }: { of: CommandObject }) {
@@ -17,7 +23,8 @@ export function ObjectCommand({ of }: { of: CommandObject }) {
   return <Lines slug={of.kind} lines={[...objectCommands(of), apiCommand(location.origin, apiAddress(path), params)]} />;
 }
 
-function Lines({ slug, lines }: { slug: string; lines: readonly string[] }) {
+/** `notes`: what the first commands show otherwise than the table; the address of the API shows the very rows. */
+function Lines({ slug, lines, notes = [] }: { slug: string; lines: readonly string[]; notes?: readonly string[] }) {
   const { t } = useWords();
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
@@ -36,6 +43,11 @@ function Lines({ slug, lines }: { slug: string; lines: readonly string[] }) {
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- its buttons have the focus, it hears the keys that leave them
     <div className="menu-list commands" role="dialog" aria-label={t("command.equal")} ref={list} data-testid="equal-commands" onKeyDown={leave}>
       <h3>{t("command.equal")}</h3>
+      {notes.map((note) => (
+        <p key={note} className="dim" data-testid="command-note">
+          {note}
+        </p>
+      ))}
       {lines.map((text) => (
         <Command key={text} text={text} />
       ))}

@@ -6,6 +6,12 @@ export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" |
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
 
+/** The definition of a quota tree, as docs/quota-operations.md installs it, from a checkout of Fairlead. */
+export const QUOTA_DEFINITION = "kubectl apply --server-side --force-conflicts -f deploy/quota-crd.yaml";
+
+/** A first tree: 8 GPUs for two teams, each guaranteed 4 and free to use all. */
+export const FIRST_TREE = `echo '{"apiVersion":"scheduling.sigs.k8s.io/v1beta1","kind":"ElasticQuotaTree","metadata":{"name":"elasticquotatree","namespace":"kube-system"},"spec":{"root":{"name":"root","min":{"nvidia.com/gpu":8},"max":{"nvidia.com/gpu":8},"children":[{"name":"root.team-a","namespaces":["team-a"],"min":{"nvidia.com/gpu":4},"max":{"nvidia.com/gpu":8}},{"name":"root.team-b","namespaces":["team-b"],"min":{"nvidia.com/gpu":4},"max":{"nvidia.com/gpu":8}}]}}}' | kubectl apply -f -`;
+
 /** A job of one pod that takes what could start now. */
 export function startCommand(start: Pick<Start, "namespace" | "resource" | "amount" | "selector">): string {
   const asks = start.resource === "nvidia.com/gpu" ? `--gpus=${start.amount}` : `--gpumemory=${start.amount}`;
@@ -36,6 +42,25 @@ const only = (params: URLSearchParams, name: string): string | null => {
 export function apiCommand(origin: string, path: string, params: URLSearchParams): string {
   const query = params.toString();
   return `curl -s ${quoted(`${origin}${path}${query ? `?${query}` : ""}`)}`;
+}
+
+/** Filters that a table's commands know; of some one value only. */
+const KNOWN: Readonly<Record<CommandTable, { readonly any: readonly string[]; readonly one: readonly string[] }>> = {
+  nodes: { any: ["gpu_node"], one: [] },
+  devices: { any: ["gpu_node"], one: [] },
+  jobs: { any: ["job_status"], one: ["job_namespace", "job_type"] },
+  holders: { any: [], one: ["namespace", "node"] },
+  groups: { any: [], one: ["namespace", "node"] },
+  waiting: { any: [], one: [] },
+  quota: { any: [], one: [] },
+};
+/** What says how rows are shown, and not which. */
+const NO_FILTERS: readonly string[] = ["sort", "page", "size", "fields", "format", "by"];
+
+/** Filters of what is on screen that its commands leave out: they list more than is shown. */
+export function leftOut(table: CommandTable, params: URLSearchParams): readonly string[] {
+  const { any, one } = KNOWN[table];
+  return [...new Set(params.keys())].filter((name) => !NO_FILTERS.includes(name) && !any.includes(name) && !(one.includes(name) && only(params, name) !== null));
 }
 
 /** Commands that ask a cluster the same. A filter that a command does not know is left out; the API's address knows all. */

@@ -2,11 +2,13 @@
 import type { EventRow } from "../api/types";
 import { count } from "../format/format";
 import { shown } from "../format/shown";
+import { useWords } from "../i18n/locale";
 import { Ago } from "./Ago";
 
 const SHOWN = 30;
 
 export function EventList({ events }: { events: readonly EventRow[] }) {
+  const { t } = useWords();
   return (
     <ul className="list nested">
       {events.slice(0, SHOWN).map((event, i) => (
@@ -23,6 +25,7 @@ export function EventList({ events }: { events: readonly EventRow[] }) {
           </div>
         </li>
       ))}
+      {events.length > SHOWN && <li className="dim num">{t("events.more", { n: events.length - SHOWN })}</li>}
     </ul>
   );
 }

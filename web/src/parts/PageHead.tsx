@@ -5,9 +5,9 @@ import { useClock, useNow } from "../app/clock";
 import { ObjectCommand } from "../commands/EqualCommand";
 import type { CommandObject } from "../commands/objects";
 import { isolated } from "../format/shown";
-import { duration, exactTime, gpus, parseTime, UNKNOWN } from "../format/format";
+import { exactTime, parseTime, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
-import type { Values } from "../i18n/translate";
+import { sentenceWords } from "../i18n/sentences";
 import { ago } from "./Ago";
 import { Copy } from "./Copy";
 import { Icon } from "./Icon";
@@ -27,7 +27,8 @@ interface Props {
 }
 
 export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence, worst, of }: Props) {
-  const { code, t } = useWords();
+  const words = useWords();
+  const { t } = words;
   useEffect(() => {
     document.title = `${isolated(title)} · Fairlead`;
   }, [title]);
@@ -43,18 +44,12 @@ export function PageHead({ title, answer, onRefresh, before, sentence = answer?.
           {of && <ObjectCommand of={of} />}
         </div>
         <p className="sentence" data-testid="sentence">
-          {sentence ? [sentence, worst].flatMap((each) => (each ? [code("sentence", each.code, spoken(each.values), each.text)] : [])).join(" ") : "\u00a0"}
+          {sentence ? [sentence, worst].flatMap((each) => (each ? [sentenceWords(each, words)] : [])).join(" ") : "\u00a0"}
         </p>
       </div>
       {answer && <Fresh answer={answer} onRefresh={onRefresh} />}
     </div>
   );
-}
-
-/** Numbers as they are written everywhere; durations come in seconds and are said in words. */
-function spoken(values: Sentence["values"]): Values {
-  const said = Object.entries(values).map(([key, value]) => [key, typeof value === "number" ? gpus(value) : value]);
-  return { ...Object.fromEntries(said), wait: duration(values["waitSeconds"] as number | null | undefined) };
 }
 
 /** Boards are read every 30 s at least, and the reading takes a moment: what is older says that the server is out of reach. */

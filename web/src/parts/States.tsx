@@ -62,13 +62,13 @@ export function Empty({ why, children }: { why: string; children?: ReactNode }) 
 
 const faultOf = (error: Error): ApiError => (error instanceof ApiError ? error : new ApiError(0, "bug", error.message, null, null));
 
-function useFaultWords(): (fault: ApiError) => string {
+export function useFaultWords(): (fault: ApiError) => string {
   const { code } = useWords();
   return (fault) => code("error", fault.code, { status: fault.status, error: fault.message }, fault.message);
 }
 
 /** Not this answer has failed but the server as a whole, which the page says once. */
-const OF_SERVER: readonly string[] = ["unreachable", "not-ready"];
+const OF_SERVER: readonly string[] = ["unreachable", "not-ready", "proxy"];
 export const isOfServer = (error: Error | null): boolean => error !== null && OF_SERVER.includes(faultOf(error).code);
 
 export function Failed({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
@@ -168,10 +168,11 @@ const QUIET: readonly string[] = ["series-missing", "truncated"];
 function WarningBanner({ warning }: { warning: Warning }) {
   const { code } = useWords();
   const values = { source: warning.source ?? "", message: warning.message, ...warning.values };
+  const is = warning.code === "cache-syncing" && warning.values["state"] === "syncing" ? "source-syncing" : warning.code;
   return (
     <div className={QUIET.includes(warning.code) ? "banner quiet" : "banner"} role="status" data-testid="state-partial">
       <span>
-        {code("warning", warning.code, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, values, warning.hint)}</span>}
+        {code("warning", is, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, values, warning.hint)}</span>}
       </span>
     </div>
   );

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.rules.jobs.waiting import Wait
     from fairlead.rules.reports.job import JobReport
+    from fairlead.rules.sharing.ledger import Ledger
 
 NAME = "get"
 HELP = "Show one training job: its state and its pods, and on demand its GPUs, its events, and why it waits."
@@ -103,11 +104,14 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
         wait = why_job_waits(report.job, pods)
         return [f"{report.job.name}: {wait.reason}: {wait.message}"]
     room = _why_no_room(context, told)
-    return [f"{pod.name}: {f'{wait.reason}: {wait.message}' if wait else 'it starts'}{room.get(pod.key, '')}" for pod, wait in told]
+    said = {pod.key: f"{wait.reason}: {wait.message}" if wait else "it starts" for pod, wait in told}
+    return [f"{pod.name}: {room.get(pod.key, '')}{said[pod.key]}" for pod, _ in told]
 
 
 def _why_no_room(context: Context, told: list[tuple[Pod, Wait | None]]) -> dict[str, str]:
-    """For pods that no node took: what each node answers to their need of shared GPUs, or who comes nearest.
+    """For pods that no node took: who comes nearest, and of shared GPUs what each node answers to their need.
+
+    It stands before what the scheduler said.
 
     Only they cost reading the cluster's nodes. Nobody asks the nodes before the gates are gone.
     """
@@ -118,9 +122,15 @@ def _why_no_room(context: Context, told: list[tuple[Pod, Wait | None]]) -> dict[
         return {}
     from fairlead.rules.nodes.room import NodeRooms
     from fairlead.rules.sharing.ledger import ledger_of
-    from fairlead.rules.sharing.why import why_no_room
 
     snapshot = context.world.reader().read_nodes()
     ledger, rooms = ledger_of(snapshot), NodeRooms(snapshot)
-    found = {pod.key: why_no_room(ledger, pod) if asks_share(pod) else getattr(rooms.why(pod), "text", "") for pod in waiting}
-    return {key: f"; {reason}" for key, reason in found.items() if reason}
+    found = {pod.key: _shortage(ledger, pod) if asks_share(pod) else getattr(rooms.why(pod), "text", "") for pod in waiting}
+    return {key: f"{reason}; " for key, reason in found.items() if reason}
+
+
+def _shortage(ledger: Ledger, pod: Pod) -> str:
+    from fairlead.rules.sharing.why import shortage
+
+    short = shortage(ledger, pod)
+    return "" if short is None else short.text if short.text == short.told else f"{short.text} ({short.told})"

@@ -53,19 +53,21 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     from fairlead.rules.nodes.room import NodeRooms
     from fairlead.rules.pods.status import pod_status
     from fairlead.rules.sharing.ledger import ledger_of
+    from fairlead.rules.sharing.why import shortage
 
     node = f" on {pod.node}" if pod.node else ""
     rows = [("Pod:", pod.key), ("Status:", f"{pod_status(pod)}{node}, priority {pod.priority}, scheduler {pod.scheduler or 'unknown'}")]
     wait = _quota_wait(snapshot, pod) or why_pod_waits(pod)
+    shares = not gpu_need(pod).is_nothing
+    ledger = ledger_of(snapshot) if shares else None
     if wait is not None:
+        if wait.reason == UNSCHEDULABLE:
+            short = shortage(ledger, pod) if ledger else NodeRooms(snapshot).why(pod)
+            rows += [("Why:", short.text)] if short else []
         rows.append(("Told:", f"{wait.reason}: {' '.join(wait.message.split())}"))
-        room = NodeRooms(snapshot).why(pod) if wait.reason == UNSCHEDULABLE else None
-        if room is not None:
-            rows.append(("Why:", room.text))
-    if gpu_need(pod).is_nothing:
+    if ledger is None:
         rows.append(("Shared GPUs:", "it asks for none"))
         return render_rows(rows)
-    ledger = ledger_of(snapshot)
     return render_rows([*rows, *_of_holder(ledger, pod)]) if pod.is_holding else _of_waiter(ledger, pod, rows)
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from fairlead.console.boards.gpu_map_cells import idle_seconds, withheld_gpus
-from fairlead.console.boards.overview import is_idle
+from fairlead.console.boards.gpu_map_cells import withheld_gpus
+from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.attention import AttentionLine, AttentionObject
 from fairlead.console.pages.cluster import StarvedLeaf
@@ -36,6 +36,7 @@ OBJECTS_MAX: Final = 3
 STUCK_SECONDS: Final = 120.0
 """After the end of its grace a pod should be gone; this much later somebody must look."""
 LONG_WAIT_SECONDS: Final = 600.0
+"""What waits no longer is nobody's trouble yet."""
 _IMAGE_REASONS: Final = frozenset(("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"))
 _CRASH_LOOP: Final = "CrashLoopBackOff"
 _LEVELS: Final = ("broken", "waiting", "wasted")
@@ -58,6 +59,7 @@ def attention_lines(
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
     jobs: Iterable[JobRow],
+    idle: Idleness,
     now: float,
 ) -> list[AttentionLine]:
     """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
@@ -73,9 +75,9 @@ def attention_lines(
         *_node_lines([each.node for each in nodes], nodes),
         *_card_lines(nodes),
         *_starved_lines(starved, snapshot.pods, leaf_of),
-        *_job_lines(jobs),
+        *_job_lines(jobs, now),
         *_pod_lines(pods, snapshot.node_by_name, of_pod, now),
-        *_idle_lines(nodes, of_pod, now),
+        *_idle_lines(idle, of_pod),
     )
     return sorted(found, key=lambda line: _LEVELS.index(line.level))[:LINES_MAX]
 
@@ -84,7 +86,9 @@ def _node_lines(gpu_nodes: Sequence[Node], nodes: Sequence[NodeOccupancy]) -> It
     cards = {each.node.name: each.gpus_total for each in nodes}
     silent = [_node(node) for node in gpu_nodes if is_silent(node)]
     gpus = sum(cards[thing.about.name] for thing in silent)
-    text = f"{counted(len(silent), 'node')} silent; nobody knows what runs on their {counted(gpus, 'GPU')}"
+    text = (
+        f"{counted(len(silent), 'node')} silent; nobody knows what runs on {'its' if len(silent) == 1 else 'their'} {counted(gpus, 'GPU')}"
+    )
     yield from _line("node-silent", "broken", silent, text, "kubectl describe node {name}", {"gpus": gpus})
     unready = [_node(node) for node in gpu_nodes if not is_ready(node) and not is_silent(node)]
     text = f"{counted(len(unready), 'node')} not ready"
@@ -124,21 +128,27 @@ def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: 
             since[path] = min(since.get(path, pod.created_at), pod.created_at)
     things = [_Thing(AttentionObject("leaf", "", leaf.path), since.get(leaf.path)) for leaf in leaves]
     waiting, worst = sum(leaf.waiting_pods for leaf in leaves), leaves[0]
-    values: dict[str, Scalar] = {"pods": waiting, "used": neat(worst.used), "min": neat(worst.min), "resource": worst.resource}
-    text = f"{counted(len(leaves), 'quota')} below the guaranteed minimum while {counted(waiting, 'pod')} wait"
-    text += f"; the worst has {worst.used:g} of {worst.min:g} {worst.resource}"
+    used, least, unit = worst.used, worst.min, "" if worst.unit == "count" else f" {worst.unit}"
+    if worst.unit == "bytes":
+        used, least, unit = used / (1 << 30), least / (1 << 30), " GiB"
+    values: dict[str, Scalar] = {"pods": waiting, "used": neat(used, 1), "min": neat(least, 1), "unit": unit.strip()}
+    text = f"{counted(len(leaves), 'quota')} below the guaranteed minimum while {_with_verb(waiting, 'pod', 'wait')}"
+    text += f"; the worst has {values['used']:g} of {values['min']:g}{unit} ({worst.resource})"
+    values["resource"] = worst.resource
     yield from _line("leaf-starved", "waiting", things, text, "fairlead quota plan", values)
 
 
-def _job_lines(jobs: Iterable[JobRow]) -> Iterator[AttentionLine]:
-    """Jobs that wait for room or quota, the longest first, and why that one does."""
-    waiting = [(row, row.waiting) for row in jobs if row.waiting is not None and row.waiting.reason not in _OWN_WISH and row.created_at]
+def _job_lines(jobs: Iterable[JobRow], now: float) -> Iterator[AttentionLine]:
+    """Jobs that have waited long for room or quota, the longest first, and why that one does."""
+    made = ((row, row.waiting, parse_timestamp(row.created_at)) for row in jobs)
+    long = ((row, why) for row, why, at in made if why is not None and at is not None and now - at > LONG_WAIT_SECONDS)
+    waiting = [(row, why) for row, why in long if why.reason not in _OWN_WISH]
     waiting.sort(key=lambda each: each[0].created_at or "")
     things = [_Thing(_job(row), parse_timestamp(row.created_at)) for row, _ in waiting]
-    text, command = f"{counted(len(things), 'job')} waiting", "arena get {pod} --type={type} -n {namespace} --explain"
+    text, command = f"{_with_verb(len(things), 'job', 'wait')}", "arena get {pod} --type={type} -n {namespace} --explain"
     for line in _line("jobs-waiting", "waiting", things, text, command):
         first = waiting[0][1]
-        said = first.room or first.message or first.reason
+        said = first.message or first.reason
         yield structs.replace(line, why=first.sentence or Sentence("why-said", {"said": said}, said))
 
 
@@ -163,24 +173,31 @@ def _pod_lines(
             waiting.append(_Thing(of_pod(pod), pod.created_at))
     describe, logs = "kubectl -n {namespace} describe pod {pod}", "kubectl -n {namespace} logs {pod} --previous"
     yield from _line("pod-stuck", "broken", stuck, f"{counted(len(stuck), 'pod')} Terminating long after the grace period", describe)
-    text = f"{counted(len(crashing), 'pod')} crash again and again, {counted(restarts, 'restart')} so far"
+    text = f"{_with_verb(len(crashing), 'pod', 'crash')} again and again, {counted(restarts, 'restart')} so far"
     yield from _line("pod-crashing", "broken", crashing, text, logs, {"restarts": restarts})
-    yield from _line("pod-image", "broken", pulling, f"{counted(len(pulling), 'pod')} cannot pull the image", describe)
+    yield from _line(
+        "pod-image",
+        "broken",
+        pulling,
+        f"{counted(len(pulling), 'pod')} cannot pull {'its image' if len(pulling) == 1 else 'their images'}",
+        describe,
+    )
     text = f"{counted(len(waiting), 'pod')} found no node for over 10 minutes"
     yield from _line("pod-unschedulable", "waiting", waiting, text, describe)
 
 
-def _idle_lines(nodes: Iterable[NodeOccupancy], of_pod: Callable[[Pod], AttentionObject], now: float) -> Iterator[AttentionLine]:
+def _idle_lines(idle: Idleness, of_pod: Callable[[Pod], AttentionObject]) -> Iterator[AttentionLine]:
     """Cards that are held and have done nothing for an hour, by who holds them."""
-    idle = [card for each in nodes if not is_silent(each.node) for card in each.cards if is_idle(card, now)]
+    gpus = neat(idle.gpus, 1)
+    if not gpus:
+        return
     since: dict[AttentionObject, float] = {}
-    for card in idle:
-        for holder in card.holders:
-            about, at = of_pod(holder.pod), now - (idle_seconds(card, now) or 0)
-            since[about] = min(since.get(about, at), at)
+    for seat in idle.long:
+        about, at = of_pod(seat.pod), idle.now - seat.seconds
+        since[about] = min(since.get(about, at), at)
     things = [_Thing(about, at) for about, at in since.items()]
-    text = f"{counted(len(idle), 'GPU')} held and idle for over an hour"
-    yield from _line("gpu-idle", "wasted", things, text, "arena top node {name} -d", {"gpus": len(idle)}, count=len(idle))
+    text = f"{counted(gpus, 'GPU')} held and idle for over an hour"
+    yield from _line("gpu-idle", "wasted", things, text, "arena top node {name} -d", count=gpus)
 
 
 def _crash_ends(pod: Pod) -> list[float]:
@@ -201,7 +218,7 @@ def _waits_for_node(pod: Pod) -> bool:
 
 
 def _line(
-    kind: str, level: str, things: Sequence[_Thing], text: str, command: str, values: Mapping[str, Scalar] | None = None, count: int = 0
+    kind: str, level: str, things: Sequence[_Thing], text: str, command: str, values: Mapping[str, Scalar] | None = None, count: float = 0
 ) -> Iterator[AttentionLine]:
     """The line, if there is anything to tell. The first in trouble are named, the longest first."""
     if not things:
@@ -219,6 +236,14 @@ def _line(
         more=max(0, len(things) - OBJECTS_MAX),
         command=_filled(command, first),
     )
+
+
+def _with_verb(number: int, noun: str, verb: str) -> str:
+    """
+    >>> _with_verb(1, "pod", "crash"), _with_verb(2, "job", "wait")
+    ('1 pod crashes', '2 jobs wait')
+    """
+    return f"{counted(number, noun)} {verb if number != 1 else verb + ('es' if verb.endswith('sh') else 's')}"
 
 
 def _filled(command: str, about: AttentionObject) -> str:

@@ -18,6 +18,7 @@ from fairlead.console.boards.gpu_map_cells import map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
 from fairlead.console.boards.holders import holder_rows, holders_sentence
+from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.job_detail import instance_rows, job_events
 from fairlead.console.boards.job_life import job_life
 from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
@@ -42,7 +43,6 @@ from fairlead.console.boards.overview import (
     gpu_counts,
     gpu_memory,
     gpu_node_counts,
-    idle_gpus,
     job_counts,
     recent_warnings,
     starved_leaves,
@@ -63,7 +63,7 @@ from fairlead.console.boards.quota.what_if import (
 from fairlead.console.boards.rows import RowSet
 from fairlead.console.boards.search import Searched, search, searched
 from fairlead.console.pages.cluster import Overview
-from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, percent
+from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, neat, percent
 from fairlead.console.pages.events import event_rows
 from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import ListedGpu
@@ -91,6 +91,7 @@ from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import NO_GPU, is_silent
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
+from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.usage import usage_of
@@ -146,6 +147,10 @@ class BoardState:
     @cached_property
     def totals(self) -> GpuTotals:
         return self.occupancy.totals()
+
+    @cached_property
+    def idle(self) -> Idleness:
+        return Idleness(self.occupancy.nodes, self.now)
 
     @cached_property
     def silent_nodes(self) -> frozenset[str]:
@@ -329,22 +334,24 @@ class BoardState:
 
     @cached_property
     def overview(self) -> Overview:
-        totals, idle = self.totals, idle_gpus(self.occupancy, self.now)
+        totals, idle = self.totals, self.idle
         starved, leaf_of = starved_leaves(self.quota_list), paths_by_namespace(self.snapshot.quota)
         return Overview(
             generated_at=self.generated_at,
             stale=self.is_stale("overview"),
             version=self.version("overview"),
             warnings=self.warnings("overview"),
-            sentence=cluster_sentence(totals, idle),
-            attention=attention_lines(self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self.job_list, self.now),
+            sentence=cluster_sentence(totals, idle.gpus),
+            attention=attention_lines(
+                self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self.job_list, idle, self.now
+            ),
             gpu_nodes=gpu_node_counts(totals),
             gpus=gpu_counts(totals),
             gpu_memory=gpu_memory(totals),
             gpu_util_percent=percent(totals.utilization_ratio),
             gpus_reporting=totals.gpus_reporting,
             jobs=job_counts(self.job_list),
-            idle_gpus=idle,
+            idle_gpus=neat(idle.gpus),
             pools=gpu_pools(self.snapshot, self.occupancy),
             top_consumers=top_consumers(self.snapshot, self.occupancy, self.job_list),
             starved_leaves=starved,
@@ -360,7 +367,7 @@ class BoardState:
     def holders(self) -> RowSet[Holder]:
         leaves = paths_by_namespace(self.snapshot.quota)
         owners = {pod.key: (each.job.kind, each.job.name) for each in self.instances for pod in each.pods}
-        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, self._user_of_job, owners, self.silent_nodes, self.now)
+        return holder_rows(self.snapshot, self.occupancy, leaves, self.job_by_pod, self._user_of_job, owners, self.silent_nodes, self.idle)
 
     @cached_property
     def holders_sentence(self) -> Sentence:
@@ -388,7 +395,8 @@ class BoardState:
         pods = {(each.job.namespace, f"{each.job.type}/{each.job.name}"): each.pods for each in self.instances}
         quota = self._quota_state if self.snapshot.quota else None
         leaf_of = paths_by_namespace(self.snapshot.quota)
-        used = my_use(me, quota.pods if quota else (), leaf_of, self.job_by_pod, self._user_of_job)
+        charged = [pod for pod in quota.pods if not is_lost(pod, quota.now, quota.settings)] if quota else []
+        used = my_use(me, charged, leaf_of, self.job_by_pod, self._user_of_job)
         held = my_hold(me, (entry.row for entry in self.holders.entries), self.job_list)
         waits = my_waits(me, self.snapshot, self.job_list, pods, self.job_by_pod, self._user_of_job, self.explainer, self._lines)
         return MyWork(
@@ -410,7 +418,7 @@ class BoardState:
 
     @cached_property
     def gpus_sentence(self) -> Sentence:
-        return cluster_sentence(self.totals, idle_gpus(self.occupancy, self.now))
+        return cluster_sentence(self.totals, self.idle.gpus)
 
     @cached_property
     def _searched(self) -> Searched:
@@ -457,7 +465,7 @@ class BoardState:
             kubelet_version=node.kubelet_version,
             runtime_version=node.runtime_version,
             os_image=node.os_image,
-            gpus=gpu_rows(occupied, self.job_by_pod, self.now),
+            gpus=gpu_rows(occupied, self.job_by_pod, self.idle),
             pods=node_pods(occupied, self.snapshot, self.occupancy, self.job_by_pod),
             events=event_rows(self.snapshot.events, is_about_node(node)),
         )
@@ -480,3 +488,9 @@ class BoardState:
             instances=instance_rows(each, self.occupancy, self.now, self.explainer, self.silent_nodes),
             events=job_events(each, self.snapshot.events),
         )
+
+    def job_told(self, each: JobInstances, detail: JobDetail, events: Collection[Event]) -> JobDetail:
+        """The same with these events, beside those that are followed."""
+        known = {event.uid for event in events}
+        told = [*events, *(event for event in self.snapshot.events if not event.uid or event.uid not in known)]
+        return msgspec.structs.replace(detail, life=job_life(each, told, self.now), events=job_events(each, told))

@@ -8,11 +8,13 @@ free that nobody can be given: that of a node which is cordoned, not ready or si
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.console.boards.idle_cards import card_idle_seconds
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE, Cell, MapNode, Slice
 from fairlead.model.devices.gpu import GpuMode
@@ -68,7 +70,7 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
             model=models.of(gpu_model(each.node, snapshot)),
             mode=modes.of(each.mode),
             status=statuses.of(_status_of(each.node)),
-            gpus=[_cell(seen, teams, now) for seen in seen_cards(each)],
+            gpus=[_cell(seen, each.node, teams, now) for seen in seen_cards(each)],
             indexes=_odd_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
@@ -113,12 +115,6 @@ def is_open(node: Node) -> bool:
     return is_ready(node) and not node.unschedulable
 
 
-def idle_seconds(card: CardOccupancy, now: float) -> int | None:
-    """How long the card's utilization has been below 1 %; None when it is busy or nobody knows."""
-    since = card.reading.idle_since if card.reading else None
-    return None if since is None else max(0, int(now - since))
-
-
 def withheld_gpus(occupied: NodeOccupancy) -> int:
     """GPUs that the node does not offer though it has them, beyond the cards that are known to be broken."""
     return max(0, occupied.gpus_unhealthy - sum(card.is_healthy is False for card in occupied.cards))
@@ -141,7 +137,7 @@ def _seen_card(card: CardOccupancy, claim: Pod | str | None, *, silent: bool, ta
     return SeenCard(card, _state(card, claim, silent=silent, takes_pods=takes_pods), claim if isinstance(claim, Pod) else None)
 
 
-def _cell(seen: SeenCard, teams: Numbering, now: float) -> Cell:
+def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
     card, reading = seen.card, seen.card.reading
     used = reading.memory_used_mib if reading else None
     return (
@@ -149,7 +145,7 @@ def _cell(seen: SeenCard, teams: Numbering, now: float) -> Cell:
         _whole(reading.utilization_ratio * 100 if reading and reading.utilization_ratio is not None else None),
         _whole(100 * used / card.memory_total_mib if used is not None and card.memory_total_mib else None),
         _whole(reading.temperature_celsius if reading else None),
-        idle_seconds(card, now) or 0,
+        card_idle_seconds(card, on, now) or 0,
         _holders(seen, teams),
     )
 
@@ -198,9 +194,15 @@ def _unplaced_claims(occupied: NodeOccupancy) -> dict[int, Pod | str]:
 
 
 def _claimed(occupied: NodeOccupancy) -> list[Pod]:
-    """A pod for each card that it holds though nobody can say which; a share is on one at least."""
+    """A pod for each card that it holds though nobody can say which; a share is on one at least.
+
+    Of some pods a part of their cards is known, as where one of them is not read.
+    """
     count = len(occupied.cards)
-    return [pod for pod in occupied.unplaced for _ in range(min(whole_gpus(pod.limits) or bool(memory_units(pod.limits)), count))]
+    unplaced = [pod for pod in occupied.unplaced for _ in range(min(whole_gpus(pod.limits) or bool(memory_units(pod.limits)), count))]
+    seats = Counter(holder.pod.key for card in occupied.cards for holder in card.holders if holder.mode in _WHOLE_MODES)
+    seated = {holder.pod.key: holder.pod for card in occupied.cards for holder in card.holders if holder.mode in _WHOLE_MODES}
+    return unplaced + [pod for key, pod in seated.items() for _ in range(min(whole_gpus(pod.limits) - seats[key], count))]
 
 
 def _are_nameless(cards: Sequence[CardOccupancy]) -> bool:

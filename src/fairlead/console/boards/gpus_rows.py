@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import SeenCard, idle_seconds, in_order, seen_cards
+from fairlead.console.boards.gpu_map_cells import SeenCard, in_order, seen_cards
+from fairlead.console.boards.idle_cards import card_idle_seconds
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import neat_or_null, percent
 from fairlead.console.pages.gpu_map import STATES, UNKNOWN
@@ -77,7 +78,7 @@ def _row(seen: SeenCard, on: NodeOccupancy, now: float) -> ListedGpu:
         memory_total_mib=neat_or_null(card.memory_total_mib),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
         power_w=neat_or_null(reading.power_watts if reading else None),
-        idle_seconds=idle_seconds(card, now),
+        idle_seconds=card_idle_seconds(card, on.node, now),
     )
 
 

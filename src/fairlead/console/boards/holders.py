@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import idle_seconds
+from fairlead.console.boards.idle_cards import Idleness, seat_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
-from fairlead.console.boards.overview import IDLE_SECONDS
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.holders import Holder, HolderGroup
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.occupancy import ClusterOccupancy, seat_utilization
+from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.pods.devices import has_gpu, memory_units
 from fairlead.rules.pods.owner import named_owner
 from fairlead.rules.pods.status import pod_status
 from fairlead.wire import names
-from fairlead.wire.metrics.gpu_readings import IDLE_BELOW
 
-_DAY_SECONDS: Final = 86_400
 UNKNOWN_STATUS: Final = "Unknown"
 """Of a pod on a node that is silent."""
 NOBODY: Final = "-"
@@ -35,7 +32,7 @@ def holder_rows(
     user_of_job: Mapping[tuple[str, str], str],
     owner_by_pod: Mapping[str, tuple[str, str]],
     silent: Collection[str],
-    now: float,
+    idle: Idleness,
     namespaces: Collection[str] | None = None,
 ) -> RowSet[Holder]:
     """The largest first. `leaf_of`: namespace -> path; `user_of_job`: (namespace, `type/name`) -> user.
@@ -46,7 +43,7 @@ def holder_rows(
     pods = [pod for pod in snapshot.pods if pod.is_holding and has_gpu(pod) and (namespaces is None or pod.namespace in namespaces)]
     workloads = {each.uid: each for each in snapshot.workloads}
     made_by = {pod.key: named_owner(pod, workloads) for pod in pods}
-    rows = [_row(pod, made_by[pod.key], occupancy, leaf_of, job_by_pod, user_of_job, owner_by_pod, silent, now) for pod in pods]
+    rows = [_row(pod, made_by[pod.key], occupancy, leaf_of, job_by_pod, user_of_job, owner_by_pod, silent, idle) for pod in pods]
     rows.sort(key=lambda row: (-row.gpus, row.namespace, by_count(row.name)))
     facets = {
         "namespace": choices(row.namespace for row in rows),
@@ -68,7 +65,7 @@ def holders_sentence(rows: Sequence[Holder]) -> Sentence:
     if not rows:
         return Sentence("holders-none", {}, "Nobody holds a GPU.")
     gpus = neat(sum(row.gpus for row in rows), 1)
-    idle = neat(sum(row.gpus for row in rows if is_idle_holder(row)), 1)
+    idle = neat(sum(row.gpus_idle for row in rows), 1)
     owners = len({_owner_key(row) for row in rows})
     values = {"pods": len(rows), "owners": owners, "gpus": gpus, "idle": idle}
     text = f"{counted(len(rows), 'pod')} of {counted(owners, 'owner')} hold {counted(gpus, 'GPU')}"
@@ -83,10 +80,6 @@ def user_of(pod: Pod, user_of_job: Mapping[tuple[str, str], str], job: str) -> s
     return named or user_of_job.get((pod.namespace, job), "")
 
 
-def is_idle_holder(row: Holder) -> bool:
-    return row.idle_seconds is not None and row.idle_seconds >= IDLE_SECONDS
-
-
 def _row(
     pod: Pod,
     made: Owner | None,
@@ -96,7 +89,7 @@ def _row(
     user_of_job: Mapping[tuple[str, str], str],
     owner_by_pod: Mapping[str, tuple[str, str]],
     silent: Collection[str],
-    now: float,
+    idle: Idleness,
 ) -> Holder:
     use, seats = occupancy.use(pod), occupancy.seats(pod)
     owner_kind, owner = owner_by_pod.get(pod.key) or ((made.kind, made.name) if made else ("", ""))
@@ -118,7 +111,9 @@ def _row(
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
         gpu_util_percent=percent(use.utilization_ratio),
         held_since=timestamp(pod.held_since),
-        idle_seconds=None if pod.node in silent else _idle_seconds(pod, occupancy, now),
+        idle_seconds=None if pod.node in silent else _idle_seconds(pod, occupancy, idle.now),
+        gpus_idle=neat(idle.gpus_of(pod)),
+        gpu_hours_idle=neat(idle.hours_of(pod), 1),
     )
 
 
@@ -128,15 +123,11 @@ def _idle_seconds(pod: Pod, occupancy: ClusterOccupancy, now: float) -> int | No
     0 where it is seen to use one, and else at least 1. None where nobody knows, as of a shared card that
     only others may use.
     """
-    seats = occupancy.seats(pod)
-    if any((seat_utilization(*seat) or 0.0) >= IDLE_BELOW for seat in seats):
-        return 0
-    idle = [idle_seconds(card, now) for card, _ in seats]
+    idle = [seat_idle_seconds(*seat, now) for seat in occupancy.seats(pod)]
     known = [seconds for seconds in idle if seconds is not None]
-    if not known or len(known) < len(idle):
-        return None
-    held = now - pod.held_since if pod.held_since is not None else min(known)
-    return max(1, int(min(held, *known)))
+    if 0 in known:
+        return 0
+    return min(known) if known and len(known) == len(idle) else None
 
 
 def _entry(row: Holder) -> Entry[Holder]:
@@ -187,8 +178,8 @@ def _group(namespace: str, kind: str, name: str, members: Sequence[Holder]) -> H
         job=jobs.pop() if kind and len(jobs) == 1 else "",
         pods=len(members),
         gpus=neat(sum(row.gpus for row in members)),
-        gpus_idle=neat(sum(row.gpus for row in members if is_idle_holder(row))),
-        gpu_hours_idle=neat(sum(row.gpus * min(row.idle_seconds or 0, _DAY_SECONDS) for row in members) / 3600, 1),
+        gpus_idle=neat(sum(row.gpus_idle for row in members)),
+        gpu_hours_idle=neat(sum(row.gpu_hours_idle for row in members), 1),
         gpu_memory_allocated_mib=_sum(row.gpu_memory_allocated_mib for row in members),
         gpu_memory_used_mib=_sum(row.gpu_memory_used_mib for row in members),
         held_since=min((row.held_since for row in members if row.held_since), default=None),

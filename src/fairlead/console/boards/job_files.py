@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from fairlead.console.boards.jobs_rows import wait_sentence
+from fairlead.console.pages.envelope import Sentence
 from fairlead.console.pages.jobs import InstanceLog
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.pod import ContainerState, ContainerStatus, Pod
@@ -35,7 +37,8 @@ def instance_log(pod: Pod, container: str) -> InstanceLog:
     status = _status(pod, container)
     begun = (status is not None and (status.has_begun or status.restarts > 0)) or (status is None and pod.is_finished)
     is_running = status is not None and status.state == ContainerState.RUNNING
-    return InstanceLog(pod.name, container, begun, is_running, status.restarts if status else 0, "" if begun else _why_not(pod, status))
+    why, sentence = ("", None) if begun else _why_not(pod, status)
+    return InstanceLog(pod.name, container, begun, is_running, status.restarts if status else 0, why, sentence)
 
 
 def chosen_container(each: JobInstances, pod: str, container: str) -> tuple[Pod, str] | Refusal:
@@ -109,6 +112,9 @@ def _status(pod: Pod, container: str) -> ContainerStatus | None:
     return next((status for status in (*pod.statuses, *pod.init_statuses) if status.name == container), None)
 
 
-def _why_not(pod: Pod, status: ContainerStatus | None) -> str:
+def _why_not(pod: Pod, status: ContainerStatus | None) -> tuple[str, Sentence | None]:
+    """In words, and where they are ours as a sentence for any language."""
     wait = why_pod_waits(pod)
-    return wait.message if wait is not None else (status.reason if status is not None else "") or pod.phase
+    if wait is None:
+        return (status.reason if status is not None else "") or pod.phase, None
+    return wait.message, wait_sentence(wait)

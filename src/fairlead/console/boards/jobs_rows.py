@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.console.boards.quota.usage_rows import shown_amount
 from fairlead.console.boards.quota.waiting import told_clauses
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, neat_or_null, percent, timestamp
@@ -21,8 +20,8 @@ from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits
-from fairlead.rules.nodes.room import NodeRooms, amount_words
-from fairlead.rules.sharing.why import ShareWhy
+from fairlead.rules.nodes.room import NodeRooms, NoNodeFits, spoken_amount
+from fairlead.rules.sharing.why import ShareShortage, ShareWhy
 from fairlead.wire import names
 
 STATUSES: Final = {state: state.capitalize() for state in BOARD_STATES}
@@ -133,22 +132,56 @@ class Explainer:
         For a pod that no scheduler found a place for, with what every node answers to its need.
         """
         asking = [pod for pod in pods if not pod.node and not pod.is_finished] if wait.reason == UNSCHEDULABLE else []
-        room = next(filter(None, map(self._share_why, asking)), "")
-        sentence = None if room else next(filter(None, map(self._sentence, asking)), None)
-        return Waiting(reason=wait.reason, message=wait.message, told=told_clauses(wait.message), room=room, sentence=sentence)
+        short = next(filter(None, map(self._share_why, asking)), None)
+        sentence = _of_shares(short) if short else next(filter(None, map(self._sentence, asking)), None)
+        room = short.told if short else ""
+        told = told_clauses(wait.message)
+        return Waiting(reason=wait.reason, message=wait.message, told=told, room=room, sentence=sentence or wait_sentence(wait))
 
     def _sentence(self, pod: Pod) -> Sentence | None:
         found = self._rooms.why(pod)
         if found is None:
             return None
-        asked, had = amount_words(found.resource, found.asked), shown_amount(found.resource, found.best_free)
-        values: dict[str, Scalar] = {"asked": asked, "nodes": found.nodes, "best": found.best, "had": had, "where": found.where}
+        if found.kind == "barred":
+            return _of_barrier(found)
+        values: dict[str, Scalar] = {
+            "asked": neat(spoken_amount(found.resource, found.asked)),
+            "resource": found.resource,
+            "nodes": found.nodes,
+            "best": found.best,
+            "had": neat(spoken_amount(found.resource, found.best_free)),
+            "labels": ", ".join(found.labels),
+        }
         leaf = self._quota.get((pod.namespace, found.resource))
-        if leaf is None or found.kind == "barred":
+        if leaf is None:
             return Sentence(f"why-{found.kind}", values, found.text)
         name, used, least = leaf
         values |= {"leaf": name, "used": used, "min": least}
         return Sentence(f"why-{found.kind}-leaf", values, f"{found.text}; {name} uses {used:g} of its guaranteed {least:g}")
+
+
+def wait_sentence(wait: Wait) -> Sentence | None:
+    """What we say of it ourselves; None where the words are another's."""
+    return Sentence(f"wait-{wait.code}", dict(wait.values), wait.message) if wait.code else None
+
+
+def _of_barrier(found: NoNodeFits) -> Sentence:
+    values: dict[str, Scalar] = {"nodes": found.nodes}
+    if found.labels:
+        return Sentence("why-barred-label", {"nodes": found.nodes, "label": found.labels[0]}, found.text)
+    code = "why-barred"
+    if found.taints:
+        code += "-taints"
+        values["taints"] = ", ".join(found.taints)
+    if found.cordoned:
+        code += "-cordoned"
+        values["cordoned"] = found.cordoned
+    return Sentence(code, values, found.text)
+
+
+def _of_shares(short: ShareShortage) -> Sentence:
+    values: dict[str, Scalar] = {"units": short.units, "unit": short.unit, "cards": short.cards, "nodes": short.nodes}
+    return Sentence(f"why-share-{short.kind}", {**values, "best": short.best, "free": short.free, "told": short.told}, short.text)
 
 
 def memory_allocated(use: PodUse) -> float | None:

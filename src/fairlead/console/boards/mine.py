@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.console.boards.gpu_pools import whole_cards_free
-from fairlead.console.boards.holders import is_idle_holder, user_of
+from fairlead.console.boards.holders import user_of
 from fairlead.console.boards.jobs_rows import Explainer, paths_by_namespace
 from fairlead.console.boards.quota.usage_rows import shown_amount
 from fairlead.console.boards.quota.waiting import told_clauses
@@ -210,7 +210,7 @@ def my_hold(me: Whose, holders: Iterable[Holder], jobs: Iterable[JobRow]) -> MyH
     return MyHold(
         pods=len(mine),
         gpus=neat(sum(row.gpus for row in mine)),
-        gpus_idle=neat(sum(row.gpus for row in mine if is_idle_holder(row))),
+        gpus_idle=neat(sum(row.gpus_idle for row in mine)),
         running=states.count("Running"),
         pending=states.count("Pending"),
     )
@@ -225,7 +225,7 @@ def mine_sentence(me: Whose, held: MyHold, waits: Collection[MyWait], users: Col
     who = me.namespace or me.user
     if not me.namespaces:
         return Sentence("mine-unknown", {"who": who}, f"Nothing in this cluster is of {who}.")
-    pods, gpus, idle = held.pods, held.gpus, held.gpus_idle
+    pods, gpus, idle = held.pods, held.gpus, neat(held.gpus_idle, 1)
     holds = f"{counted(pods, 'pod')} {'holds' if pods == 1 else 'hold'} {counted(gpus, 'GPU')}"
     rest = f"{len(waits)} {'waits' if len(waits) == 1 else 'wait'}"
     if idle:

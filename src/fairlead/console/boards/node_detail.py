@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import idle_seconds
 from fairlead.console.boards.gpus_rows import health_word
+from fairlead.console.boards.idle_cards import Idleness, card_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
-from fairlead.console.boards.overview import is_idle
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.nodes import ConditionRow, GpuPod, GpuRow, LastXid, NodePod, Sharing, TaintRow
@@ -65,9 +64,9 @@ def sharing(occupied: NodeOccupancy) -> Sharing | None:
     )
 
 
-def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], now: float) -> list[GpuRow]:
+def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], idle: Idleness) -> list[GpuRow]:
     """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
-    return [_gpu_row(card, occupied.node, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
+    return [_gpu_row(card, occupied.node, bool(occupied.unplaced), job_by_pod, idle) for card in occupied.cards]
 
 
 def node_pods(
@@ -101,7 +100,7 @@ def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_p
     )
 
 
-def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
+def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Mapping[str, str], idle: Idleness) -> GpuRow:
     reading, has_cores = card.reading, card.core_total > 0
     return GpuRow(
         index=card.index,
@@ -123,10 +122,10 @@ def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Ma
         health=health_word(card, node),
         reason=card.reason,
         last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at)) if reading and reading.last_xid else None,
-        idle_seconds=idle_seconds(card, now),
+        idle_seconds=card_idle_seconds(card, node, idle.now),
         pods=[_gpu_pod(card, holder, job_by_pod) for holder in card.holders],
         mig_instances=[],
-        flags=_flags(card, has_unplaced, now),
+        flags=_flags(card, has_unplaced, idle),
     )
 
 
@@ -166,13 +165,13 @@ def _allocated_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
     return card.memory_allocated_mib
 
 
-def _flags(card: CardOccupancy, has_unplaced: bool, now: float) -> list[str]:
+def _flags(card: CardOccupancy, has_unplaced: bool, idle: Idleness) -> list[str]:
     used = card.reading.memory_used_mib if card.reading else None
     flags = []
     if card.units_overcommitted:
         flags.append("overcommitted")
     if used is not None and used > USED_WITHOUT_ALLOCATION_MIB and not card.holders and not has_unplaced:
         flags.append("used-without-allocation")
-    if is_idle(card, now):
+    if idle.is_idle(card):
         flags.append("idle")
     return flags

@@ -24,6 +24,7 @@ _TOLD: Final = {
     SourceState.MISSING: ("crd-missing", "this cluster does not serve `{source}`"),
     SourceState.FORBIDDEN: ("forbidden", "this server may not read `{source}`"),
 }
+_NO_TELEMETRY: Final = {SourceState.OFF: "no source of GPU telemetry is configured"}
 _CORE: Final = ("nodes", "pods")
 
 
@@ -125,14 +126,14 @@ def _warning(source: Source) -> Warning | None:
     is_telemetry = source.name == GPU_TELEMETRY
     code, default = _TOLD.get(source.state, ("", ""))
     if is_telemetry and source.state != SourceState.SYNCING:
-        code = "prometheus-unreachable"
+        code, default = "prometheus-unreachable", _NO_TELEMETRY.get(source.state, "GPU telemetry cannot be read")
     if not code:
         return None
-    text = source.message or ("no source of GPU telemetry is configured" if is_telemetry else "")
+    text = source.message or default.format(source=source.name)
     return Warning(
         code=code,
         source=source.name,
-        message=text or default.format(source=source.name),
+        message=text,
         hint=source.hint,
         values={"source": source.name, "state": source.state, "message": text},
     )

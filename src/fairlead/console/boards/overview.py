@@ -1,6 +1,6 @@
 """What the Cluster board says: the eight panels, and the lists of what needs a look.
 
-`idle` means allocated and below 1 % for an hour; a free GPU is not idle, it is free.
+What `idle` means stands in `idle_cards`; a free GPU is not idle, it is free.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import idle_seconds, withheld_gpus
+from fairlead.console.boards.gpu_map_cells import withheld_gpus
 from fairlead.console.boards.quota.usage_rows import starved_paths
 from fairlead.console.pages.cluster import (
     Consumer,
@@ -26,19 +26,18 @@ from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_nul
 from fairlead.console.pages.jobs import JobRow
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.model.event import Event
-from fairlead.model.occupancy import CardOccupancy, GpuTotals, NodeOccupancy
+from fairlead.model.occupancy import GpuTotals, NodeOccupancy
 from fairlead.model.resources import is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.pods.devices import has_gpu
 
-IDLE_SECONDS: Final = 3600
 TOP_CONSUMERS: Final = 10
 LIST_MAX: Final = 20
 _WARNING_SECONDS: Final = 3600.0
 
 
-def cluster_sentence(totals: GpuTotals, idle: int) -> Sentence:
+def cluster_sentence(totals: GpuTotals, idle: float) -> Sentence:
     """How full, how much of it wasted, how much broken.
 
     >>> cluster_sentence(GpuTotals(gpus=48, gpus_allocated=38, gpus_unhealthy=1), 7).text
@@ -46,12 +45,12 @@ def cluster_sentence(totals: GpuTotals, idle: int) -> Sentence:
     """
     if not totals.gpus:
         return Sentence("cluster-none", {}, "This cluster has no GPUs.")
-    allocated = neat(totals.gpus_allocated, 1)
+    allocated, idle = neat(totals.gpus_allocated, 1), neat(idle, 1)
     values = {"allocated": allocated, "total": totals.gpus, "idle": idle, "unhealthy": totals.gpus_unhealthy}
     code, text = "cluster", f"{allocated:g} of {counted(totals.gpus, 'GPU')} allocated"
     if idle:
         code += "-idle"
-        text += f", {idle} of them idle for over an hour"
+        text += f", {idle:g} of them idle for over an hour"
     if totals.gpus_unhealthy:
         code += "-unhealthy"
         text += f"; {counted(totals.gpus_unhealthy, 'GPU')} unhealthy"
@@ -79,16 +78,6 @@ def job_counts(jobs: Sequence[JobRow]) -> JobCounts:
     return JobCounts(
         running=words.count("Running"), pending=words.count("Pending"), succeeded=words.count("Succeeded"), failed=words.count("Failed")
     )
-
-
-def idle_gpus(occupancy: ClusterOccupancy, now: float) -> int:
-    return sum(is_idle(card, now) for each in occupancy.nodes for card in each.cards)
-
-
-def is_idle(card: CardOccupancy, now: float) -> bool:
-    """Allocated, and below 1 % for over an hour."""
-    seconds = idle_seconds(card, now)
-    return bool(card.holders) and seconds is not None and seconds >= IDLE_SECONDS
 
 
 def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: Iterable[JobRow]) -> list[Consumer]:

@@ -11,7 +11,7 @@ from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import ChartQuery
 from fairlead.console.charts.request import ChartRequest
 from fairlead.console.pages.charts import Chart, ChartLine, Point
-from fairlead.console.pages.envelope import Warning, percent
+from fairlead.console.pages.envelope import Scalar, Warning, percent
 from fairlead.model.occupancy import NodeOccupancy
 
 
@@ -42,7 +42,8 @@ def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list
     if silent:
         return silent
     hint = "wait for the first samples" if lines.source == BUILT_IN else "look at the query behind the chart"
-    return [Warning(code="series-missing", source=lines.source, message=f"there is no data for `{query.name}`", hint=hint)]
+    values: dict[str, Scalar] = {"query": query.name}
+    return [Warning(code="chart-empty", source=lines.source, message=f"there is no data for `{query.name}`", hint=hint, values=values)]
 
 
 def _why_short(lines: Lines, asked: ChartRequest, history: History) -> list[Warning]:

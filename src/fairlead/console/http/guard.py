@@ -68,7 +68,7 @@ class Guard:
     def _check(self, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not is_host_allowed(host, self._allowed_hosts, self._any_address):
-            raise Refused(403, f"this server does not answer to the name `{host[:100]}`", HOST_HINT)
+            raise Refused(403, f"this server does not answer to the name `{host[:100]}`", HOST_HINT, code="foreign-host")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
             raise Refused(400, "the header `Content-Length` is no number", "send a whole number of bytes")

@@ -30,6 +30,7 @@ from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.charts.request import parse_chart_request
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
+from fairlead.console.http.asked_events import AskedEvents
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.web_files import page_build, web_answer
@@ -67,6 +68,7 @@ class Console(msgspec.Struct):
     speed: Callable[[], float]
     csrf: str
     logs: LogStreams
+    events: AskedEvents
     user: str = "admin"
     base_path: str = "/"
 
@@ -241,7 +243,7 @@ async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 
 async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await _job(console, request))[2])
+    return json_answer(request, await _job_with_events(console, request))
 
 
 async def job_instances(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -250,7 +252,7 @@ async def job_instances(console: Console, request: Request, endpoint: Endpoint) 
 
 
 async def job_events_of(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    found = (await _job(console, request))[2]
+    found = await _job_with_events(console, request)
     return json_answer(request, JobEvents(*_envelope(found), found.events))
 
 
@@ -278,6 +280,17 @@ async def _job(console: Console, request: Request) -> tuple[BoardState, JobInsta
     if each is None or found is None:
         raise Refused(404, f"there is no {type_} `{name}` in namespace `{namespace}`", "look at the list of jobs")
     return board_state, each, found
+
+
+async def _job_with_events(console: Console, request: Request) -> JobDetail:
+    """With all that is kept of it and its pods; what is followed are warnings only."""
+    board_state, each, found = await _job(console, request)
+    if console.world.job_files is None:
+        return found
+    told = await console.events.of(console.world.job_files, each)
+    if isinstance(told, Warning):
+        return structs.replace(found, warnings=[*found.warnings, told])
+    return board_state.job_told(each, found, told)
 
 
 def _envelope(found: Envelope) -> tuple[str, bool, str, list[Warning]]:

@@ -22,13 +22,14 @@ class AttentionObject(Json, frozen=True):
 class AttentionLine(Json, frozen=True):
     """`level`: broken, waiting or wasted. `objects`: those in trouble the longest; `more` are not named.
 
-    `since`: the first of them, null = nobody knows. `command`: what to ask next about the first of them.
+    `count` may be a fraction: parts of GPUs that are idle. `since`: the first of them, null = nobody knows.
+    `command`: what to ask next about the first of them.
     `why`: of things that wait, why the first does, in our words where we have some, else in the source's.
     """
 
     kind: str
     level: str
-    count: int
+    count: float
     sentence: Sentence
     since: Timestamp | None
     objects: list[AttentionObject]

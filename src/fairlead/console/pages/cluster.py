@@ -115,7 +115,7 @@ class Overview(Envelope, frozen=True):
     gpu_util_percent: float | None
     gpus_reporting: int
     jobs: JobCounts
-    idle_gpus: int
+    idle_gpus: float
     pools: list[Pool]
     top_consumers: list[Consumer]
     starved_leaves: list[StarvedLeaf]

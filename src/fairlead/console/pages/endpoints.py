@@ -12,7 +12,7 @@ from msgspec import Struct
 from fairlead.console.pages.charts import Chart
 from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.pages.cluster import Overview
-from fairlead.console.pages.gpu_map import GpuMap
+from fairlead.console.pages.gpu_map import STATES, GpuMap
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
@@ -59,7 +59,7 @@ class Endpoint(Struct, frozen=True):
 
 ERROR_TEXTS: Final = {
     400: "`malformed`: an unknown or unreadable query parameter; the answer names it and the known ones.",
-    403: "`csrf`: the write does not come from the console's own page; `forbidden`: the API server refuses.",
+    403: "`csrf`: a write not from the console's own page; `forbidden`: the API server refuses; `foreign-host`: not by this name.",
     404: "`not-found`: no such object, no such chart, or a clock that nobody can move.",
     415: "`media-type`: the body is not JSON.",
     429: "`rate-limited`: too many event streams or logs are open.",
@@ -85,7 +85,7 @@ NODE_FILTERS: Final = (
 )
 GPU_FILTERS: Final = (
     *NODE_FILTERS[:2],
-    Parameter("status", "free, allocated, shared, unhealthy, draining or unknown.", repeated=True),
+    Parameter("status", f"{', '.join(STATES[:-1])} or {STATES[-1]}.", repeated=True),
     *NODE_FILTERS[3:],
 )
 HOLDER_FILTERS: Final = (

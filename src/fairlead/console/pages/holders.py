@@ -11,7 +11,9 @@ class Holder(Json, frozen=True):
     `job`: of a training job's pod, `type/name`.
     `gpus` are cards' worth, fractions for shared ones. `gpu_indexes` is empty where nobody knows which.
     `held_since`: when it was bound. `idle_seconds`: how long all its cards together have done nothing for it,
-    0 when it is seen to use one, null where nobody knows.
+    0 when it is seen to use one, null where nobody knows. `gpus_idle`: of its GPUs, those that have done
+    nothing for it for an hour; it may use the others. `gpu_hours_idle`: of the idleness that goes on now, of
+    one day at most.
     """
 
     namespace: str
@@ -31,6 +33,8 @@ class Holder(Json, frozen=True):
     gpu_util_percent: float | None
     held_since: Timestamp | None
     idle_seconds: int | None
+    gpus_idle: float
+    gpu_hours_idle: float
 
 
 class HolderList(ListAnswer, frozen=True):

@@ -11,11 +11,11 @@ from fairlead.console.pages.events import EventRow
 
 
 class Waiting(Json, frozen=True):
-    """`message`: what the source said, unchanged.
+    """`message`: what the source said, unchanged; of a wait that we tell ourselves, `sentence` in English.
 
-    `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why no node
-    has room, by our own count; null where we cannot say more than the source. `told`: `message` of quota,
-    clause by clause; empty where it is another's.
+    `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. `sentence`: why, in our
+    words; null where we cannot say more than the source. `told`: `message` of quota, clause by clause; empty
+    where it is another's.
     """
 
     reason: str
@@ -129,7 +129,10 @@ class JobDetail(Envelope, frozen=True):
 
 
 class InstanceLog(Json, frozen=True):
-    """A container that may have a log. `begun`: whether it has one; else `why` it has not."""
+    """A container that may have a log.
+
+    `begun`: whether it has one; else `why` it has not, and the same as `sentence` where it is ours.
+    """
 
     pod: str
     container: str
@@ -137,6 +140,7 @@ class InstanceLog(Json, frozen=True):
     running: bool
     restarts: int
     why: str
+    sentence: Sentence | None
 
 
 class InstanceList(Envelope, frozen=True):

@@ -1,27 +1,34 @@
-"""What only the API server has of a job: the logs of its pods and its object. Asked when somebody looks.
+"""What only the API server has of a job: logs of its pods, its object, all events. Asked when somebody looks.
 
 For services. A 403 says which right is missing, because the account is the server's and not the person's.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Final
 
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer
-from fairlead.edge.kube.api_request import ApiRequest, with_query
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.resource import PODS
+from fairlead.edge.kube.resource import EVENTS, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.kinds.registry import kind_of
 from fairlead.model.actions import Manifest
+from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.ports import LogWish
+from fairlead.wire.kube.objects import WireEvent, parse_event
 
 FOLLOW_SECONDS: Final = 86_400.0
 """A log that is followed longer is ended; the page asks again."""
+ASKED_SINGLY: Final = 8
+"""Events of so many objects are asked for one by one; of more, those of the namespace are read once: for each
+question the API server looks through all of them."""
 
 
 class KubeJobFiles:
@@ -55,6 +62,14 @@ class KubeJobFiles:
                 raise NotFound("kubernetes", f"`{kind.PLURAL}` of `{job.api_version}` are not served any more", "look at the list of jobs")
             found: Manifest = await self._api.get(resource, job.name, job.namespace)
             return found
+
+    async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
+        reader = ItemReader(EVENTS, WireEvent, parse_event)
+        chosen = [f"involvedObject.uid={uid}" for uid in uids] if len(uids) <= ASKED_SINGLY else [None]
+        with _told(f"`list` of `events` in namespace `{namespace}`"):
+            listings = await asyncio.gather(*(self._api.list_all(reader, Selection(namespace, fields=fields)) for fields in chosen))
+        wanted = frozenset(uids)
+        return tuple(event for listing in listings for event in listing.rows.values() if event.object_uid in wanted)
 
     async def _discover(self, group: str) -> Discovery:
         if group not in self._served:

@@ -6,14 +6,14 @@ exist), and the sentence says that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION, QUOTA_GATE
-from fairlead.model.pod import ContainerState, ContainerStatus, Pod, PodPhase
+from fairlead.model.pod import ContainerState, Pod, PodPhase
 
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of a scheduler that found no node."""
@@ -21,10 +21,15 @@ _QUIET: Final = frozenset(("", "PodInitializing", "ContainerCreating"))
 
 
 class Wait(Struct, frozen=True, gc=False):
-    """`reason` is a word in Kubernetes' style; `message` one sentence."""
+    """`reason` is a word in Kubernetes' style; `message` one sentence.
+
+    `code`: of the sentence, where it is ours, with its `values`, for other languages; "" of another's words.
+    """
 
     reason: str
     message: str
+    code: str = ""
+    values: Mapping[str, str | int] = {}
 
 
 def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
@@ -32,8 +37,9 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
     if job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions):
         claimant = job.annotations.get(ANNOTATION_SUSPENDED_FOR)
         if claimant:
-            return Wait("QuotaSuspended", f"the job is suspended to give quota back to {claimant}; it resumes when there is room again")
-        return Wait("Suspended", "the job is suspended")
+            told = f"the job is suspended to give quota back to {claimant}; it resumes when there is room again"
+            return Wait("QuotaSuspended", told, "suspended-for", {"claimant": claimant})
+        return Wait("Suspended", "the job is suspended", "suspended")
     for pod in pods:
         reason = why_pod_waits(pod)
         if reason is not None:
@@ -43,8 +49,10 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
             return _end_of(pod)
     desired = sum(role.replicas for role in job.roles)
     if len(pods) < desired:
-        return Wait("PodsMissing", f"{len(pods)} of {desired} pods exist; the job's controller has yet to make the others")
-    return Wait("Starting", f"{_count(pods, PodPhase.RUNNING)} of {len(pods)} pods run")
+        told = f"{len(pods)} of {desired} pods exist; the job's controller has yet to make the others"
+        return Wait("PodsMissing", told, "pods-missing", {"there": len(pods), "desired": desired})
+    running = _count(pods, PodPhase.RUNNING)
+    return Wait("Starting", f"{running} of {len(pods)} pods run", "starting", {"running": running, "pods": len(pods)})
 
 
 def why_pod_waits(pod: Pod) -> Wait | None:
@@ -60,16 +68,20 @@ def why_pod_waits(pod: Pod) -> Wait | None:
 def _before_its_node(pod: Pod) -> Wait | None:
     if QUOTA_GATE in pod.gates:
         told = f"pod {pod.name} waits for its quota to have room; `fairlead quota why {pod.key}` says why"
-        return _condition(pod, QUOTA_CONDITION) or Wait("QuotaGated", told)
+        return _condition(pod, QUOTA_CONDITION) or Wait("QuotaGated", told, "quota-gated", {"pod": pod.name, "key": pod.key})
     if pod.gates:
-        return Wait("SchedulingGated", f"pod {pod.name} waits for {', '.join(pod.gates)}")
+        gates = ", ".join(pod.gates)
+        return Wait("SchedulingGated", f"pod {pod.name} waits for {gates}", "gated", {"pod": pod.name, "gates": gates})
     return _condition(pod, "PodScheduled")
 
 
 def _why_container_waits(pod: Pod) -> Wait | None:
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == ContainerState.WAITING and status.reason not in _QUIET:
-            return Wait(status.reason, _container_text(pod, status))
+            of, where = f"container {status.name} of pod {pod.name}", {"container": status.name, "pod": pod.name}
+            if status.message:
+                return Wait(status.reason, f"{of}: {status.message}", "container-said", {**where, "said": status.message})
+            return Wait(status.reason, f"{of} waits: {status.reason}", "container", {**where, "reason": status.reason})
     return None
 
 
@@ -77,9 +89,12 @@ def _end_of(pod: Pod) -> Wait:
     """Of a failed pod whose job's controller has yet to draw its conclusion, or waits for the others."""
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == ContainerState.TERMINATED and status.exit_code:
-            ended = status.message or f"it ended with exit code {status.exit_code}"
-            return Wait(status.reason or "Error", f"container {status.name} of pod {pod.name}: {ended}")
-    return Wait(pod.reason or "Failed", f"pod {pod.name} has failed")
+            of, where = f"container {status.name} of pod {pod.name}", {"container": status.name, "pod": pod.name}
+            if status.message:
+                return Wait(status.reason or "Error", f"{of}: {status.message}", "container-said", {**where, "said": status.message})
+            told = f"{of}: it ended with exit code {status.exit_code}"
+            return Wait(status.reason or "Error", told, "container-exit", {**where, "exit": status.exit_code})
+    return Wait(pod.reason or "Failed", f"pod {pod.name} has failed", "pod-failed", {"pod": pod.name})
 
 
 def _condition(pod: Pod, type_: str) -> Wait | None:
@@ -87,11 +102,6 @@ def _condition(pod: Pod, type_: str) -> Wait | None:
         if condition.type == type_ and condition.status == "False" and (condition.reason or condition.message):
             return Wait(condition.reason or type_, condition.message or condition.reason)
     return None
-
-
-def _container_text(pod: Pod, status: ContainerStatus) -> str:
-    text = f"container {status.name} of pod {pod.name}"
-    return f"{text}: {status.message}" if status.message else f"{text} waits: {status.reason}"
 
 
 def _count(pods: Iterable[Pod], phase: PodPhase) -> int:

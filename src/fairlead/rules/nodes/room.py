@@ -31,6 +31,8 @@ class NoNodeFits(Struct, frozen=True):
     `full` (more than the freest has left), `together` (each is there, not on one node). `resource` is what is
     missing; `best`: the node that comes nearest, with `best_free` or, of `never`, all that it has. `nodes`:
     of those that it may use and that offer the resource, of `barred` all. Amounts in the model's units.
+    `labels`: those that it wants of a node, as `key=value`; of `barred` the one that none has, where that is
+    why. `taints`, `cordoned`: of `barred`, what else keeps it out.
     """
 
     kind: str
@@ -39,7 +41,9 @@ class NoNodeFits(Struct, frozen=True):
     nodes: int = 0
     best: str = ""
     best_free: float = 0
-    where: str = ""
+    labels: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
+    cordoned: int = 0
 
     @property
     def text(self) -> str:
@@ -48,12 +52,13 @@ class NoNodeFits(Struct, frozen=True):
         >>> NoNodeFits("full", "nvidia.com/gpu", 4, 2, "gpu-a100-1", 1).text
         'needs 4 GPUs on one node; the freest of 2, gpu-a100-1, has 1'
         """
-        need = f"needs {amount_words(self.resource, self.asked)} on one node{self.where}"
-        had = f"{self.best_free / _unit(self.resource):g}"
+        where = "".join(f" with {label}" for label in self.labels)
+        need = f"needs {amount_words(self.resource, self.asked)} on one node{where}"
+        had = f"{spoken_amount(self.resource, self.best_free):g}"
         match self.kind:
             case "barred":
                 of = "its node" if self.nodes == 1 else f"any of {self.nodes} nodes"
-                return f"may not use {of}: {self.where or 'selector, affinity or taints rule them out'}"
+                return f"may not use {of}: {self._barrier or 'selector, affinity or taints rule them out'}"
             case "absent":
                 return f"needs {amount_words(self.resource, self.asked)}; no node that it may use offers any"
             case "never":
@@ -61,6 +66,13 @@ class NoNodeFits(Struct, frozen=True):
             case "full":
                 return f"{need}; the freest of {self.nodes}, {self.best}, has {had}"
         return f"{need}; of {self.nodes} with enough of the rest, {self.best} has most left: {had}"
+
+    @property
+    def _barrier(self) -> str:
+        if self.labels:
+            return f"none has the label {self.labels[0]}"
+        told = [f"they have taints that it does not tolerate ({', '.join(self.taints)})"] if self.taints else []
+        return " and ".join([*told, *([f"{self.cordoned} {'is' if self.cordoned == 1 else 'are'} cordoned"] if self.cordoned else [])])
 
 
 def amount_words(resource: str, amount: float) -> str:
@@ -70,7 +82,7 @@ def amount_words(resource: str, amount: float) -> str:
     >>> [amount_words(name, number) for name, number in asked]
     ['1 GPU', '1.5 cores', '3 GiB of memory', '2 example.com/x']
     """
-    number = f"{amount / _unit(resource):g}"
+    number = f"{spoken_amount(resource, amount):g}"
     if resource == NVIDIA_GPU:
         return f"{number} {'GPU' if amount == 1 else 'GPUs'}"
     if resource == CPU:
@@ -78,8 +90,13 @@ def amount_words(resource: str, amount: float) -> str:
     return f"{number} GiB of memory" if resource == MEMORY else f"{number} {resource}"
 
 
-def _unit(resource: str) -> int:
-    return 1000 if resource == CPU else _GIB if resource == MEMORY else 1
+def spoken_amount(resource: str, amount: float) -> float:
+    """The number of `amount_words`: of cores, of GiB of memory, else of the model's units.
+
+    >>> spoken_amount("cpu", 1500), spoken_amount("memory", 3 << 30)
+    (1.5, 3.0)
+    """
+    return amount / (1000 if resource == CPU else _GIB if resource == MEMORY else 1)
 
 
 class NodeRooms:
@@ -116,8 +133,8 @@ class NodeRooms:
 def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]]) -> NoNodeFits | None:
     usable = [(node, left) for node, left in free if may_use(choice, node)]
     if not usable:
-        return NoNodeFits("barred", nodes=len(free), where=_barrier(choice, [node for node, _ in free])) if free else None
-    where = "".join(f" with {key}={value}" for key, value in choice.selector)
+        return _barred(choice, [node for node, _ in free]) if free else None
+    where = tuple(f"{key}={value}" for key, value in choice.selector)
     short = [name for name in sorted(asked, key=_rank) if all(left.get(name, 0) < asked[name] for _, left in usable)]
     if short:
         return _short_of(short[0], asked[short[0]], usable, where)
@@ -126,7 +143,7 @@ def _why(asked: Amounts, choice: NodeChoice, free: Sequence[tuple[Node, Amounts]
     return _not_together(asked, usable, where)
 
 
-def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]], where: str) -> NoNodeFits:
+def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]], where: tuple[str, ...]) -> NoNodeFits:
     offering = [(node, left) for node, left in usable if node.allocatable.get(resource, 0) > 0]
     if not offering:
         return NoNodeFits("absent", resource, asked)
@@ -137,7 +154,7 @@ def _short_of(resource: str, asked: float, usable: Iterable[tuple[Node, Amounts]
     return NoNodeFits("full", resource, asked, len(offering), node.name, max(0, left.get(resource, 0)), where)
 
 
-def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: str) -> NoNodeFits:
+def _not_together(asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: tuple[str, ...]) -> NoNodeFits:
     """The scarcest thing is there on some node, but not beside the rest: of those, what is missing."""
     first = min(asked, key=_rank)
     able = [(node, left) for node, left in usable if left.get(first, 0) >= asked[first]]
@@ -158,14 +175,13 @@ def _rank(resource: str) -> tuple[int, str]:
     return (0 if is_gpu_resource(resource) else 1 if resource == CPU else 2 if resource == MEMORY else 3), resource
 
 
-def _barrier(choice: NodeChoice, nodes: Sequence[Node]) -> str:
+def _barred(choice: NodeChoice, nodes: Sequence[Node]) -> NoNodeFits:
     """What rules them all out, as far as one thing does."""
     for key, value in choice.selector:
         if all(node.labels.get(key) != value for node in nodes):
-            return f"none has the label {key}={value}"
+            return NoNodeFits("barred", nodes=len(nodes), labels=(f"{key}={value}",))
     if any(may_use(NodeChoice(tolerations=choice.tolerations), node) for node in nodes):
-        return ""
+        return NoNodeFits("barred", nodes=len(nodes))
     taints = sorted({taint.key for node in nodes for taint in node.taints if taint.effect != "PreferNoSchedule"})
     cordoned = sum(node.unschedulable for node in nodes)
-    told = [f"they have taints that it does not tolerate ({', '.join(taints[:3])})"] if taints else []
-    return " and ".join([*told, *([f"{cordoned} {'is' if cordoned == 1 else 'are'} cordoned"] if cordoned else [])])
+    return NoNodeFits("barred", nodes=len(nodes), taints=tuple(taints[:3]), cordoned=cordoned)

@@ -60,9 +60,9 @@ class Adoption:
             yield from self._tell_conflict(feed.nodes.get(name))
             yield from self._adopt_on(feed.ledger.nodes.get(name))
             yield None
-        why_no_room = ShareWhy(lambda: feed.ledger)
+        why = ShareWhy(lambda: feed.ledger)
         for pod in news:
-            yield from self._tell_no_room(pod, why_no_room)
+            yield from self._tell_no_room(pod, why)
             yield None
         for pod in list(self._unwritten.values()):
             yield from self._write(pod)
@@ -126,11 +126,12 @@ class Adoption:
         self._written[pod.uid] = self._unwritten[pod.uid] = tenant.pod
         yield WriteGrants(tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written)
 
-    def _tell_no_room(self, pod: Pod, why_no_room: ShareWhy) -> Iterator[SharingAction]:
+    def _tell_no_room(self, pod: Pod, why: ShareWhy) -> Iterator[SharingAction]:
         if pod.node or pod.deleted_at is not None or pod.is_finished:
             return
         if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in pod.conditions):
-            yield from self._tell(pod.uid, pod, NO_ROOM, why_no_room(pod))
+            short = why(pod)
+            yield from self._tell(pod.uid, pod, NO_ROOM, short.told if short else "")
 
     def _tell_conflict(self, node: Node | None) -> Iterator[SharingAction]:
         if node is not None:

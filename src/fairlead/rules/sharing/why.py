@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import GpuNeed
@@ -18,8 +20,47 @@ from fairlead.rules.nodes.choice import may_use
 from fairlead.rules.sharing.ledger import Ledger
 
 
+class ShareShortage(Struct, frozen=True):
+    """What is short for a pod that shares GPUs, in one sentence; `told` says it node by node.
+
+    `kind`: `none` (there is no node), `barred` (selector, affinity and taints leave none), `unshared` (no
+    node that it may use shares GPUs), `memory` (no GPU has so much left), `other`: what `told` says. `nodes`:
+    those that share GPUs, of `barred` and `unshared` all. `cards`: on so many GPUs it needs so many units
+    each.
+    """
+
+    kind: str
+    told: str
+    units: int = 0
+    unit: str = ""
+    cards: int = 1
+    nodes: int = 0
+    best: str = ""
+    free: int = 0
+
+    @property
+    def text(self) -> str:
+        """
+        >>> ShareShortage("memory", "", 8, "GiB", 1, 2, "share-1", 4).text
+        'needs 8 GiB on one GPU; the freest of 2 nodes that share GPUs, share-1, has 4 GiB left on one'
+        """
+        match self.kind:
+            case "none":
+                return "there is no node"
+            case "barred":
+                return f"none of {self.nodes} nodes suits its nodeSelector, affinity and tolerations"
+            case "unshared":
+                only = "the only node that it may use does not share GPUs"
+                return only if self.nodes == 1 else f"of {self.nodes} nodes that it may use none shares GPUs"
+            case "memory":
+                need = f"needs {self.units} {self.unit} on {'one GPU' if self.cards == 1 else f'each of {self.cards} GPUs'}"
+                of = f"the freest of {self.nodes} nodes that share GPUs" if self.nodes > 1 else "the only node that shares GPUs"
+                return f"{need}; {of}, {self.best}, has {self.free} {self.unit} left on one"
+        return self.told
+
+
 class ShareWhy:
-    """`why_no_room` for the many pods of one moment.
+    """`shortage` for the many pods of one moment.
 
     Equal needs have one answer, and the ledger is made for the first pod that asks.
     """
@@ -27,25 +68,44 @@ class ShareWhy:
     def __init__(self, ledger: Callable[[], Ledger]) -> None:
         self._make = ledger
         self._ledger: Ledger | None = None
-        self._told: dict[tuple[GpuNeed, int, NodeChoice], str] = {}
+        self._told: dict[tuple[GpuNeed, int, NodeChoice], ShareShortage | None] = {}
 
-    def __call__(self, pod: Pod) -> str:
+    def __call__(self, pod: Pod) -> ShareShortage | None:
         need = gpu_need(pod)
         if need.is_nothing:
-            return ""
+            return None
         if self._ledger is None:
             self._ledger = self._make()
         key = (need, pod.priority, pod.node_choice)
         if pod.nominated_node:  # room that is promised to this very pod is free for it alone
-            return why_no_room(self._ledger, pod)
+            return shortage(self._ledger, pod)
         if key not in self._told:
-            self._told[key] = why_no_room(self._ledger, pod)
+            self._told[key] = shortage(self._ledger, pod)
         return self._told[key]
 
 
 def usable_nodes(ledger: Ledger, pod: Pod) -> list[str]:
     """Nodes that selector, required affinity and taints leave to the pod, in the ledger's order."""
     return [name for name in ledger.nodes if may_use(pod.node_choice, ledger.node(name))]
+
+
+def shortage(ledger: Ledger, pod: Pod) -> ShareShortage | None:
+    """None if a node has room or nothing is asked."""
+    told = why_no_room(ledger, pod)
+    if not told:
+        return None
+    if not ledger.nodes:
+        return ShareShortage("none", told)
+    names, need = usable_nodes(ledger, pod), gpu_need(pod)
+    if not names:
+        return ShareShortage("barred", told, nodes=len(ledger.nodes))
+    sharing = [account for name in names if (account := ledger.nodes[name]).mode.is_shared and account.usable()]
+    if not sharing and not any(ledger.nodes[name].mode.is_shared for name in names):
+        return ShareShortage("unshared", told, nodes=len(names))
+    best = max(sharing, key=lambda account: account.largest_free, default=None)
+    if best is None or need.fault or need.is_split or best.largest_free >= need.units:
+        return ShareShortage("other", told)
+    return ShareShortage("memory", told, need.units, str(best.unit), need.cards, len(sharing), best.name, max(0, best.largest_free))
 
 
 def why_no_room(ledger: Ledger, pod: Pod) -> str:

@@ -9,7 +9,7 @@ import { Link } from "../../router/Link";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import type { Column } from "../../table/columns";
-import { groupColumns, groupKey, holderKey, idleWord, part } from "./columns";
+import { groupColumns, groupKey, holderKey, idleOf, part } from "./columns";
 import { filtersOf, type Line, lineKey, linesOf, PODS_MAX, toggled } from "./lines";
 import { FILTERS, Rows } from "./Rows";
 
@@ -82,7 +82,7 @@ function podCell(pod: Holder, key: string, by: string, t: Words["t"]): React.Rea
     case "gpus":
       return gpus(pod.gpus);
     case "gpusIdle":
-      return pod.idleSeconds ? t("holders.idleFor", { time: duration(pod.idleSeconds) }) : idleWord(pod.idleSeconds, t);
+      return pod.idleSeconds ? t("holders.idleFor", { time: duration(pod.idleSeconds) }) : idleOf(pod, t);
     case "gpuMemoryAllocatedMiB":
       return memoryInGib(pod.gpuMemoryAllocatedMiB);
     case "gpuMemoryUsedMiB":

@@ -7,7 +7,7 @@ import { Ago } from "../../parts/Ago";
 import { Copy } from "../../parts/Copy";
 import { Status } from "../../parts/Status";
 import { Link } from "../../router/Link";
-import { idleWord, jobPage } from "./columns";
+import { idleOf, jobPage } from "./columns";
 import { releaseCommand } from "./release";
 
 const IDLE_SECONDS = 3600;
@@ -29,7 +29,7 @@ export function HolderFacts({ holder: h }: { holder: Holder }) {
     [t("col.memoryUsed"), memory(h.gpuMemoryUsedMiB)],
     [t("col.utilization"), percent(h.gpuUtilPercent)],
     [t("node.since"), <Ago key="since" at={h.heldSince} />],
-    [t("map.by.idle"), idleWord(h.idleSeconds, t)],
+    [t("map.by.idle"), idleOf(h, t)],
   ];
   return (
     <>

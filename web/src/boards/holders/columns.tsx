@@ -18,6 +18,10 @@ const ownerWord = (row: Pick<Holder, "ownerKind" | "owner">, t: Words["t"]): str
 /** Seen at work is not the same as not known. */
 export const idleWord = (seconds: number | null, t: Words["t"]): string => (seconds === 0 ? t("holders.busy") : duration(seconds));
 
+/** How long all its cards have done nothing; of a pod that uses some of them, how many it does not. */
+export const idleOf = (h: Pick<Holder, "idleSeconds" | "gpusIdle" | "gpus">, t: Words["t"]): string =>
+  h.idleSeconds === 0 && h.gpusIdle > 0 ? t("holders.idlePart", { idle: gpus(h.gpusIdle), gpus: gpus(h.gpus) }) : idleWord(h.idleSeconds, t);
+
 export const part = (of: number | null, whole: number | null): number | null => {
   const percentOf = share(of, whole);
   return percentOf === null ? null : percentOf / 100;
@@ -36,6 +40,7 @@ export function holderColumns(t: Words["t"]): Column<Holder>[] {
     { key: "gpuUtilPercent", head: t("col.utilization"), width: 84, number: true, bar: (h) => part(h.gpuUtilPercent, 100), cell: (h) => percent(h.gpuUtilPercent) },
     { key: "heldSince", head: t("node.since"), width: 76, cell: (h) => <Ago at={h.heldSince} /> },
     { key: "idleSeconds", head: t("map.by.idle"), width: 76, number: true, cell: (h) => idleWord(h.idleSeconds, t) },
+    { key: "gpusIdle", head: t("holders.idle"), width: 90, number: true, optional: true, bar: (h) => part(h.gpusIdle, h.gpus), cell: (h) => gpus(h.gpusIdle) },
     { key: "status", head: t("col.status"), width: 118, cell: (h) => <Status word={h.status} /> },
     { key: "gpuIndexes", head: t("holders.cards"), width: 90, optional: true, unsortable: true, cell: (h) => h.gpuIndexes.join(", ") || UNKNOWN },
     { key: "quotaPath", head: t("col.quotaPath"), width: 140, mono: true, optional: true, cell: (h) => h.quotaPath || UNKNOWN },

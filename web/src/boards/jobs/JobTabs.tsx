@@ -10,7 +10,7 @@ import { useQueryState } from "../../router/usequery";
 import { JobCharts } from "./JobCharts";
 import { Instances } from "./JobFacts";
 import type { JobId } from "./JobsBoard";
-import { hasRun } from "./sentence";
+import { areEventsKnown, hasRun } from "./sentence";
 
 const LogPanel = lazy(() => import("./logs/LogPanel").then((m) => ({ default: m.LogPanel })));
 const ManifestPanel = lazy(() => import("./ManifestPanel").then((m) => ({ default: m.ManifestPanel })));
@@ -68,7 +68,7 @@ function TabBody({ tab, id, detail, filters }: { tab: Tab; id: JobId; detail: Jo
   const { t } = useWords();
   if (tab === "logs") return <LogPanel id={id} />;
   if (tab === "yaml") return <ManifestPanel id={id} />;
-  if (tab === "events") return detail.events.length > 0 ? <EventList events={detail.events} /> : <Empty why={t("job.noEvents")} />;
+  if (tab === "events") return detail.events.length > 0 ? <EventList events={detail.events} /> : <Empty why={t(areEventsKnown(detail) ? "job.noEvents" : "job.eventsUnread")} />;
   if (tab === "why") return detail.job.waiting ? <WhyItWaits waiting={detail.job.waiting} /> : <p data-testid="waits-not">{t("job.waitsNot")}</p>;
   if (tab === "charts") return hasRun(detail.job) ? <JobCharts filters={filters} /> : <p className="dim" data-testid="never-ran">{t("job.neverRan")}</p>;
   return detail.instances.length > 0 ? <Instances detail={detail} /> : <Empty why={t("job.noInstances")} />;

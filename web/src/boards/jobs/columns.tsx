@@ -4,7 +4,7 @@ import { duration, gpus, memory, memoryInGib, percent, share, UNKNOWN } from "..
 import type { Words } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Status } from "../../parts/Status";
-import { toldWords, whyWords } from "../../parts/WhyItWaits";
+import { saidBeside, whyWords } from "../../parts/WhyItWaits";
 import type { Column } from "../../table/columns";
 
 const ratio = (part: number | null, total: number | null): number | null => {
@@ -24,23 +24,25 @@ export function requested(job: Pick<JobRow, "gpusRequested" | "gpuMemoryRequeste
   return shares(job) ? memory(job.gpuMemoryRequestedMiB) : gpus(job.gpusRequested);
 }
 
-/** Why something waits, as a hint on its status: the scheduler's words, and what the nodes with shared GPUs answer. */
-export const whyOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">): string =>
-  (waiting ? [whyWords(waiting, words.code), toldWords(waiting.told, words) ?? waiting.message, waiting.room].filter(Boolean).join("\n") : "");
+/** Why something waits, as a hint on its status: our own words, then what the source said beside them. */
+export const whyOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">): string => (waiting ? [whyWords(waiting, words), ...saidBeside(waiting)].filter(Boolean).join("\n") : "");
 
 /** Beside the status of its row: why, in our own words where we have some. */
-const besideOf = (waiting: Waiting | null, code: Words["code"]): string => {
-  const why = waiting && (whyWords(waiting, code) ?? code("reason", waiting.reason, {}, waiting.reason));
-  return why ? ` · ${why}` : "";
+export const besideOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">): string => {
+  if (!waiting) return "";
+  const { code } = words;
+  const [reason, why] = [code("reason", waiting.reason, {}, waiting.reason), whyWords(waiting, words)];
+  // Quota's sentence begins with what is asked: its reason stands before it, for the row may have room for no more.
+  return ` · ${why === null ? reason : waiting.sentence ? why : `${reason}: ${why}`}`;
 };
 
 export function jobColumns(words: Pick<Words, "t" | "code">): Column<JobRow>[] {
-  const { t, code } = words;
+  const { t } = words;
   return [
     { key: "namespace", head: t("col.namespace"), width: 112, mono: true, title: (j) => j.namespace, cell: (j) => j.namespace },
     { key: "name", head: t("col.jobName"), width: 184, mono: true, fixed: true, title: (j) => j.name, cell: (j) => j.name },
     { key: "type", head: t("col.jobType"), width: 92, mono: true, cell: (j) => j.type },
-    { key: "status", head: t("col.jobStatus"), width: 168, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, code)} /> },
+    { key: "status", head: t("col.jobStatus"), width: 240, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, words)} /> },
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
     { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, title: (j) => (j.gpuMemoryRequestedMiB === null ? "" : `${t("col.memoryRequested")}: ${memory(j.gpuMemoryRequestedMiB)}`), cell: requested },
     { key: "gpuMemoryAllocatedMiB", head: t("col.jobMemoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },

@@ -1,5 +1,5 @@
 // How is this job, in one sentence? From the job's own answer, as the boards' sentences come from theirs.
-import type { JobRow, Sentence } from "../../api/types";
+import type { JobDetail, JobRow, Sentence } from "../../api/types";
 import { duration, memory } from "../../format/format";
 import { shares } from "./columns";
 
@@ -7,6 +7,9 @@ const CODES: Readonly<Record<string, string>> = { Running: "job-running", Pendin
 
 /** Whether an instance of it can have left a sample: none has where the job never began and none runs. */
 export const hasRun = ({ startedAt, instances: i }: JobRow): boolean => startedAt !== null || i.running + i.unknown + i.succeeded + i.failed > 0;
+
+/** Whether all that is kept of it was read; else a warning of the answer says why not. */
+export const areEventsKnown = ({ warnings }: Pick<JobDetail, "warnings">): boolean => !warnings.some((each) => each.source === "events");
 
 export function jobSentence(job: JobRow): Sentence {
   const { running, desired, failed, unknown } = job.instances;

@@ -3,6 +3,7 @@ import type { MyWork, Start } from "../../api/types";
 import { startCommand } from "../../commands/commands";
 import { gpus } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
+import { sentenceWords } from "../../i18n/sentences";
 import { Command } from "../../parts/Copy";
 import { Panel } from "../../parts/Panel";
 import { Empty } from "../../parts/States";
@@ -29,11 +30,11 @@ export function Starts({ mine }: { mine: MyWork }) {
 
 function Line({ start, isAlone }: { start: Start; isAlone: boolean }) {
   const words = useWords();
-  const { t, code } = words;
+  const { t } = words;
   return (
     <li data-testid={`start-${start.resource}`}>
       <div className="grow">
-        <b>{code("sentence", start.sentence.code, start.sentence.values, start.sentence.text)}</b>{" "}
+        <b>{sentenceWords(start.sentence, words)}</b>{" "}
         {start.amount > 0 && (
           <span className="dim">
             {start.nodes === 1 ? <Link to={`/nodes/${encodeURIComponent(start.node)}`}>{t("mine.onNode", { node: start.node })}</Link> : t("mine.onNodes", { nodes: start.nodes })}

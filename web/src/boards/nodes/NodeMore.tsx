@@ -8,11 +8,12 @@ import { Empty } from "../../parts/States";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 
+/** "No warnings" beside a broken card, or about a node that is silent or not ready, would be read as "nothing is wrong". */
+export const isInTrouble = ({ node, gpus }: Pick<NodeDetail, "node" | "gpus">): boolean => node.status !== "Ready" || gpus.some((gpu) => gpu.health === "Unhealthy");
+
 export function NodeEvents({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
   const { t } = useWords();
-  // "No warnings" beside a broken card would be read as "nothing is wrong".
-  const isBroken = detail.gpus.some((gpu) => gpu.health === "Unhealthy");
-  if (detail.events.length === 0 && (!wide || isBroken)) return null;
+  if (detail.events.length === 0 && (!wide || isInTrouble(detail))) return null;
   return (
     <section className="section" data-testid="node-events">
       <h2>{t("node.events")}</h2>

@@ -2,6 +2,7 @@
 import type { AttentionLine, AttentionObject } from "../../api/types";
 import { count } from "../../format/format";
 import { useWords } from "../../i18n/locale";
+import { sentenceWords } from "../../i18n/sentences";
 import { Ago } from "../../parts/Ago";
 import { Command } from "../../parts/Copy";
 import { Panel } from "../../parts/Panel";
@@ -9,7 +10,8 @@ import { Link } from "../../router/Link";
 import { allOf, nameOf, pageOf } from "./attention";
 
 export function Attention({ lines }: { lines: readonly AttentionLine[] }) {
-  const { t, code } = useWords();
+  const words = useWords();
+  const { t, code } = words;
   return (
     <Panel slug="attention" title={t("attention.title")} note={lines.length > 0 ? count(lines.length) : t("attention.none")} className="attention" flush>
       {lines.length > 0 && (
@@ -18,8 +20,8 @@ export function Attention({ lines }: { lines: readonly AttentionLine[] }) {
             <li key={`${line.kind} ${line.sentence.text}`} data-level={line.level} data-testid={`attention-${line.kind}`}>
               <span className="attention-level">{code("attention.level", line.level, {}, line.level)}</span>
               <div className="grow">
-                <b>{code("sentence", line.sentence.code, line.sentence.values, line.sentence.text)}</b> <Things line={line} />
-                {line.why && <div className="dim">{code("sentence", line.why.code, line.why.values, line.why.text)}</div>}
+                <b>{sentenceWords(line.sentence, words)}</b> <Things line={line} />
+                {line.why && <div className="dim">{sentenceWords(line.why, words)}</div>}
               </div>
               <span className="when">
                 <Ago at={line.since} />

@@ -1,8 +1,9 @@
 // What would happen with the changed bounds, as the plan says: who would be admitted, who evicted for whom, how each leaf ends.
 import type { useWhatIf } from "../../api/queries";
 import type { QuotaEffects } from "../../api/types";
-import { count, gpus } from "../../format/format";
+import { count } from "../../format/format";
 import { useWords } from "../../i18n/locale";
+import { sentenceWords } from "../../i18n/sentences";
 import { Panel } from "../../parts/Panel";
 import { Answered, Bones } from "../../parts/States";
 import type { Column } from "../../table/columns";
@@ -25,13 +26,12 @@ export function Effects({ asked, isLate }: { asked: ReturnType<typeof useWhatIf>
 }
 
 function Told({ effects }: { effects: QuotaEffects }) {
-  const { code } = useWords();
+  const words = useWords();
   const { sentence } = effects;
-  const said = Object.fromEntries(Object.entries(sentence.values).map(([key, value]) => [key, typeof value === "number" ? gpus(value) : value]));
   return (
     <>
       <p className="why" data-testid="what-if-sentence">
-        {code("sentence", sentence.code, said, sentence.text)}
+        {sentenceWords(sentence, words)}
       </p>
       <Faults faults={effects.faults} />
       {effects.valid && (

@@ -29,14 +29,15 @@ export function Faults({ faults }: { faults: readonly TreeFault[] }) {
   );
 }
 
+/** English says it with names and numbers; another language says first in its words what kind of fault it is. */
 function List({ faults }: { faults: readonly TreeFault[] }) {
-  const { t } = useWords();
+  const { t, code, locale } = useWords();
   return (
     <>
       <ul className="faults">
         {faults.slice(0, SHOWN).map((fault) => (
           <li key={`${fault.code} ${fault.message}`}>
-            <span className="mono dim">{fault.code}</span> <span lang="en">{fault.message}</span>
+            <span className="mono dim">{fault.code}</span> {locale !== "en" && <b>{code("fault", fault.code, {}, "")}</b>} <span lang="en">{fault.message}</span>
           </li>
         ))}
       </ul>

@@ -3,7 +3,6 @@ import { useMemo } from "react";
 import { useQuota } from "../../api/queries";
 import type { QuotaAnswer, QuotaRow } from "../../api/types";
 import { amount, amountUnit, count } from "../../format/format";
-import { Command } from "../../parts/Copy";
 import { useWords, type Words } from "../../i18n/locale";
 import { unitWord } from "../../i18n/units";
 import { PageHead } from "../../parts/PageHead";
@@ -18,6 +17,7 @@ import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
 import { Faults } from "./Faults";
+import { FirstTree } from "./FirstTree";
 import { Bar } from "./QuotaBar";
 import { isNothing, type QuotaLine, quotaLines, shortName } from "./rows";
 import { TreePanel } from "./TreeGrid";
@@ -93,7 +93,7 @@ function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaA
           </Empty>
         ) : (
           <Empty why={t("quota.none")}>
-            {t("quota.noneNext")} <Command text="kubectl -n kube-system get elasticquotatree" />
+            <FirstTree warnings={answer.warnings} />
           </Empty>
         )}
       </section>

@@ -6,7 +6,6 @@ import type { QuotaBounds, QuotaTreePage, QuotaTreeRow, TreeFault } from "../../
 import { amount, amountUnit, count } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { unitWord } from "../../i18n/units";
-import { Command } from "../../parts/Copy";
 import { Panel } from "../../parts/Panel";
 import { Answered, Bones, Empty } from "../../parts/States";
 import { useQueryState } from "../../router/usequery";
@@ -15,6 +14,7 @@ import { DataTable } from "../../table/DataTable";
 import { asQuestion, type Bound, cellKey, type Changes, found, NO_CHANGES, typed, unfolded, writtenText } from "./changes";
 import { Effects } from "./Effects";
 import { Faults } from "./Faults";
+import { FirstTree } from "./FirstTree";
 import { Bar } from "./QuotaBar";
 
 const MAX_ROWS = 16;
@@ -75,7 +75,7 @@ export function TreeGrid({ page, chosen, search, isAsking, inPlace = false, faul
         <Faults faults={page.faults} />
         <section className="panel">
           <Empty why={t(page.faults.length > 0 ? "quota.unreadable" : "quota.none")}>
-            {t("quota.noneNext")} <Command text="kubectl -n kube-system get elasticquotatree" />
+            <FirstTree warnings={page.warnings} />
           </Empty>
         </section>
       </>

@@ -60,7 +60,7 @@ def quota_sentence(rows: Sequence[QuotaRow]) -> Sentence:
 def invalid_sentence(fault: TreeFault) -> Sentence:
     """Of a tree that stops everything."""
     text = f"The quota tree is invalid: {fault.message}. Nothing is admitted and nothing evicted."
-    return Sentence("quota-invalid", {"fault": fault.message}, text)
+    return Sentence("quota-invalid", {"fault": fault.message, "kind": fault.code}, text)
 
 
 def starved_paths(rows: Iterable[QuotaRow]) -> set[str]:

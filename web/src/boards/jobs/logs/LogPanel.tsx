@@ -4,8 +4,9 @@ import { apiAddress } from "../../../api/fetch";
 import { useJobInstances } from "../../../api/queries";
 import type { InstanceLog } from "../../../api/types";
 import { useWords } from "../../../i18n/locale";
+import { sentenceWords } from "../../../i18n/sentences";
 import { Icon } from "../../../parts/Icon";
-import { Answered, Bones, Empty } from "../../../parts/States";
+import { Answered, Bones, Empty, useFaultWords } from "../../../parts/States";
 import { useQueryState } from "../../../router/usequery";
 import type { JobId } from "../JobsBoard";
 import { matches } from "./lines";
@@ -118,12 +119,14 @@ function Check({ word, on, off, onChange }: { word: string; on: boolean; off?: b
 const BYTES_MAX = 2 * 1024 * 1024;
 
 function Fate({ read, chosen, pod, ready, bounded }: { read: ReadLog; chosen: InstanceLog | undefined; pod: string; ready: boolean; bounded: boolean }) {
-  const { t } = useWords();
+  const words = useWords();
+  const { t, code } = words;
+  const faultWords = useFaultWords();
   const { shown: log, state } = read;
   if (state.is === "failed")
     return (
       <p className="log-state bad" role="alert" data-testid="log-failed">
-        {log.bytes > 0 ? t("logs.broke", { why: state.error.message }) : state.error.message} {state.error.hint}{" "}
+        {log.bytes > 0 ? t("logs.broke", { why: faultWords(state.error) }) : faultWords(state.error)} {state.error.hint && code("hint", state.error.code, { hint: state.error.hint }, state.error.hint)}{" "}
         <button type="button" className="link" onClick={read.again}>
           {t("action.retry")}
         </button>
@@ -141,7 +144,7 @@ function Fate({ read, chosen, pod, ready, bounded }: { read: ReadLog; chosen: In
 
   function sentence(): string {
     if (chosen === undefined) return t("logs.gone", { pod });
-    if (!ready) return t("logs.notBegun", { container: chosen.container, why: chosen.why });
+    if (!ready) return t("logs.notBegun", { container: chosen.container, why: chosen.sentence ? sentenceWords(chosen.sentence, words) : chosen.why });
     if (state.is === "opening") return t("logs.opening");
     if (state.is === "open") return log.bytes > 0 ? t("logs.follows") : t("logs.silent");
     if (log.bytes === 0) return t("logs.nothing");
