@@ -13,14 +13,18 @@ import logging
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import count
+from operator import attrgetter
 from typing import Final, Protocol
 
 import aiohttp
 from msgspec import structs
 
 from fairlead.edge.prometheus.followed_page import FollowedPage
-from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, fetch_page, in_thread, page_session
+from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, Fetch, fetch_page, in_thread, page_session
+from fairlead.edge.prometheus.reading_lane import Lane
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
@@ -33,12 +37,12 @@ from fairlead.wire.metrics.one_reading import CountedCards, clash_sentence, one_
 INTERVAL_SECONDS: Final = 5.0
 STALE_AFTER_SECONDS: Final = 30.0
 AT_ONCE: Final = 64
-SLOW_AT_ONCE: Final = 192
-"""Pages that are being read, and beside them those that keep us waiting: so many sockets at most."""
+SILENT_AT_ONCE: Final = 192
+"""Pages that are being read, and beside them those that keep us waiting; as many again of pages that are new
+or failing, so that these take nothing from the others. So many sockets at most.
+"""
 KEPT_OPEN: Final = 256
 """Of so many pages connections are kept from beat to beat; of more, there would be too many of them."""
-PATIENCE_SECONDS: Final = 1.0
-"""After so long a page keeps no place from others."""
 SPREAD_SECONDS: Final = 0.005
 """Between the first reads of two pages, where all of them fit into one beat."""
 PUBLISH_SECONDS_PER_PAGE: Final = 0.001
@@ -48,6 +52,8 @@ MANY_CARDS: Final = 100
 MOST_NAMED: Final = 20
 """Failing pages that the log names; of a network that is down for thousands, a few say it."""
 _NO_CARD: Final = "see whether its exporter finds the driver (`fairlead_exporter_nvml_up`), or name the page of a GPU exporter (port 9400)"
+_MANY_HANG: Final = "many pages keep us waiting, so the slowest are left early; check the network and a firewall in between"
+_PATIENCE: Final = attrgetter("patience_seconds")
 _NAME_ONE: Final = "name one exporter of each card; until then `fairlead_gpu_*` counts first, then what was read last"
 _log = logging.getLogger("fairlead.exporter")
 
@@ -85,6 +91,7 @@ class ExporterPages:
         finder: PageFinder | None = None,
         wall: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
+        fetch: Fetch = fetch_page,
     ) -> None:
         for url in urls:
             if not url.startswith(("http://", "https://")):
@@ -105,10 +112,10 @@ class ExporterPages:
         self._is_dirty = False
         self._arrived = asyncio.Event()
         self._due: list[tuple[float, int, FollowedPage]] = []
-        self._due_changed = asyncio.Event()
+        self._turn = asyncio.Event()
         self._numbers = count()
-        self._quick = asyncio.Semaphore(AT_ONCE)
-        self._slow = asyncio.Semaphore(SLOW_AT_ONCE)
+        self._sound, self._doubtful = (Lane[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2))
+        self._fetch = fetch
         self._reads = self._failures = self._duplicates = 0
         self._failing = 0
         self._add(self._named)
@@ -182,53 +189,46 @@ class ExporterPages:
 
     def _put(self, page: FollowedPage) -> None:
         heapq.heappush(self._due, (page.due_at, next(self._numbers), page))
-        self._due_changed.set()
+        self._turn.set()
 
     # reading
 
     async def _read_for_ever(self, session: aiohttp.ClientSession, group: asyncio.TaskGroup) -> None:
         while True:
-            page = await self._next_due()
-            if page.is_gone:
-                continue
-            is_slow = page.is_failing and not self._slow.locked()
-            await (self._slow if is_slow else self._quick).acquire()
-            page.reading = group.create_task(self._read_in_place(session, page, is_slow=is_slow))
+            self._turn.clear()
+            now = self._wall()
+            while self._due and self._due[0][0] <= now:
+                page = heapq.heappop(self._due)[2]
+                if not page.is_gone:
+                    (self._sound if page.is_sound else self._doubtful).put(page)
+            for lane in (self._sound, self._doubtful):
+                for page in lane.give_places(now):
+                    page.reading = group.create_task(self._read(session, page))
+                    page.reading.add_done_callback(partial(self._end, lane, page))
+                for page in lane.too_many():
+                    page.leave_read()
+            next_at = [at for at in (self._sound.look_at(), self._doubtful.look_at()) if at is not None]
+            next_at += [self._due[0][0]] if self._due else []
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(next_at) - now if next_at else None):
+                    await self._turn.wait()
 
-    async def _next_due(self) -> FollowedPage:
-        while True:
-            self._due_changed.clear()
-            wait = self._due[0][0] - self._wall() if self._due else self._interval
-            if self._due and wait <= 0:
-                return heapq.heappop(self._due)[2]
-            try:
-                async with asyncio.timeout(wait):
-                    await self._due_changed.wait()
-            except TimeoutError:
-                pass
-
-    async def _read_in_place(self, session: aiohttp.ClientSession, page: FollowedPage, *, is_slow: bool) -> None:
-        """Read the page; it changes its place among the quick ones for one among the slow ones in time."""
-        place = self._slow if is_slow else self._quick
-        reading = asyncio.ensure_future(self._read(session, page))
-        try:
-            await asyncio.wait([reading], timeout=PATIENCE_SECONDS)
-            if not reading.done() and not is_slow and not self._slow.locked():
-                await self._slow.acquire()
-                place.release()
-                place = self._slow
-            await reading
-        finally:
-            reading.cancel()
-            place.release()
-            page.reading = None
-        if not page.is_gone:
+    def _end(self, lane: Lane[FollowedPage], page: FollowedPage, task: asyncio.Task[None]) -> None:
+        """Called whenever a read ends, also one that was cancelled before it began."""
+        lane.end(page)
+        is_left, page.is_left, page.reading = page.is_left and task.cancelled(), False, None
+        if is_left:
+            self._note_failure(page, ExporterFailure(f"page `{page.url}` did not answer in time", _MANY_HANG))
+        if not page.is_gone and (is_left or not task.cancelled()):
             self._put(page)
+        self._turn.set()
 
     async def _read(self, session: aiohttp.ClientSession, page: FollowedPage) -> None:
-        was_failing = page.is_failing
+        if page.is_gone:
+            return
+        was_failing, began = page.is_failing, self._wall()
         try:
-            cards = await fetch_page(session, page.url, page.node, keeps_open=len(self._pages) <= KEPT_OPEN)
+            cards = await self._fetch(session, page.url, page.node, keeps_open=len(self._pages) <= KEPT_OPEN)
             now = self._clock.now()
             told = cards.told(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.told, page.url, now)
             page.note_bad(cards.bad)
@@ -245,7 +245,7 @@ class ExporterPages:
             self._failing -= not page.is_gone
             _log.info("page `%s` can be read again", page.url)
         page.good_at = now
-        page.note(structs.replace(told, readings=with_idle_since(told.readings, self._idle_before)), self._wall())
+        page.note(structs.replace(told, readings=with_idle_since(told.readings, self._idle_before)), began, self._wall())
         self._reads += 1
         self._is_dirty = True
         self._arrived.set()

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import aiohttp
 
@@ -29,6 +29,12 @@ _AT_ONCE_BYTES: Final = 16 << 10
 """So little is read at once, in a millisecond at most: handing it to a thread would take as long."""
 _reader: Final = ThreadPoolExecutor(1, "exporter pages")
 _NOT_A_PAGE: Final = "name the page of a GPU exporter (port 9400)"
+
+
+class Fetch(Protocol):
+    """`fetch_page`, or what stands for it."""
+
+    async def __call__(self, session: aiohttp.ClientSession, url: str, node: str, *, keeps_open: bool = True) -> CardsOfPage: ...
 
 
 class ExporterFailure(OutsideError):
