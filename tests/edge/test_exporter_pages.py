@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import gzip
 import time
@@ -41,6 +42,7 @@ class Exporters:
         self.url = ""
         self.asked_encodings: list[str] = []
         self.asked: Counter[str] = Counter()
+        self.logins: set[str] = set()
         self.connections: set[object] = set()
         self.hanging = self.most_hanging = 0
         self._end = asyncio.Event()
@@ -49,6 +51,7 @@ class Exporters:
         name = request.match_info["name"]
         answer = self.answers[name]
         self.asked[name] += 1
+        self.logins.add(request.headers.get("Authorization", ""))
         self.connections.add(request.transport)
         self.asked_encodings.append(request.headers["Accept-Encoding"])
         if isinstance(answer, int):
@@ -314,6 +317,28 @@ async def test_bad_lines_are_counted_by_page_and_reason(exporters: Exporters, ca
 def test_an_address_without_a_scheme_is_refused() -> None:
     with pytest.raises(UserError, match="`gpu-1:9400` is no address"):
         ExporterPages(["gpu-1:9400"], Clock())
+
+
+async def test_a_password_in_an_address_is_used_and_never_said(exporters: Exporters, caplog: pytest.LogCaptureFixture) -> None:
+    exporters.answers["a"] = PAGE.format("n1", 17)
+    exporters.answers["b"] = PAGE.format("n1", 1)
+    names = ["a", "b", "c"]
+    exporters.answers["c"] = 500
+    urls = [f"{exporters.url}/{name}/metrics".replace("://", "://ann:hunter%402@") for name in names]
+    pages = ExporterPages(urls, Clock(), interval_seconds=BEAT)
+    async with running(pages):
+        await until(lambda: pages.tally().bad_lines and pages.tally().failures and pages.tally().twice)
+    assert exporters.logins == {"Basic " + base64.b64encode(b"ann:hunter@2").decode()}
+    said = f"{pages.source()} {pages.tally()} {caplog.text}"
+    assert f"{exporters.url}/c/metrics` answered 500" in said
+    assert not any(word in said for word in ("hunter", "ann:", "@127"))
+
+
+@pytest.mark.parametrize("address", ["ftp://ann:hunter2@gpu-1/metrics", "http://ann:hunt/er2@gpu-1/metrics", "ann:hunter2@gpu-1"])
+def test_an_address_that_is_refused_is_said_without_its_password(address: str) -> None:
+    with pytest.raises(UserError) as refused:
+        ExporterPages([address], Clock())
+    assert "hunt" not in refused.value.what + refused.value.hint
 
 
 def test_no_page_at_all_is_off() -> None:

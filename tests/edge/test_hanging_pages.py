@@ -52,7 +52,7 @@ class Exporters:
     def source(self) -> Source:
         return Source("gpus")
 
-    async def fetch(self, session: aiohttp.ClientSession, url: str, node: str, *, keeps_open: bool = True) -> CardsOfPage:
+    async def fetch(self, session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True) -> CardsOfPage:
         began = self.now()
         self.open += 1
         self.most_open = max(self.most_open, self.open)
@@ -147,6 +147,20 @@ def test_pages_that_come_and_go_while_they_are_read_cost_others_nothing() -> Non
 
     lived(60.0, exporters, pages, look)
     assert max(ages) <= BEAT + PUBLISHED_WITHIN
+
+
+def test_an_address_that_is_on_another_node_now_has_that_nodes_name() -> None:
+    exporters = Exporters(JumpingLoop())
+    pages = exporters.reader()
+    named = []
+
+    def look(now: float) -> None:
+        exporters.found = {url("10.0.0.5"): "a" if now < 20 else "b"}
+        named.append([each.node for each in pages.latest()])
+
+    lived(40.0, exporters, pages, look)
+    assert (named[15], named[-1]) == (["a"], ["b"])
+    assert pages.source().message == ""
 
 
 def test_a_page_slower_than_its_beat_has_half_a_beat_of_rest() -> None:

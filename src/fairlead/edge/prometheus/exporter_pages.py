@@ -23,9 +23,9 @@ import aiohttp
 from msgspec import structs
 
 from fairlead.edge.prometheus.followed_page import FollowedPage
+from fairlead.edge.prometheus.page_address import page_address
 from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, Fetch, fetch_page, in_thread, page_session
 from fairlead.edge.prometheus.reading_lane import Lane
-from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -75,7 +75,7 @@ class PageFinder(Protocol):
 class ExporterPages:
     """Reads pages while `run` runs; `latest` is what has arrived.
 
-    `urls` end in `/metrics`; `node_by_url` names the node of a page that does not. `finder` finds more of
+    `urls` end in `/metrics`, and are named without the `user:password@` that they may have; `node_by_url` names the node of a page that does not. `finder` finds more of
     them. `wall`: the reader's clock.
     """
 
@@ -93,10 +93,9 @@ class ExporterPages:
         rng: random.Random | None = None,
         fetch: Fetch = fetch_page,
     ) -> None:
-        for url in urls:
-            if not url.startswith(("http://", "https://")):
-                raise UserError(f"`{url}` is no address of an exporter's page", "write it whole, for example `http://gpu-1:9400/metrics`")
-        self._named = {url: (node_by_url or {}).get(url, "") for url in urls}
+        addresses = {url: page_address(url) for url in urls}
+        self._named = {address.url: (node_by_url or {}).get(url, "") for url, address in addresses.items()}
+        self._logins = {address.url: address.login for address in addresses.values()}
         self._finder = finder
         self._found: Mapping[str, str] = {}
         self._clock = clock
@@ -166,8 +165,10 @@ class ExporterPages:
     # which pages there are
 
     def _follow(self, wanted: Mapping[str, str]) -> None:
-        """Begin with pages that are new, and leave those that are gone."""
-        gone = [self._pages.pop(url) for url in list(self._pages) if url not in wanted]
+        """Begin with pages that are new, and leave those that are gone. An address on another node is another
+        page: pods inherit addresses.
+        """
+        gone = [self._pages.pop(url) for url, page in list(self._pages.items()) if wanted.get(url) != page.node]
         for page in gone:
             self._failing -= page.is_failing
             page.leave()
@@ -228,7 +229,9 @@ class ExporterPages:
             return
         was_failing, began = page.is_failing, self._wall()
         try:
-            cards = await self._fetch(session, page.url, page.node, keeps_open=len(self._pages) <= KEPT_OPEN)
+            cards = await self._fetch(
+                session, page.url, page.node, login=self._logins.get(page.url, ""), keeps_open=len(self._pages) <= KEPT_OPEN
+            )
             now = self._clock.now()
             told = cards.told(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.told, page.url, now)
             page.note_bad(cards.bad)

@@ -34,7 +34,9 @@ _NOT_A_PAGE: Final = "name the page of a GPU exporter (port 9400)"
 class Fetch(Protocol):
     """`fetch_page`, or what stands for it."""
 
-    async def __call__(self, session: aiohttp.ClientSession, url: str, node: str, *, keeps_open: bool = True) -> CardsOfPage: ...
+    async def __call__(
+        self, session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True
+    ) -> CardsOfPage: ...
 
 
 class ExporterFailure(OutsideError):
@@ -54,10 +56,15 @@ def page_session(timeout_seconds: float) -> aiohttp.ClientSession:
     )
 
 
-async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, keeps_open: bool = True) -> CardsOfPage:
-    """What the page says; raises ExporterFailure. `keeps_open`: the connection, until the next time."""
+async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True) -> CardsOfPage:
+    """What the page says; raises ExporterFailure. `login`: the value of its Authorization header, "" = none.
+
+    `keeps_open`: the connection, until the next time.
+    """
     try:
         headers = {} if keeps_open else {"Connection": "close"}
+        if login:
+            headers["Authorization"] = login
         if is_loopback(url):
             headers["Accept-Encoding"] = "identity"  # there unpacking costs more than carrying
         async with session.get(url, headers=headers) as response:
