@@ -75,8 +75,9 @@ class PageFinder(Protocol):
 class ExporterPages:
     """Reads pages while `run` runs; `latest` is what has arrived.
 
-    `urls` end in `/metrics`, and are named without the `user:password@` that they may have; `node_by_url` names the node of a page that does not. `finder` finds more of
-    them. `wall`: the reader's clock.
+    `urls` end in `/metrics`, and are named without the `user:password@` that they may have; `node_by_url`
+    names the node of a page that does not. `finder` finds more of them. `wall`: the reader's clock. `fetch`
+    reads a page.
     """
 
     def __init__(
