@@ -95,7 +95,7 @@ class CountersFile:
 
     def __init__(self, path: str = "", *, is_strict: bool = False) -> None:
         self._path = path
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None
         self.reload_succeeded = True
         self.counters = self._read(is_strict=is_strict) if path else built_in_counters()
 
@@ -104,14 +104,14 @@ class CountersFile:
         if not self._path:
             return
         try:
-            if self._stamp() == self._seen and not is_asked:
+            if self._stamp_now() == self._seen and self._seen is not None and not is_asked:
                 return
             self.counters = self._read()
             self.reload_succeeded = True
             _log.info("counters read again from `%s`: %d rows", self._path, len(self.counters.counters))
-        except (OSError, UserError) as error:
+        except UserError as error:
             if self.reload_succeeded:
-                _log.warning("counters stay as they were: %s", getattr(error, "log_line", error))
+                _log.warning("counters stay as they were: %s", error.log_line)
             self.reload_succeeded = False
 
     async def follow(self, news: Callable[[], None]) -> None:
@@ -121,20 +121,23 @@ class CountersFile:
         """The next page reads it."""
 
     def _read(self, *, is_strict: bool = False) -> CounterSet:
-        what, hint = "counters file", "name a readable CSV with `--collectors`"
+        """`_seen` is of a file that was read, whatever stood in it: only such a one is not read again."""
+        what, hint, self._seen = "counters file", "name a readable CSV with `--collectors`", None
+        stamp = self._stamp_now()
+        read = read_regular_file(Path(self._path), BYTES_MAX, what, hint)
+        self._seen = stamp
         try:
-            self._seen = self._stamp()
-        except OSError:
-            self._seen = None
-        try:
-            text = read_regular_file(Path(self._path), BYTES_MAX, what, hint).decode("utf-8-sig")
+            text = read.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(f"{what} `{self._path}` cannot be read: not UTF-8 text", hint) from error
         return counters_of(text, f"{what} `{self._path}`", is_strict=is_strict)
 
-    def _stamp(self) -> tuple[int, int]:
-        stat = Path(self._path).stat()
-        return stat.st_mtime_ns, stat.st_ino
+    def _stamp_now(self) -> tuple[int, int, int] | None:
+        try:
+            stat = Path(self._path).stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
 
 def _reasons(found: CounterSet) -> str:

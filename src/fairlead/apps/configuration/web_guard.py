@@ -132,7 +132,7 @@ class WebGuard:
         return _Reading(config, (self._path, *files), stamps, context, passwords)
 
     async def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
-        """What to answer in place of the app. `path`: what the app goes by; of a URL characters are left out."""
+        """What to answer in place of the app. `path`: what the app goes by, no URL."""
         if path in OPEN_PATHS:
             return None
         if not self._has_turn():

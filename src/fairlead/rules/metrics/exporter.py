@@ -42,6 +42,8 @@ class ExporterState(Struct, frozen=True, gc=False):
     """(node, gpu, how many) values that were no numbers, since the start."""
     pods: PodMapState | None = None
     """None: nobody asks whose the cards are."""
+    faults: tuple[tuple[str, int], ...] = ()
+    """Pages that could not be made, by the exception's name."""
 
 
 def _metric(name: str, type: str, help: str, *labels: str) -> MetricName:
@@ -70,6 +72,7 @@ POD_MAP_ERRORS: Final = _metric(
     "pod_map_errors_total", "counter", "How often it was not found out who has the cards: kubelet or grants.", "reason"
 )
 DEVICE: Final = "device"
+PAGE: Final = "page"
 NOT_A_NUMBER: Final = "not_a_number"
 NAMES: Final = (
     POD_MAP_AGE,
@@ -134,6 +137,7 @@ def _epoch(run: CollectorRun, at: float, now: float) -> float | None:
 def _errors(runs: Sequence[tuple[str, CollectorRun]], state: ExporterState) -> Family:
     found: dict[Key, int] = {(node, run.collector, run.gpu, kind): count for node, run in runs for kind, count in run.errors.items()}
     found |= {(node, DEVICE, gpu, NOT_A_NUMBER): count for node, gpu, count in state.refused}
+    found |= {(state.node, PAGE, "", kind): count for kind, count in state.faults}
     return Family(COLLECTOR_ERRORS, list(found), list(found.values()))
 
 
