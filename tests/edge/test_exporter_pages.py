@@ -163,7 +163,7 @@ async def test_readings_are_the_same_value_until_a_page_is_read_again(exporters:
     async with running(exporters.pages("a", interval_seconds=3600)) as pages:
         await until(pages.latest)
         before = pages.latest()
-        pages.publish()
+        await pages.publish()
         assert pages.latest() is before
 
 
@@ -357,7 +357,11 @@ def native_page(node: str, uuid: str, used_mib: int) -> str:
     return "".join(f"fairlead_gpu_{name}{labels} {value}\n" for name, value in values.items())
 
 
-async def test_a_card_that_two_pages_tell_counts_once(exporters: Exporters, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("many", [exporter_pages.MANY_TOGETHER, 1])
+async def test_a_card_that_two_pages_tell_counts_once(
+    exporters: Exporters, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr(exporter_pages, "MANY_TOGETHER", many)
     exporters.answers |= {"a": dcgm_page("n1.example", "GPU-1", 9000), "b": native_page("n1", "GPU-1", 9001)}
     exporters.answers["c"] = native_page("n2", "GPU-2", 9002)
     async with running(exporters.pages("a", "b", "c")) as pages:

@@ -32,7 +32,7 @@ from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import with_idle_since
-from fairlead.wire.metrics.one_reading import CountedCards, clash_sentence, one_per_card
+from fairlead.wire.metrics.one_reading import CountedCards, one_per_card
 
 INTERVAL_SECONDS: Final = 5.0
 STALE_AFTER_SECONDS: Final = 30.0
@@ -49,6 +49,8 @@ PUBLISH_SECONDS_PER_PAGE: Final = 0.001
 LONGEST_PUBLISH_SECONDS: Final = 1.0
 MANY_CARDS: Final = 100
 """From so many on a page's cards are made in a thread: it takes milliseconds."""
+MANY_TOGETHER: Final = 2000
+"""From so many on the cards of all pages are joined in a thread."""
 MOST_NAMED: Final = 20
 """Failing pages that the log names; of a network that is down for thousands, a few say it."""
 _NO_CARD: Final = "see whether its exporter finds the driver (`fairlead_exporter_nvml_up`), or name the page of a GPU exporter (port 9400)"
@@ -107,7 +109,7 @@ class ExporterPages:
         self._timeout = max(timeout_seconds, interval_seconds)
         self._pages: dict[str, FollowedPage] = {}
         self._leaving: list[FollowedPage] = []
-        self._counted = CountedCards((), ())
+        self._counted = CountedCards()
         self._idle_before: Mapping[str, GpuReading] = {}
         self._is_dirty = False
         self._arrived = asyncio.Event()
@@ -144,8 +146,8 @@ class ExporterPages:
         if found is not None and found.has_failed:
             return structs.replace(found, good_at=good_at)
         state = SourceState.SYNCING if good_at is None else SourceState.OK
-        twice = self._counted.twice
-        return Source(GPU_TELEMETRY, state, clash_sentence(twice), _NAME_ONE if twice else "", good_at)
+        clash = self._counted.clashes.sentence
+        return Source(GPU_TELEMETRY, state, clash, _NAME_ONE if clash else "", good_at)
 
     def tally(self) -> PageTally:
         pages, now = self._pages.values(), self._wall()
@@ -159,7 +161,7 @@ class ExporterPages:
             reads=self._reads,
             failures=self._failures,
             bad_lines={(page.url, reason.value): many for page in pages for reason, many in sorted(page.bad.items())},
-            twice=len(self._counted.twice),
+            twice=self._counted.clashes.count,
             duplicates=self._duplicates,
         )
 
@@ -276,7 +278,7 @@ class ExporterPages:
                 pass
             self._arrived.clear()
             self._look_around()
-            self.publish()
+            await self.publish()
             await asyncio.sleep(min(PUBLISH_SECONDS_PER_PAGE * len(self._pages), LONGEST_PUBLISH_SECONDS))
 
     def _look_around(self) -> None:
@@ -285,7 +287,7 @@ class ExporterPages:
             self._found = found
             self._follow({**found, **self._named})
 
-    def publish(self) -> None:
+    async def publish(self) -> None:
         """Make `latest` of what has arrived, without what is stale; the same value where nothing did."""
         now = self._wall()
         pages = [*self._pages.values(), *self._leaving]
@@ -294,12 +296,14 @@ class ExporterPages:
         if not stale and not self._is_dirty:
             return
         self._is_dirty = False
-        counted = one_per_card(page.told for page in pages if page.told.readings)
+        told = [page.told for page in pages if page.told.readings]
         new = {page.url for page in pages if page.is_new}
-        self._duplicates += sum(page in new for each in counted.twice for page in each.pages[1:])
         for page in pages:
             page.is_new = False
-        if counted.twice and not self._counted.twice:
-            _log.warning("%s", clash_sentence(counted.twice))
+        cards = sum(len(each.readings) for each in told)
+        counted = one_per_card(told) if cards < MANY_TOGETHER else await in_thread(one_per_card, told)
+        self._duplicates += sum(many for page, many in counted.clashes.left_out.items() if page in new)
+        if counted.clashes.count and not self._counted.clashes.count:
+            _log.warning("%s", counted.clashes.sentence)
         self._counted = counted
         self._idle_before = {reading.uuid: reading for reading in counted.readings if reading.idle_since is not None}

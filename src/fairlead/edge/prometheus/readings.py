@@ -24,7 +24,7 @@ from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
-from fairlead.wire.metrics.one_reading import TwiceTold, clash_sentence, twice_scraped
+from fairlead.wire.metrics.one_reading import Clashes, twice_scraped
 from fairlead.wire.metrics.plausible_values import BadLine
 
 INTERVAL_SECONDS: Final = 15.0
@@ -43,7 +43,7 @@ class PrometheusReadings:
         self._latest: tuple[GpuReading, ...] = ()
         self._failure: PrometheusFailure | None = None
         self._good_at: float | None = None
-        self._twice: tuple[TwiceTold, ...] = ()
+        self._clashes = Clashes()
         self._bad: Counter[BadLine] = Counter()
         self._reads = self._failures = self._duplicates = 0
 
@@ -67,17 +67,17 @@ class PrometheusReadings:
             self._failure = failure
             self._failures += 1
             if self._good_at is not None and now - self._good_at > STALE_AFTER_SECONDS:
-                self._latest = ()
+                self._latest, self._clashes = (), Clashes()
             return False
         before = {reading.uuid: reading for reading in self._latest}
         answer = cards_of(found, now)
         self._latest = with_idle_since(answer.readings, before)
         self._bad += answer.bad
-        if answer.twice and not self._twice:
-            _log.warning("%s", clash_sentence(answer.twice))
-        self._twice = answer.twice
+        if answer.clashes.count and not self._clashes.count:
+            _log.warning("%s", answer.clashes.sentence)
+        self._clashes = answer.clashes
         self._reads += 1
-        self._duplicates += sum(len(each.pages) - 1 for each in answer.twice)
+        self._duplicates += sum(answer.clashes.left_out.values())
         self._failure, self._good_at = None, now
         return True
 
@@ -95,7 +95,7 @@ class PrometheusReadings:
             reads=self._reads,
             failures=self._failures,
             bad_lines={(self._prometheus.address, reason.value): many for reason, many in sorted(self._bad.items())},
-            twice=len(self._twice),
+            twice=self._clashes.count,
             duplicates=self._duplicates,
         )
 
@@ -106,8 +106,8 @@ class PrometheusReadings:
             what = f"Prometheus `{self._prometheus.address}` has no GPU metrics"
             return Source(GPU_TELEMETRY, SourceState.FAILING, what, "let it scrape a GPU exporter (port 9400)", self._good_at)
         state = SourceState.SYNCING if self._good_at is None else SourceState.OK
-        hint = "let it scrape each card once" if self._twice else ""
-        return Source(GPU_TELEMETRY, state, clash_sentence(self._twice), hint, self._good_at)
+        clash = self._clashes.sentence
+        return Source(GPU_TELEMETRY, state, clash, "let it scrape each card once" if clash else "", self._good_at)
 
 
 class AnsweredCards(Struct, frozen=True):
@@ -116,7 +116,7 @@ class AnsweredCards(Struct, frozen=True):
     """
 
     readings: tuple[GpuReading, ...]
-    twice: tuple[TwiceTold, ...]
+    clashes: Clashes
     bad: Counter[BadLine]
 
 
