@@ -16,7 +16,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.resource import Resource
 from fairlead.errors import NotFound, OutsideError
 from fairlead.model.devices.kubelet import ClaimableCard
-from fairlead.wire.kube.resource_slices import WireSlice, parse_slice
+from fairlead.wire.kube.resource_slices import WireSlice, newest_cards, parse_slice
 
 LOOK_SECONDS: Final = 60.0
 RETRY_SECONDS: Final = 5.0
@@ -60,5 +60,5 @@ class NodeSlices:
                 listing = await self._api.list_all(ItemReader(resource, WireSlice, parse_slice), self._here)
             except NotFound:
                 continue
-            return {(card.driver, card.pool, card.device): card for cards in listing.rows.values() for card in cards}
+            return newest_cards(listing.rows.values())
         raise OutsideError("kubernetes", "the API server has no ResourceSlices", "claims need Kubernetes 1.32 or later")
