@@ -27,6 +27,7 @@ from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot
+from fairlead.model.said import Said
 from fairlead.ports import Clock, Devices
 from fairlead.rules.devices.shown import shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families, process_families
@@ -110,7 +111,7 @@ class GpuExporter:
         self._ticked_at = self._wall()
         self._refused: Counter[tuple[str, str]] = Counter()
         self.faults: Counter[str] = Counter()
-        self._fault = ""
+        self._fault = Said()
         self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None
@@ -164,11 +165,9 @@ class GpuExporter:
 
     def _note_fault(self, error: Exception) -> None:
         """Said when it is another than the last one; counted each time."""
-        kind = type(error).__name__
-        self.faults[kind] += 1
-        if repr(error) != self._fault:
+        self.faults[type(error).__name__] += 1
+        if self._fault.is_news(repr(error)):
             _log.error("the page stays as it was, and that is a fault of ours", exc_info=error)
-        self._fault = repr(error)
 
     def reload(self) -> None:
         """Read the counters file again now, whether it seems to have changed or not, and make a page."""
@@ -194,7 +193,7 @@ class GpuExporter:
             faults=tuple(sorted(self.faults.items())),
         )
         self.page = await asyncio.to_thread(self._make_page, self._of_chosen(snapshot))
-        self._fault = ""
+        self._fault.is_news("")
         if snapshot.number != self._number:
             self._number, self._ticked_at = snapshot.number, began
         self._state = structs.replace(self._state, cycle_seconds=self._wall() - began)

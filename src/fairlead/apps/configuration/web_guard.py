@@ -25,6 +25,7 @@ from fairlead.apps.configuration.passwords import Passwords, TooManyChecks
 from fairlead.apps.configuration.regular_file import read_regular_file
 from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
+from fairlead.model.said import Said
 from fairlead.wire.files.web_config import AUTH_TYPES, REQUEST, TlsServer, WebConfig, parse_web_config
 
 LOOK_SECONDS: Final = 1.0
@@ -55,7 +56,7 @@ class WebGuard:
         self._monotonic = monotonic
         self._reading = self._read()
         self._seen = self._reading.stamps
-        self._trouble = ""
+        self._trouble = Said()
         self._is_asked = False
         self._left, self._left_at = float(self._reading.config.burst), monotonic()
         self.tls = None if self._reading.context is None else CurrentTls(self._reading.context)
@@ -86,15 +87,14 @@ class WebGuard:
         """A new reading, None where there is none. Runs in a thread."""
         is_asked, self._is_asked = self._is_asked, False
         stamps = _stamps(self._reading.files)
-        if stamps == self._seen and not is_asked and not self._trouble:
+        if stamps == self._seen and not is_asked and not self._trouble.what:
             return None
         self._seen = stamps
         try:
             return self._kept_shut(self._read())
         except UserError as error:
-            if error.log_line != self._trouble:
+            if self._trouble.is_news(error.log_line):
                 _log.warning("the web configuration stays as it was: %s", error.log_line)
-            self._trouble = error.log_line
             return None
 
     def _kept_shut(self, reading: _Reading) -> _Reading:
@@ -115,7 +115,8 @@ class WebGuard:
             return
         if reading.passwords is not None and reading.config.users == self._reading.config.users:
             reading = _Reading(reading.config, reading.files, reading.stamps, reading.context, self._reading.passwords)
-        self._reading, self._seen, self._trouble = reading, reading.stamps, ""
+        self._reading, self._seen = reading, reading.stamps
+        self._trouble.is_news("")
         if self.tls is not None and reading.context is not None:
             self.tls.current = reading.context
         _log.info("web configuration read again from `%s`", self._path)
