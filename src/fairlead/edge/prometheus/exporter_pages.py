@@ -25,6 +25,7 @@ from msgspec import structs
 from fairlead.edge.prometheus.followed_page import FollowedPage
 from fairlead.edge.prometheus.page_address import page_address
 from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, Fetch, fetch_page, in_thread, page_session
+from fairlead.edge.prometheus.read_counts import ReadCounts
 from fairlead.edge.prometheus.reading_lane import Lane
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
@@ -32,7 +33,7 @@ from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import with_idle_since
-from fairlead.wire.metrics.one_reading import CountedCards, one_per_card
+from fairlead.wire.metrics.one_reading import one_per_card
 
 INTERVAL_SECONDS: Final = 5.0
 STALE_AFTER_SECONDS: Final = 30.0
@@ -109,7 +110,8 @@ class ExporterPages:
         self._timeout = max(timeout_seconds, interval_seconds)
         self._pages: dict[str, FollowedPage] = {}
         self._leaving: list[FollowedPage] = []
-        self._counted = CountedCards()
+        self._latest: tuple[GpuReading, ...] = ()
+        self._counts = ReadCounts(_log)
         self._idle_before: Mapping[str, GpuReading] = {}
         self._is_dirty = False
         self._arrived = asyncio.Event()
@@ -118,7 +120,6 @@ class ExporterPages:
         self._numbers = count()
         self._sound, self._doubtful = (Lane[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2))
         self._fetch = fetch
-        self._reads = self._failures = self._duplicates = 0
         self._failing = 0
         self._add(self._named)
 
@@ -131,7 +132,7 @@ class ExporterPages:
             await self._read_for_ever(session, group)
 
     def latest(self) -> tuple[GpuReading, ...]:
-        return self._counted.readings
+        return self._latest
 
     def source(self) -> Source:
         found = self._finder.source() if self._finder is not None else None
@@ -146,23 +147,19 @@ class ExporterPages:
         if found is not None and found.has_failed:
             return structs.replace(found, good_at=good_at)
         state = SourceState.SYNCING if good_at is None else SourceState.OK
-        clash = self._counted.clashes.sentence
+        clash = self._counts.clashes.sentence
         return Source(GPU_TELEMETRY, state, clash, _NAME_ONE if clash else "", good_at)
 
     def tally(self) -> PageTally:
         pages, now = self._pages.values(), self._wall()
         read_at = min((page.read_at for page in pages if page.read_at is not None and page.told.readings), default=None)
         waiting = sum(page.read_at is None and not page.is_failing for page in pages)
-        return PageTally(
+        return self._counts.tally(
             read=len(self._pages) - self._failing - waiting,
             failing=self._failing,
             waiting=waiting,
-            oldest_seconds=None if read_at is None else max(0.0, now - read_at),
-            reads=self._reads,
-            failures=self._failures,
+            oldest_seconds=None if read_at is None else now - read_at,
             bad_lines={(page.url, reason.value): many for page in pages for reason, many in sorted(page.bad.items())},
-            twice=self._counted.clashes.count,
-            duplicates=self._duplicates,
         )
 
     # which pages there are
@@ -252,7 +249,7 @@ class ExporterPages:
             _log.info("page `%s` can be read again", page.url)
         page.good_at = now
         page.note(structs.replace(told, readings=with_idle_since(told.readings, self._idle_before)), began, self._wall())
-        self._reads += 1
+        self._counts.reads += 1
         self._is_dirty = True
         self._arrived.set()
 
@@ -262,7 +259,7 @@ class ExporterPages:
             _log.log(logging.WARNING if self._failing < MOST_NAMED else logging.DEBUG, "%s", failure.log_line)
         self._failing += not (page.is_failing or page.is_gone)
         page.note_failure(failure, self._wall())
-        self._failures += 1
+        self._counts.failures += 1
 
     # publishing
 
@@ -302,8 +299,6 @@ class ExporterPages:
             page.is_new = False
         cards = sum(len(each.readings) for each in told)
         counted = one_per_card(told) if cards < MANY_TOGETHER else await in_thread(one_per_card, told)
-        self._duplicates += sum(many for page, many in counted.clashes.left_out.items() if page in new)
-        if counted.clashes.count and not self._counted.clashes.count:
-            _log.warning("%s", counted.clashes.sentence)
-        self._counted = counted
+        self._counts.note_clashes(counted.clashes, new)
+        self._latest = counted.readings
         self._idle_before = {reading.uuid: reading for reading in counted.readings if reading.idle_since is not None}
