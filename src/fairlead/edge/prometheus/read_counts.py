@@ -1,4 +1,4 @@
-"""What readers of GPU values count alike, of exporters' pages or of a Prometheus: reads, and cards told twice."""
+"""What all readers of GPU values count, of pages or of a Prometheus: reads, and cards told twice."""
 
 from __future__ import annotations
 
