@@ -29,8 +29,10 @@ SHARE_LEASE: Final = "fairlead-gpushare"
 """The Lease of the scheduler extender that may place pods (sharing contract 2.4)."""
 
 QUOTA_LEASE: Final = "fairlead-quota"
-CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
 """The Lease of the quota controller that may write (quota contract 3.2)."""
+
+CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
+"""The Lease of the cluster exporter that may print the cluster (telemetry contract 3)."""
 
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""

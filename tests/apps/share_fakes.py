@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import selectors
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,28 +25,6 @@ from fairlead.wire.names import ANNOTATION_ALLOCATION, ANNOTATION_GPU_RETRY
 
 NOW = 1_767_600_000.0
 ASSIGNED = {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true", "scheduler.framework.gpushare.assigned": "true"}
-
-
-class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop in which waiting costs nothing: when all wait, time jumps to who wakes first."""
-
-    def __init__(self) -> None:
-        super().__init__(_Jumper(self))
-        self.moment = 0.0
-
-    def time(self) -> float:
-        return self.moment
-
-
-class _Jumper(selectors.SelectSelector):
-    def __init__(self, loop: JumpingLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> Any:
-        assert timeout is not None, "everybody waits for ever"
-        self._loop.moment += timeout
-        return super().select(0)
 
 
 @dataclass

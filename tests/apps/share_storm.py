@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from tests.apps.share_fakes import ASSIGNED, FakeServer, FakeSharingApi, JumpingLoop, annotated
+from tests.apps.share_fakes import ASSIGNED, FakeServer, FakeSharingApi, annotated
+from tests.jumping_loop import JumpingLoop
 from tests.rules.sharing import node
 
 from fairlead.apps.extender import Extender

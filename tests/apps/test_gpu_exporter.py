@@ -23,6 +23,7 @@ from tests.waiting import until
 from fairlead.apps.configuration import counters_file
 from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
 from fairlead.apps.metrics_page import parse_compat
+from fairlead.apps.owner_names import OwnerNames
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.devices.counter import CounterSet
@@ -424,6 +425,60 @@ async def test_the_page_is_there_before_a_device_has_answered_and_new_with_each_
             return "DCGM_FI_DEV_GPU_UTIL" in await page()
 
         await until(has_a_card)
+
+
+async def test_a_page_that_cannot_be_made_leaves_the_last_one_and_is_not_alive_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    fault = list[Exception]()
+
+    def jobs() -> dict[str, tuple[str, ...]]:
+        if fault:
+            raise fault[0]
+        return {}
+
+    wall, devices = FixedClock(), FakeDevices([device()])
+    made = GpuExporter(devices, FixedClock(), DEFAULTS, wall.now, names=OwnerNames(jobs=jobs))
+    async with contextlib.AsyncExitStack() as ending:
+        for loop in (made.run, made._ask_devices):
+            ending.callback(asyncio.create_task(loop()).cancel)
+        await until(lambda: made.page.pieces)
+        fault.append(RuntimeError("a bug"))
+        page = made.page
+        for number in range(3):
+            devices.tell()
+            await until(lambda many=number + 1: made.faults["RuntimeError"] == many)
+        assert made.page is page
+        wall.at += 26
+        assert await ask(made.app, "GET", "/healthz") == (503, "no sample for 26 s\n")
+        (said,) = [each for each in caplog.records if "a fault of ours" in each.getMessage()]
+        assert said.exc_info is not None
+        fault.clear()
+        devices.tell()
+        await until(lambda: made.page is not page)
+        assert (await ask(made.app, "GET", "/healthz"))[0] == 200
+    found = named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_collector_errors_total", collector="page")
+    assert [(each.labels["error"], each.value) for each in found] == [("RuntimeError", 3)]
+
+
+def test_a_counters_file_that_is_back_is_read_and_one_of_another_size_is_another(tmp_path: Path) -> None:
+    path, away = tmp_path / "counters.csv", tmp_path / "away"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    found = counters_file.CountersFile(str(path))
+    path.rename(away)
+    found.reload_if_changed()
+    assert not found.reload_succeeded
+    away.rename(path)
+    found.reload_if_changed()
+    assert found.reload_succeeded, "it is the same file, and can be read again"
+    stamp = path.stat()
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_GPU_TEMP, gauge, Heat.\n")
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    found.reload_if_changed()
+    assert len(found.counters.counters) == 2
+    path.write_text("nothing usable\n")
+    found.reload_if_changed()
+    in_force = found.counters
+    found.reload_if_changed()
+    assert (found.reload_succeeded, found.counters is in_force) == (False, True)
 
 
 async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:

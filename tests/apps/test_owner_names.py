@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.jumping_loop import JumpingLoop
 
 from fairlead.apps.configuration.card_jobs import CardJobs
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
@@ -49,6 +52,25 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
     pods.told = {}
     (tmp_path / "0").unlink()
     assert "app=" not in await page() and "hpc_job=" not in await page()
+
+
+def test_a_crowd_of_pods_makes_one_page_and_another_after_a_pause() -> None:
+    class Crowd(Pods):
+        async def run(self, news: Callable[[], None]) -> None:
+            while True:
+                news()
+                await asyncio.sleep(0.001)
+
+    loop, told = JumpingLoop(), list[float]()
+
+    async def life() -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(10):
+                await OwnerNames(Crowd()).run(lambda: told.append(loop.time()))
+
+    loop.run_until_complete(life())
+    loop.close()
+    assert told[0] < 0.01 and 19 <= len(told) <= 21, "the first at once, then two a second"
 
 
 def test_a_folder_of_jobs_in_every_state(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import bcrypt
 import pytest
+import yaml
 from tests.apps.fakes import FakeDevices, FixedClock, four_cards
 from tests.kube.certificates import Authority, KeyPair
 from tests.waiting import until
@@ -162,17 +163,19 @@ async def test_users_change_while_it_runs_and_a_broken_file_opens_nothing(tmp_pa
             ("basic_auth_users: {two: plain}\n", "the password of `two` in `basic_auth_users` is no bcrypt hash"),
             ("basic_auth_users:\n", "it guards nothing"),
             ("", "it guards nothing"),
-            ("tls_server_config: {cert_file: a, key_file: b}\n", "are no certificate and its key"),
+            ("tls_server_config: {cert_file: a, key_file: b}\n", "/a` cannot be read"),
         ):
             replace(path, broken)
             await until(said(caplog, words))
             assert (await page.status(), await page.status(user="two:word")) == (401, 200)
         path.unlink()
-        await until(said(caplog, "no such file"))
+        await until(said(caplog, "web.yaml` cannot be read"))
         assert (await page.status(), await page.status(user="two:word")) == (401, 200)
         replace(path, f"basic_auth_users: {{three: {hashed('word')}}}\n")
         await until(answers(page, 200, user="three:word"))
-    assert [caplog.text.count(words) for words in ("is no bcrypt hash", "it guards nothing", "no such file")] == [1, 1, 1], "each once"
+    assert [caplog.text.count(words) for words in ("is no bcrypt hash", "it guards nothing", "web.yaml` cannot be read")] == [1, 1, 1], (
+        "each once"
+    )
 
 
 async def test_certificate_and_clients_change_while_it_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -201,21 +204,110 @@ async def test_certificate_and_clients_change_while_it_runs(tmp_path: Path, capl
         write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem")
         await until(answers(page, 200, tls=client(old, theirs["new"])))
         assert await page.status(tls=client(old, theirs["old"])) == 0, "the old authority is trusted no more"
-        write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem, client_allowed_sans: [other.example]")
-        await until(answers(page, 0, tls=client(old, theirs["new"])))
-        write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem, client_allowed_sans: [x, new.example]")
-        await until(answers(page, 200, tls=client(old, theirs["new"])))
         path.write_text(f"basic_auth_users: {{one: {hashed('word')}}}\n")
         await until(said(caplog, "has no TLS any more"))
         assert await page.status(user="one:word") == 0
-        write("client_auth_type: NoClientCert")
-        await until(answers(page, 200, tls=client(old)))
+        write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem")
         servers[0].key.write_text("no key")
         await until(said(caplog, "are no certificate and its key"))
-        assert await page.status(tls=client(old)) == 200, "half of a renewal changes nothing"
+        assert await page.status(tls=client(old, theirs["new"])) == 200, "half of a renewal changes nothing"
         again = new.issue("server", names=["127.0.0.1"])
         assert again == servers[0]
-        await until(answers(page, 200, tls=client(new)))
+        await until(answers(page, 200, tls=client(new, theirs["new"])))
+        write("client_auth_type: RequireAndVerifyClientCert, client_ca_file: new.pem, client_allowed_sans: [other.example]")
+        await until(answers(page, 0, tls=client(new, theirs["new"])))
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (
+            "client_auth_type: NoClientCert",
+            "asks less of clients: `client_auth_type` was `RequireAndVerifyClientCert` and is `NoClientCert`",
+        ),
+        ("client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem", "asks less of clients"),
+        ("client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem", "has no `client_allowed_sans` any more"),
+        (
+            "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, client_allowed_sans: ['2001:db8:0::1', b, more]",
+            "lets in more clients: `more` was not in `client_allowed_sans`",
+        ),
+    ],
+)
+async def test_a_file_that_asks_less_of_clients_opens_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, more: str, why: str
+) -> None:
+    authority = Authority(tmp_path, "ca")
+    own, theirs = authority.issue("server", names=["127.0.0.1"]), authority.issue("client", names=["2001:db8::1"])
+    path = tmp_path / "web.yaml"
+    asked = "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, client_allowed_sans: ['2001:db8::1', b]"
+    path.write_text(f"tls_server_config: {{cert_file: server.pem, key_file: {own.key}, {asked}}}\n")
+    async with guarded(path) as page:
+        assert await page.status(tls=client(authority, theirs)) == 200, "an address is the same, however it is written"
+        path.write_text(f"tls_server_config: {{cert_file: server.pem, key_file: {own.key}, {more}}}\n")
+        await until(said(caplog, why))
+        assert await page.status(tls=client(authority)) == 0
+        assert await page.status(tls=client(authority, theirs)) == 200
+
+
+@pytest.mark.parametrize("key", ["cert_file", "key_file", "client_ca_file"])
+async def test_a_pipe_in_place_of_a_certificate_holds_up_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str) -> None:
+    authority = Authority(tmp_path, "ca")
+    authority.issue("server", names=["127.0.0.1"])
+    os.mkfifo(tmp_path / "pipe")
+    keys = {"cert_file": "server.pem", "key_file": "server.key", "client_ca_file": "ca.pem", "client_auth_type": "VerifyClientCertIfGiven"}
+    path, broken = tmp_path / "web.yaml", tmp_path / "broken.yaml"
+    path.write_text(yaml.safe_dump({"tls_server_config": keys}))
+    broken.write_text(yaml.safe_dump({"tls_server_config": keys | {key: "pipe"}}))
+    with pytest.raises(UserError, match="is no regular file"):
+        WebGuard(broken)
+    async with guarded(path) as page:
+        broken.replace(path)
+        await until(said(caplog, "the web configuration stays as it was"))
+        assert await page.status(tls=client(authority)) == 200
+
+
+@pytest.mark.parametrize("bad", [{"client_ca": "é"}, {"client_ca_file": "a\0b"}, {"cert_file": "a\0b"}, {"cert": "é", "cert_file": ""}])
+async def test_text_that_no_certificate_can_be_ends_the_start_and_later_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: dict[str, str]
+) -> None:
+    authority = Authority(tmp_path, "ca")
+    authority.issue("server", names=["127.0.0.1"])
+    keys = {"cert_file": "server.pem", "key_file": "server.key"}
+    path, broken = tmp_path / "web.yaml", tmp_path / "broken.yaml"
+    path.write_text(yaml.safe_dump({"tls_server_config": keys}))
+    broken.write_text(
+        yaml.safe_dump({"tls_server_config": keys | {"client_auth_type": "RequireAndVerifyClientCert", "client_ca_file": "ca.pem"} | bad})
+    )
+    if "client_ca" in bad:
+        broken.write_text(broken.read_text().replace("  client_ca_file: ca.pem\n", ""))
+    with pytest.raises(UserError):
+        WebGuard(broken)
+    async with guarded(path) as page:
+        broken.replace(path)
+        await until(said(caplog, "the web configuration stays as it was"))
+        assert await page.status(tls=client(authority)) == 200
+
+
+async def test_suites_of_tls_13_alone_leave_none_of_tls_12(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "ca")
+    authority.issue("server", names=["127.0.0.1"])
+    path = tmp_path / "web.yaml"
+    path.write_text(
+        "tls_server_config: {cert_file: server.pem, key_file: server.key, client_auth_type: '', cipher_suites: [TLS_AES_128_GCM_SHA256]}\n"
+    )
+    before = client(authority)
+    before.maximum_version = ssl.TLSVersion.TLSv1_2
+    async with guarded(path) as page:
+        assert await page.status(tls=client(authority)) == 200
+        assert await page.status(tls=before) == 0
+
+
+async def test_what_a_client_calls_the_host_opens_no_page(tmp_path: Path) -> None:
+    path = tmp_path / "web.yaml"
+    path.write_text(f"basic_auth_users: {{one: {hashed('word')}}}\n")
+    async with guarded(path) as page:
+        for trick in ("/health%0Az", "/healthz%23", "/%68ealthz/../metrics"):
+            assert await page.status(path=trick) == 401, trick
 
 
 async def test_a_file_that_takes_all_passwords_away_opens_nothing(
@@ -275,6 +367,10 @@ async def test_inline_certificates_suites_headers_and_a_limit(tmp_path: Path) ->
         ("tls_server_config: {cert_file: a, key_file: b, min_version: TLS13, max_version: TLS12}", "is above"),
         ("tls_server_config: {cert_file: a, key_file: b, max_version: TLS11}", "leaves nothing"),
         ("tls_server_config: {cert_file: a, key_file: b, cipher_suites: [RC4]}", "`cipher_suites` has `RC4`"),
+        (
+            "tls_server_config: {cert_file: a, key_file: b, max_version: TLS12, cipher_suites: [TLS_AES_128_GCM_SHA256]}",
+            "nobody could connect",
+        ),
         ("tls_server_config: {cert_file: a, key_file: b, curve_preferences: [X25519, CurveP256]}", "names several curves"),
         ("tls_server_config: {cert_file: a, key_file: b, prefer_server_cipher_suites: maybe}", "Expected `bool`"),
         ("basic_auth_users: {a: word}", "the password of `a` in `basic_auth_users` is no bcrypt hash"),
@@ -282,6 +378,8 @@ async def test_inline_certificates_suites_headers_and_a_limit(tmp_path: Path) ->
         ("basic_auth_users: [a]", "Expected `object . null`"),
         (f"basic_auth_users: {{'a:b': {BY_HTPASSWD}}}", "has the name `a:b`"),
         (f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$10$', '$31$')}}}", "has cost 31"),
+        (f"basic_auth_users: {{a: {BY_HTPASSWD.replace('$2y$', '$2$')}}}", "no bcrypt hash"),
+        (f"basic_auth_users: {{a: {BY_HTPASSWD[:28]}z{BY_HTPASSWD[29:]}}}", "a hash that bcrypt does not read"),
         (f"basic_auth_users: {{a: {BY_HTPASSWD}, a: {BY_HTPASSWD}}}", "key `a` stands there twice"),
         (f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: fast}}", "`fast` is not a length of time"),
         (f"basic_auth_users: {{a: {BY_HTPASSWD}}}\nrate_limit: {{interval: 1s}}", "nobody could ask"),
@@ -289,7 +387,7 @@ async def test_inline_certificates_suites_headers_and_a_limit(tmp_path: Path) ->
         ('basic_auth_users: {a: b}\nhttp_server_config: {headers: {X-Frame-Options: "a\\r\\nb: c"}}', "no bcrypt hash"),
         ("basic_auth_users: {a: [", "it is no YAML of this kind"),
         ("a: &a [*a]", "it is no YAML of this kind"),
-        ("tls_server_config: {cert_file: a, key_file: b}", "are no certificate and its key: .*No such file"),
+        ("tls_server_config: {cert_file: a, key_file: b}", "`cert_file` `.*/a` cannot be read: no such file"),
     ],
 )
 def test_what_cannot_guard_a_page_ends_the_start(tmp_path: Path, text: str, why: str) -> None:

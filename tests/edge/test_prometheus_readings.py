@@ -71,7 +71,7 @@ def test_samples_older_than_a_minute_are_not_taken_for_now() -> None:
 
 
 async def test_a_card_that_two_targets_tell_counts_once_and_is_said() -> None:
-    readings, prometheus, _ = made()
+    readings, prometheus, clock = made()
     dcgm = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "Hostname": "n1.example", "gpu": "0", "UUID": "GPU-a", "instance": "a1:9400"}
     ours = {**LABELS, "__name__": "fairlead_gpu_up", "instance": "n1:9400"}
     prometheus.answer = [Answer(ours, 995.0, 1), Answer({**LABELS, "instance": "n1:9400"}, 995.0, 0.5), Answer(dcgm, 999.0, 70)]
@@ -81,6 +81,10 @@ async def test_a_card_that_two_targets_tell_counts_once_and_is_said() -> None:
     tally = readings.tally()
     assert (tally.read, tally.reads, tally.twice, tally.duplicates, tally.bad_lines) == (1, 1, 1, 1, {})
     assert (source.state, source.message.split(";")[0]) == ("ok", "GPU `GPU-a` is told by `n1:9400` and by `a1:9400`")
+    prometheus.answer = PrometheusFailure("Prometheus `x` refused the connection", "check it")
+    clock.at += 70
+    await readings.read_once()
+    assert (readings.latest(), readings.tally().twice) == ((), 0), "what is stale is told by nobody"
 
 
 async def test_of_one_series_from_two_targets_the_newest_counts() -> None:

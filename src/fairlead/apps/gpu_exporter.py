@@ -27,6 +27,7 @@ from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceChoice, DeviceSample, DeviceSnapshot
+from fairlead.model.said import Said
 from fairlead.ports import Clock, Devices
 from fairlead.rules.devices.mig import chosen_devices
 from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
@@ -113,6 +114,8 @@ class GpuExporter:
         self._refused: Counter[tuple[str, str, str]] = Counter()
         self._refused_of = 0
         self._named: set[tuple[str, str, str]] = set()
+        self.faults: Counter[str] = Counter()
+        self._fault = Said()
         self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None
@@ -161,9 +164,18 @@ class GpuExporter:
     async def run(self) -> None:
         while True:
             self._news.clear()
-            await self.refresh()
+            try:
+                await self.refresh()
+            except Exception as error:  # noqa: BLE001 - a fault of ours; the page stays, and ages until nobody takes it for alive
+                self._note_fault(error)
             self._has_page.set()
             await self._news.wait()
+
+    def _note_fault(self, error: Exception) -> None:
+        """Said when it is another than the last one; counted each time."""
+        self.faults[type(error).__name__] += 1
+        if self._fault.is_news(repr(error)):
+            _log.error("the page stays as it was, and that is a fault of ours", exc_info=error)
 
     def reload(self) -> None:
         """Read the counters file again now, whether it seems to have changed or not, and make a page."""
@@ -178,9 +190,8 @@ class GpuExporter:
         await asyncio.to_thread(lambda: self._counters.reload_if_changed(is_asked=is_asked))
         self._devices.want(frozenset(counter.field for counter in self._counters.counters.counters))
         snapshot = self._devices.latest()
-        if snapshot.number != self._number:
-            self._number, self._ticked_at = snapshot.number, began
-        snapshot = structs.replace(snapshot, at=snapshot.at + int(began - self._ticked_at))  # a page later than its values
+        if snapshot.number == self._number:  # a page later than its values
+            snapshot = structs.replace(snapshot, at=snapshot.at + int(began - self._ticked_at))
         self._state = structs.replace(
             self._state,
             scrapes=self._scrapes,
@@ -189,8 +200,12 @@ class GpuExporter:
             reload_succeeded=self._counters.reload_succeeded,
             rows_rejected=len(self._counters.counters.rejected),
             pods=None if self._pods is None else self._pods.state,
+            faults=tuple(sorted(self.faults.items())),
         )
         self.page = await asyncio.to_thread(self._make_page, self._of_chosen(snapshot))
+        self._fault.is_news("")
+        if snapshot.number != self._number:
+            self._number, self._ticked_at = snapshot.number, began
         self._state = structs.replace(self._state, cycle_seconds=self._wall() - began)
 
     def _make_page(self, snapshot: DeviceSnapshot) -> MetricsPage:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.devices.series_names import PodIdentity, SeriesNames
 from fairlead.ports import PodIdentities
 from fairlead.rules.devices.pod_labels import printed_labels
 
+PAUSE_SECONDS: Final = 0.5
+"""Between two pages that are made because of names: pods come in crowds."""
 Jobs = Callable[[], Mapping[str, tuple[str, ...]]]
 
 
@@ -18,18 +21,28 @@ class OwnerNames:
     """`allowed` None: no labels of pods are printed. `jobs`: by file name, read with each page."""
 
     def __init__(
-        self, identities: PodIdentities | None = None, allowed: Sequence[re.Pattern[str]] | None = None, jobs: Jobs | None = None
+        self,
+        identities: PodIdentities | None = None,
+        allowed: Sequence[re.Pattern[str]] | None = None,
+        jobs: Jobs | None = None,
+        pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
+        self._pause_seconds = pause_seconds
         self._identities = identities
         self._allowed = allowed
         self._jobs = jobs
 
     async def run(self, news: Callable[[], None]) -> None:
-        """Until cancelled. `news`: of a pod that came or went, which the next page shows."""
-        if self._identities is None:
-            await asyncio.Event().wait()
-        else:
-            await self._identities.run(news)
+        """Until cancelled. `news`: of pods that came or went, which the next page shows; then a pause."""
+        changed = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            if self._identities is not None:
+                group.create_task(self._identities.run(changed.set))
+            while True:
+                await changed.wait()
+                changed.clear()
+                news()
+                await asyncio.sleep(self._pause_seconds)
 
     def latest(self) -> SeriesNames:
         """As they are now. May read files."""

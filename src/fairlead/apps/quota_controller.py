@@ -31,7 +31,6 @@ from fairlead.ports import QuotaApi
 from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
-"""Quota contract 3.2. The fence is no shorter than `WRITE_SECONDS`."""
 WRITE_SECONDS: Final = 3.0
 """Within so long the API server decides a write, so that none of a dead controller comes true later."""
 COALESCE_SECONDS: Final = 0.03

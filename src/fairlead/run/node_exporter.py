@@ -63,7 +63,7 @@ async def run_gpu_exporter(asked: Invocation) -> None:
         logging.getLogger().setLevel(logging.DEBUG)
     if args.log_format == "json":
         log_as_json()
-    config = _config_file(asked)
+    config = read_config_file(asked)
     chosen = _settings(args)
     async with AsyncExitStack() as ending:
         counters = await _counters(asked, config, chosen, ending)
@@ -110,7 +110,7 @@ def _settings(args: argparse.Namespace) -> GpuExporterSettings:
     )
 
 
-def _config_file(asked: Invocation) -> ExporterConfig:
+def read_config_file(asked: Invocation) -> ExporterConfig:
     """What `--config-file` says, put where no flag and no variable says it. Raises UserError."""
     args = asked.args
     if not args.config_file:
@@ -124,10 +124,15 @@ def _config_file(asked: Invocation) -> ExporterConfig:
         asked.messages.warn(f"{names} of `{path}`: no effect: fields are sampled in the groups fast, slow and static")
     if config.interval_ms is not None and "collect_interval" not in args.told:
         args.collect_interval = config.interval_ms
-    is_told = {"collectors", "configmap_data"} & args.told
-    if (config.file or config.rows) and not is_told:
-        args.collectors = config.file
-    return ExporterConfig() if is_told else config
+    if not (config.file or config.rows):
+        return config
+    told = {"collectors"} & args.told
+    told |= {"configmap_data"} & args.told if args.configmap_data != NO_CONFIG_MAP else set()
+    if told:
+        asked.messages.warn(f"the counters of `{path}` have no effect: `--{sorted(told)[0].replace('_', '-')}` is given, too")
+        return ExporterConfig()
+    args.collectors = config.file
+    return config
 
 
 async def _counters(asked: Invocation, config: ExporterConfig, chosen: GpuExporterSettings, ending: AsyncExitStack) -> CountersInForce:

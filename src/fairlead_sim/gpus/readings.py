@@ -280,7 +280,7 @@ def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
 
 
 def _strange(stranger: Stranger, mib: int, now: float) -> DeviceProcess:
-    return DeviceProcess("", "", "", "", GpuMode.EXCLUSIVE, mib * _MIB, 0, round(100 * stranger.run.level(now), 1))
+    return DeviceProcess("", "", "", "", GpuMode.NONE, mib * _MIB, 0, round(100 * stranger.run.level(now), 1))
 
 
 def _held(card: Card, hold: Hold, now: float) -> DeviceProcess:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import shlex
 
@@ -117,13 +118,18 @@ def test_no_flag_of_ours_is_without_a_test() -> None:
         ("--backend dcgm", {}, "`--backend` is `dcgm`, which is none of nvml, sim"),
         ("--log-format xml", {}, "`--log-format` is `xml`, which is none of text, json"),
         ("-x 0", {}, "`--xid-count-window-size` is `0`"),
-        ("--web-read-timeout 0s", {}, "`--web-read-timeout` is `0s`"),
+        ("--web-read-timeout 10ms", {}, "`--web-read-timeout` is `10ms`"),
         ("--kubernetes-gpu-id-type uuid", {}, "is `uuid`, which is none of uid, device-name"),
     ],
 )
 def test_what_is_not_of_its_kind_is_told_where_it_stands(line: str, env: dict[str, str], words: str) -> None:
     with pytest.raises(UserError, match=re.escape(words)):
         parsed(line, env)
+
+
+def test_a_time_of_zero_is_no_limit_as_in_gos_servers() -> None:
+    args = parsed("--web-read-timeout=0 --web-write-timeout 0s")
+    assert (args.web_read_timeout, args.web_write_timeout) == (math.inf, math.inf)
 
 
 def test_lists_may_be_repeated() -> None:

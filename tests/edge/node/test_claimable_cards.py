@@ -12,7 +12,7 @@ from fairlead.edge.kube.api_failure import NotServed
 from fairlead.edge.node.claimable_cards import NodeSlices
 from fairlead.errors import OutsideError
 from fairlead.model.devices.kubelet import ClaimableCard
-from fairlead.wire.kube.resource_slices import WireSlice, parse_slice
+from fairlead.wire.kube.resource_slices import PublishedCards, WireSlice, newest_cards, parse_slice
 
 UUID, MIG = {"string": "GPU-a"}, {"string": "MIG-b"}
 DEVICES = [
@@ -34,9 +34,25 @@ def slice_of(devices: list[dict[str, Any]]) -> WireSlice:
 
 
 def test_a_device_is_the_card_of_its_uuid_whatever_the_version() -> None:
-    assert parse_slice(slice_of(DEVICES)) == CARDS
+    assert parse_slice(slice_of(DEVICES)) == PublishedCards("gpu.nvidia.com", "n1", 0, CARDS)
     older = [{"name": each["name"], "basic": {"attributes": each["attributes"]}} for each in DEVICES if "attributes" in each]
-    assert parse_slice(slice_of(older)) == CARDS
+    assert parse_slice(slice_of(older)).cards == CARDS
+
+
+def test_of_a_pool_that_is_published_anew_the_newest_generation_counts() -> None:
+    def part(generation: int, device: str, uuid: str, pool: str = "n1") -> PublishedCards:
+        return PublishedCards("d", pool, generation, (ClaimableCard("d", pool, device, uuid),))
+
+    parts = [part(1, "gpu-0", "GPU-old"), part(2, "gpu-0", "GPU-new"), part(2, "gpu-1", "GPU-b"), part(1, "gpu-2", "GPU-c")]
+    parts.append(part(1, "gpu-0", "GPU-other", pool="n2"))
+    for order in (parts, parts[::-1]):
+        assert {key[1:]: card.uuid for key, card in newest_cards(order).items()} == {
+            ("n1", "gpu-0"): "GPU-new",
+            ("n1", "gpu-1"): "GPU-b",
+            ("n2", "gpu-0"): "GPU-other",
+        }
+    body = {"metadata": {"name": "s"}, "spec": {"driver": "d", "pool": {"name": "n1", "generation": 7}, "devices": []}}
+    assert parse_slice(msgspec.json.decode(json.dumps(body), type=WireSlice)).generation == 7
 
 
 class Listing:
@@ -56,7 +72,7 @@ class Api:
             raise OutsideError("kubernetes", "no answer")
         if reader.resource.version != self.version:
             raise NotServed("kubernetes", "not served")
-        return Listing({"s": CARDS})
+        return Listing({"s": PublishedCards("gpu.nvidia.com", "n1", 1, CARDS)})
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])

@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.sim.small_world import EPOCH
 
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.gpus.sampled import SampledDevices
 from fairlead_sim.objects.resources import PODS
@@ -124,6 +125,11 @@ async def test_containers_and_strangers_never_have_more_than_the_card(page: Page
         rest = page.one("fairlead_gpu_memory_foreign_bytes", **card) + page.one("fairlead_gpu_memory_unattributed_bytes", **card)
         assert held + rest == used
         assert used <= page.one("fairlead_gpu_memory_total_bytes", **card)
+
+
+def test_a_process_that_nobody_granted_a_card_has_it_in_no_mode(world: World) -> None:
+    found = {process.allocate_mode for part in world.devices.in_parts() for each in part for process in each.processes if not process.pod}
+    assert found == {GpuMode.NONE}
 
 
 async def test_a_call_that_hung_and_returned_leaves_nothing_behind() -> None:

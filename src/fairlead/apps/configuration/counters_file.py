@@ -125,7 +125,7 @@ class CountersFile:
         if not self._path:
             return
         try:
-            if self._stamp() == self._seen and not is_asked:
+            if self._stamp() == self._seen and self._seen is not None and not is_asked:
                 return
             self.is_reloading = True
             found = self._read_still()
@@ -134,9 +134,9 @@ class CountersFile:
             self.counters = found
             self.reload_succeeded = True
             _log.info("counters read again from `%s`: %d rows", self._path, len(self.counters.counters))
-        except (OSError, UserError) as error:
+        except UserError as error:
             if self.reload_succeeded:
-                _log.warning("counters stay as they were: %s", getattr(error, "log_line", error))
+                _log.warning("counters stay as they were: %s", error.log_line)
             self.reload_succeeded = False
         finally:
             self.is_reloading = False
@@ -145,10 +145,10 @@ class CountersFile:
         """Look at the file, whenever pages are made: one may be half a minute away."""
         if not self._path:
             return
-        known = await asyncio.to_thread(self._stamp_if_there)
+        known = await asyncio.to_thread(self._stamp)
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            seen = await asyncio.to_thread(self._stamp_if_there)
+            seen = await asyncio.to_thread(self._stamp)
             if seen != known:
                 known = seen
                 news()
@@ -157,7 +157,7 @@ class CountersFile:
         """The next page reads it."""
 
     def _read_still(self) -> CounterSet | None:
-        """Raises OSError, UserError."""
+        """None where it does not stand still. Raises UserError."""
         for _ in range(_MOST_TRIES):
             before = self._stamp()
             self._sleep(STILL_SECONDS)
@@ -170,30 +170,29 @@ class CountersFile:
                 found = error
             if self._stamp() != before:
                 continue
-            self._seen = before
             if isinstance(found, UserError):
                 raise found
             return found
         return None
 
     def _read(self, *, is_strict: bool = False) -> CounterSet:
-        what, hint = "counters file", "name a readable CSV with `--collectors`"
-        self._seen = self._stamp_if_there()
+        """`_seen` is of a file that was read, whatever stood in it: only such a one is not read again."""
+        what, hint, self._seen = "counters file", "name a readable CSV with `--collectors`", None
+        stamp = self._stamp()
+        read = read_regular_file(Path(self._path), BYTES_MAX, what, hint)
+        self._seen = stamp
         try:
-            text = read_regular_file(Path(self._path), BYTES_MAX, what, hint).decode("utf-8-sig")
+            text = read.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(f"{what} `{self._path}` cannot be read: not UTF-8 text", hint) from error
         return counters_of(text, f"{what} `{self._path}`", is_strict=is_strict)
 
-    def _stamp(self) -> _Stamp:
-        stat = Path(self._path).stat()
-        return stat.st_mtime_ns, stat.st_ino, stat.st_size
-
-    def _stamp_if_there(self) -> _Stamp | None:
+    def _stamp(self) -> _Stamp | None:
         try:
-            return self._stamp()
+            stat = Path(self._path).stat()
         except OSError:
             return None
+        return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
 
 def _reasons(found: CounterSet) -> str:

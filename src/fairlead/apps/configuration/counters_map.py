@@ -16,6 +16,7 @@ from typing import Final
 from fairlead.apps.configuration.counters_file import CountersInForce, counters_of
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.devices.counter import CounterSet
+from fairlead.model.said import Said
 from fairlead.ports import TextSource
 
 LOOK_SECONDS: Final = 30.0
@@ -35,7 +36,8 @@ class CountersMap:
         self._own: CounterSet | None = None
         self._heard: str | None = None
         self._parsed: str | None = None
-        self._trouble = self._fault = ""
+        self._trouble = Said()
+        self._fault = ""
         self._is_reading = False
         self._is_asked = asyncio.Event()
 
@@ -45,7 +47,7 @@ class CountersMap:
 
     @property
     def reload_succeeded(self) -> bool:
-        return not self._trouble and not self._fault and (self._own is not None or self._fallback.reload_succeeded)
+        return not self._trouble.what and not self._fault and (self._own is not None or self._fallback.reload_succeeded)
 
     @property
     def is_reloading(self) -> bool:
@@ -75,8 +77,9 @@ class CountersMap:
             return self._tell(error.log_line)
         if text is None:
             return self._tell(f"{self._what} is not there, or has no `{KEY}`")
-        is_news = text != self._heard or bool(self._trouble)
-        self._heard, self._trouble = text, ""
+        is_news = text != self._heard or bool(self._trouble.what)
+        self._heard = text
+        self._trouble.is_news("")
         return is_news
 
     def read_strictly(self) -> None:
@@ -104,8 +107,7 @@ class CountersMap:
         return "counters stay as they were" if self._own is not None else "the counters file counts until then"
 
     def _tell(self, trouble: str) -> bool:
-        if trouble == self._trouble:
-            return False
-        _log.warning("%s: %s", self._stays, trouble)
-        self._trouble = trouble
-        return True
+        is_news = self._trouble.is_news(trouble)
+        if is_news:
+            _log.warning("%s: %s", self._stays, trouble)
+        return is_news

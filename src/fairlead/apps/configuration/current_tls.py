@@ -6,17 +6,21 @@ was started with. Here that one is a door that hands each connection to the cont
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import ssl
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from fairlead.apps.configuration.regular_file import read_regular_file
 from fairlead.errors import UserError
 from fairlead.wire.files.web_config import REQUIRE_VERIFIED, VERIFY_GIVEN, TlsServer
 
 _VERSIONS: Final = {"TLS13": ssl.TLSVersion.TLSv1_3}
 _VERIFY: Final = {VERIFY_GIVEN: ssl.CERT_OPTIONAL, REQUIRE_VERIFIED: ssl.CERT_REQUIRED}
+PEM_BYTES_MAX: Final = 4 << 20
 _FORM: Final = "both in PEM, the key without password"
 
 
@@ -43,12 +47,17 @@ def tls_files(tls: TlsServer, folder: Path) -> tuple[Path, ...]:
 def tls_context(tls: TlsServer, folder: Path) -> ssl.SSLContext:
     """Raises UserError for files that are no certificate, key, authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = _VERSIONS.get(tls.min_version, ssl.TLSVersion.TLSv1_2)
+    least = "TLS13" if tls.speaks_only_13 else tls.min_version
+    context.minimum_version = _VERSIONS.get(least, ssl.TLSVersion.TLSv1_2)
     context.maximum_version = _VERSIONS.get(tls.max_version, ssl.TLSVersion.TLSv1_2)
-    if tls.ciphers:
-        context.set_ciphers(tls.ciphers)
-    if tls.curve:
-        context.set_ecdh_curve(tls.curve)
+    try:
+        if tls.ciphers:
+            context.set_ciphers(tls.ciphers)
+        if tls.curve:
+            context.set_ecdh_curve(tls.curve)
+    except (ssl.SSLError, ValueError) as error:
+        what = f"`cipher_suites` {', '.join(tls.cipher_suites)} and `curve_preferences` {tls.curve or 'of OpenSSL'}"
+        raise UserError(f"{what} cannot be had here: {error}", "leave them out: the usual ones are safe") from error
     if not tls.prefer_server_cipher_suites:
         context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     _load_pair(context, tls, folder)
@@ -56,54 +65,69 @@ def tls_context(tls: TlsServer, folder: Path) -> ssl.SSLContext:
         _trust(context, tls, folder)
         context.verify_mode = _VERIFY[tls.client_auth_type]
     if tls.client_allowed_sans:
-        context.sslobject_class = _admitting(frozenset(tls.client_allowed_sans))
+        context.sslobject_class = _admitting(tls.client_allowed_sans)
     return context
 
 
 def _load_pair(context: ssl.SSLContext, tls: TlsServer, folder: Path) -> None:
-    certificate = _Inline(tls.cert) if tls.cert else None
-    key = _Inline(tls.key) if tls.key else None
-    told = (f"`{folder / tls.cert_file}`" if not certificate else "`cert`", f"`{folder / tls.key_file}`" if not key else "`key`")
-    try:
-        context.load_cert_chain(
-            certificate.path if certificate else folder / tls.cert_file, key.path if key else folder / tls.key_file, password=""
-        )
-    except (OSError, ssl.SSLError, ValueError) as error:
-        raise UserError(f"{told[0]} and {told[1]} are no certificate and its key: {error}", _FORM) from error
-    finally:
-        for each in filter(None, (certificate, key)):
-            each.close()
+    certificate, key = _Pem(folder, "cert", tls.cert_file, tls.cert), _Pem(folder, "key", tls.key_file, tls.key)
+    with certificate.as_file() as certificate_path, key.as_file() as key_path:
+        try:
+            context.load_cert_chain(certificate_path, key_path, password="")
+        except (OSError, ValueError) as error:
+            raise UserError(f"{certificate.name} and {key.name} are no certificate and its key: {error}", _FORM) from error
 
 
 def _trust(context: ssl.SSLContext, tls: TlsServer, folder: Path) -> None:
-    try:
-        context.load_verify_locations(folder / tls.client_ca_file if tls.client_ca_file else None, cadata=tls.client_ca or None)
-    except (OSError, ssl.SSLError, ValueError) as error:
-        what = f"`{folder / tls.client_ca_file}`" if tls.client_ca_file else "`client_ca`"
-        raise UserError(f"{what} is no certificate authority: {error}", "give PEM") from error
+    authority = _Pem(folder, "client_ca", tls.client_ca_file, tls.client_ca)
+    with authority.as_file() as path:
+        try:
+            context.load_verify_locations(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{authority.name} is no certificate authority: {error}", "give PEM") from error
 
 
-class _Inline:
-    """Text that OpenSSL reads as a file, without one on a disk."""
+class _Pem:
+    """What a file or the configuration itself says, read whole before OpenSSL sees it: a pipe would be waited
+    for without an end.
+    """
 
-    def __init__(self, text: str) -> None:
-        self._descriptor = os.memfd_create("inline", os.MFD_CLOEXEC)
-        os.write(self._descriptor, text.encode())
-        self.path = f"/proc/self/fd/{self._descriptor}"
+    def __init__(self, folder: Path, what: str, file: str, inline: str) -> None:
+        self.name = f"`{folder / file}`" if file else f"`{what}`"
+        self._pem = read_regular_file(folder / file, PEM_BYTES_MAX, f"`{what}_file`", _FORM) if file else inline.encode(errors="replace")
 
-    def close(self) -> None:
-        with suppress(OSError):
-            os.close(self._descriptor)
+    @contextmanager
+    def as_file(self) -> Iterator[str]:
+        """OpenSSL reads a file. This one is on no disk."""
+        descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, self._pem)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
 
 
-def _admitting(allowed: frozenset[str]) -> type[ssl.SSLObject]:
+def _admitting(allowed: Iterable[str]) -> type[ssl.SSLObject]:
     """A TLS connection that ends where the client's certificate has none of these names."""
+    names = {as_name(each) for each in allowed}
 
     class Admitting(ssl.SSLObject):
         def do_handshake(self) -> None:
             super().do_handshake()
             peer: Any = self.getpeercert() or {}
-            if not any(name in allowed for _, name in peer.get("subjectAltName", ())):
+            if not any(as_name(name) in names for _, name in peer.get("subjectAltName", ())):
                 raise ssl.SSLCertVerificationError("the client's certificate has none of `client_allowed_sans`")
 
     return Admitting
+
+
+def as_name(text: str) -> str:
+    """A name or an address as it is compared: OpenSSL writes those of IPv6 in a way of its own.
+
+    >>> as_name("2001:DB8:0:0:0:0:0:1"), as_name("2001:db8::1"), as_name("Prom.example")
+    ('2001:db8::1', '2001:db8::1', 'Prom.example')
+    """
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        return text

@@ -17,6 +17,8 @@ from typing import Final
 
 import bcrypt
 
+from fairlead.errors import UserError
+
 KNOWN_MAX: Final = 100
 """Right pairs that are remembered. Wrong ones are not: who guesses could push the right ones out."""
 WAITING_MAX: Final = 100
@@ -32,9 +34,15 @@ class TooManyChecks(Exception):
 
 
 class Passwords:
-    """The users of one reading of the file; a new one has new `Passwords`."""
+    """The users of one reading of the file; a new one has new `Passwords`.
+
+    Raises UserError for a hash that bcrypt does not read: its user could never come in.
+    """
 
     def __init__(self, users: Mapping[str, str]) -> None:
+        for name, text in users.items():
+            if not is_hash(text.encode()):
+                raise UserError(f"the password of `{name}` is a hash that bcrypt does not read", f"`htpasswd -nBC 10 {name}` makes one")
         self._users = {name: text.encode() for name, text in users.items()}
         self._key = secrets.token_bytes(32)
         self._known: dict[bytes, None] = {}
@@ -84,6 +92,16 @@ def _pair(header: str) -> tuple[bytes, bytes] | None:
     except ValueError:
         return None
     return (name, password) if colon else None
+
+
+def is_hash(hashed: bytes) -> bool:
+    """Whether bcrypt reads it, asked at the lowest cost."""
+    version, _, rest = hashed[1:].split(b"$")
+    try:
+        bcrypt.checkpw(b"", b"$%s$04$%s" % (version, rest))
+    except ValueError:
+        return False
+    return True
 
 
 def is_right_password(password: bytes, hashed: bytes) -> bool:

@@ -19,8 +19,8 @@ def read_regular_file(path: Path, bytes_max: int, what: str, hint: str) -> bytes
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UserError(f"{what} `{path}` is no regular file", hint)
             data = file.read(bytes_max + 1)
-    except OSError as error:
-        raise UserError(f"{what} `{path}` cannot be read: {(error.strerror or str(error)).lower()}", hint) from error
+    except (OSError, ValueError) as error:  # ValueError: a path that can be none, such as one with NUL
+        raise UserError(f"{what} `{path}` cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}", hint) from error
     if len(data) > bytes_max:
         raise UserError(f"{what} `{path}` is larger than {_size(bytes_max)}", hint)
     return data

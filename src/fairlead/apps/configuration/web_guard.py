@@ -1,8 +1,8 @@
 """The lock of a server's pages: a web configuration file, read again when it or its certificates change.
 
 At the start a broken file is the end: a page that was to be guarded must not be open instead. Later the last
-good reading stays in force. A reading that would take TLS or all passwords away is no good one: whoever wants
-that starts the server anew.
+good reading stays in force. A reading that would take TLS or all passwords away, or ask less of clients'
+certificates, is no good one: whoever wants that starts the server anew.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from ssl import SSLContext
 from typing import Final
 
 from msgspec import Struct
-from starlette.requests import Request
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fairlead.apps.configuration.current_tls import CurrentTls, tls_context, tls_files
+from fairlead.apps.configuration.current_tls import CurrentTls, as_name, tls_context, tls_files
 from fairlead.apps.configuration.passwords import Passwords, TooManyChecks
 from fairlead.apps.configuration.regular_file import read_regular_file
 from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
-from fairlead.wire.files.web_config import WebConfig, parse_web_config
+from fairlead.model.said import Said
+from fairlead.wire.files.web_config import AUTH_TYPES, REQUEST, TlsServer, WebConfig, parse_web_config
 
 LOOK_SECONDS: Final = 1.0
 BYTES_MAX: Final = 1 << 20
@@ -55,7 +56,7 @@ class WebGuard:
         self._monotonic = monotonic
         self._reading = self._read()
         self._seen = self._reading.stamps
-        self._trouble = ""
+        self._trouble = Said()
         self._is_asked = False
         self._left, self._left_at = float(self._reading.config.burst), monotonic()
         self.tls = None if self._reading.context is None else CurrentTls(self._reading.context)
@@ -67,7 +68,7 @@ class WebGuard:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
-            refusal = await self._refusal(Request(scope))
+            refusal = await self._refusal(scope["path"], Headers(scope=scope))
             await (refusal or app)(scope, receive, self._with_headers(send))
 
         return locked
@@ -86,15 +87,14 @@ class WebGuard:
         """A new reading, None where there is none. Runs in a thread."""
         is_asked, self._is_asked = self._is_asked, False
         stamps = _stamps(self._reading.files)
-        if stamps == self._seen and not is_asked and not self._trouble:
+        if stamps == self._seen and not is_asked and not self._trouble.what:
             return None
         self._seen = stamps
         try:
             return self._kept_shut(self._read())
         except UserError as error:
-            if error.log_line != self._trouble:
+            if self._trouble.is_news(error.log_line):
                 _log.warning("the web configuration stays as it was: %s", error.log_line)
-            self._trouble = error.log_line
             return None
 
     def _kept_shut(self, reading: _Reading) -> _Reading:
@@ -105,6 +105,9 @@ class WebGuard:
             )
         if reading.passwords is None and self._reading.passwords is not None:
             raise UserError(f"`{self._path}` has no users any more", "start the server anew")
+        old, new = self._reading.config.tls, reading.config.tls
+        if old is not None and new is not None and (why := _lets_in_more(old, new)):
+            raise UserError(f"`{self._path}` {why}", "start the server anew")
         return reading
 
     def _adopt(self, reading: _Reading | None) -> None:
@@ -112,7 +115,8 @@ class WebGuard:
             return
         if reading.passwords is not None and reading.config.users == self._reading.config.users:
             reading = _Reading(reading.config, reading.files, reading.stamps, reading.context, self._reading.passwords)
-        self._reading, self._seen, self._trouble = reading, reading.stamps, ""
+        self._reading, self._seen = reading, reading.stamps
+        self._trouble.is_news("")
         if self.tls is not None and reading.context is not None:
             self.tls.current = reading.context
         _log.info("web configuration read again from `%s`", self._path)
@@ -128,15 +132,15 @@ class WebGuard:
         passwords = Passwords(config.users) if config.users else None
         return _Reading(config, (self._path, *files), stamps, context, passwords)
 
-    async def _refusal(self, request: Request) -> PlainTextResponse | None:
-        """What to answer in place of the app."""
-        if request.url.path in OPEN_PATHS:
+    async def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
+        """What to answer in place of the app. `path`: what the app goes by, no URL."""
+        if path in OPEN_PATHS:
             return None
         if not self._has_turn():
             return PlainTextResponse("too many requests: `rate_limit` of the web configuration\n", 429, {"retry-after": "1"})
         if (passwords := self._reading.passwords) is None:
             return None
-        given = request.headers.getlist("authorization")
+        given = headers.getlist("authorization")
         try:
             if len(given) == 1 and await passwords.admit(given[0]):
                 return None
@@ -170,6 +174,19 @@ class WebGuard:
         return sending
 
 
+def _lets_in_more(old: TlsServer, new: TlsServer) -> str:
+    """Why clients get in by `new` whom `old` asks for a certificate; "" where there are none."""
+    types = AUTH_TYPES.index
+    if types(new.client_auth_type) < types(old.client_auth_type) and old.client_auth_type != REQUEST:
+        return f"asks less of clients: `client_auth_type` was `{old.client_auth_type}` and is `{new.client_auth_type}`"
+    before, now = ({as_name(each) for each in tls.client_allowed_sans} for tls in (old, new))
+    if before and not now:
+        return "has no `client_allowed_sans` any more"
+    if before and (more := sorted(now - before)):
+        return f"lets in more clients: `{more[0]}` was not in `client_allowed_sans`"
+    return ""
+
+
 def _stamps(files: tuple[Path, ...]) -> Stamps:
     """When each was written last; empty for one that cannot be seen."""
     found: list[tuple[int, ...]] = []
@@ -177,6 +194,6 @@ def _stamps(files: tuple[Path, ...]) -> Stamps:
         try:
             seen = file.stat()
             found.append((seen.st_mtime_ns, seen.st_ino, seen.st_size))
-        except OSError:
+        except (OSError, ValueError):
             found.append(())
     return tuple(found)

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from fairlead.cli.servers.exporter_flags import DAY, Read, add_flag, listed, milliseconds, one_of, span, told, truth
+from fairlead.cli.servers.exporter_flags import DAY, Read, add_flag, limit, listed, milliseconds, one_of, told, truth
 
 WORKS, NEVER = "works", "no effect: there is no DCGM here"
 NO_RUNTIME: Final = "no effect: the kubelet names containers, their runtime is not asked"
@@ -111,8 +111,8 @@ FLAGS: Final = (
     DcgmFlag(("--config-file",), WORKS, "counters and interval as YAML; flags and variables come first", "FILE"),
     DcgmFlag(("--web-config-file",), WORKS, "TLS and passwords, as Prometheus' exporters have them in a file", "FILE"),
     DcgmFlag(("--web-systemd-socket",), WORKS, "listen on the socket that systemd hands over", variable="DCGM_EXPORTER_SYSTEMD_SOCKET"),
-    DcgmFlag(("--web-read-timeout",), WORKS, "longest request (default 10s)", "DURATION", "10s", "", span(0.1, 3600)),
-    DcgmFlag(("--web-write-timeout",), WORKS, "longest answer (default 10s)", "DURATION", "10s", "", span(0.1, 3600)),
+    DcgmFlag(("--web-read-timeout",), WORKS, "longest request (default 10s; 0 = no limit)", "DURATION", "10s", "", limit(0.1, 3600)),
+    DcgmFlag(("--web-write-timeout",), WORKS, "longest answer (default 10s; 0 = no limit)", "DURATION", "10s", "", limit(0.1, 3600)),
     DcgmFlag(("--log-format",), WORKS, "lines of the log as text or JSON (default text)", "text|json", "text", "", one_of("text", "json")),
     DcgmFlag(("--remote-hostengine-info", "-r"), NEVER, "address of a DCGM", "HOST:PORT", "localhost:5555", "DCGM_REMOTE_HOSTENGINE_INFO"),
     DcgmFlag(("--switch-devices", "-s"), NEVER, "which switches", "f|g[:…]|i[:…]", "f", "DCGM_EXPORTER_OTHER_DEVICES_STR"),

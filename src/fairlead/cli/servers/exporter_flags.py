@@ -7,6 +7,7 @@ comes from, and a mistake names the one in which it stands.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -67,6 +68,20 @@ def span(low: float, high: float) -> Read:
         if not low <= seconds <= high:
             raise ValueError(f"not a time from {low:g} to {high:g} seconds, such as 60, 60s or 1m30s")
         return seconds
+
+    return read
+
+
+def limit(low: float, high: float) -> Read:
+    """Seconds as of `span`; 0 is no limit, as in Go's servers.
+
+    >>> limit(1, 100)("1m"), limit(1, 100)("0"), limit(1, 100)("0s")
+    (60.0, inf, inf)
+    """
+    within = span(low, high)
+
+    def read(text: str) -> float | None:
+        return math.inf if span(0, high)(text) == 0 else within(text)
 
     return read
 

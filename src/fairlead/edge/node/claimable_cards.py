@@ -16,7 +16,8 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.resource import Resource
 from fairlead.errors import NotFound, OutsideError
 from fairlead.model.devices.kubelet import ClaimableCard
-from fairlead.wire.kube.resource_slices import WireSlice, parse_slice
+from fairlead.model.said import Said
+from fairlead.wire.kube.resource_slices import WireSlice, newest_cards, parse_slice
 
 LOOK_SECONDS: Final = 60.0
 RETRY_SECONDS: Final = 5.0
@@ -31,7 +32,7 @@ class NodeSlices:
         self._api = api
         self._here = Selection(fields=f"spec.nodeName={node}")
         self._cards: Mapping[tuple[str, str, str], ClaimableCard] = {}
-        self._trouble = ""
+        self._trouble = Said()
 
     async def run(self) -> None:
         while True:  # noqa: ASYNC110 - a list tells nobody
@@ -42,11 +43,10 @@ class NodeSlices:
         try:
             self._cards = await self._ask()
         except OutsideError as error:
-            if error.log_line != self._trouble:
+            if self._trouble.is_news(error.log_line):
                 _log.warning("cards of resource claims are not known: %s", error.log_line)
-            self._trouble = error.log_line
             return False
-        self._trouble = ""
+        self._trouble.is_news("")
         return True
 
     def latest(self) -> Mapping[tuple[str, str, str], ClaimableCard]:
@@ -60,5 +60,5 @@ class NodeSlices:
                 listing = await self._api.list_all(ItemReader(resource, WireSlice, parse_slice), self._here)
             except NotFound:
                 continue
-            return {(card.driver, card.pool, card.device): card for cards in listing.rows.values() for card in cards}
+            return newest_cards(listing.rows.values())
         raise OutsideError("kubernetes", "the API server has no ResourceSlices", "claims need Kubernetes 1.32 or later")

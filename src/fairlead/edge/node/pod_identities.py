@@ -12,6 +12,8 @@ from fairlead.edge.kube.resource import PODS
 from fairlead.model.pod import Pod
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
+_Identity = tuple[str, str, str, Mapping[str, str]]
+
 
 class NodePods:
     """Of the node with this name. A silent API server takes nothing away.
@@ -20,7 +22,8 @@ class NodePods:
     """
 
     def __init__(self, api: KubeApi, node: str) -> None:
-        self._pods: dict[str, tuple[str, str, str, Mapping[str, str]]] = {}
+        self._pods: dict[str, _Identity] = {}
+        self._is_news = False
         self._news: Callable[[], None] = lambda: None
         here = Selection(fields=f"spec.nodeName={node}")
         self._reflector: Reflector[Pod] = Reflector(api, ItemReader(PODS, WirePod, parse_pod), self, selection=here, on_change=self._tell)
@@ -34,13 +37,25 @@ class NodePods:
 
     def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
         kept = {key: self._pods[key] for key in unreadable if key in self._pods}
-        self._pods = {**kept, **{key: (row.namespace, row.name, row.uid, row.labels) for key, row in rows.items()}}
+        self._adopt({**kept, **{key: _identity(row) for key, row in rows.items()}})
 
     def upsert(self, key: str, row: Pod) -> None:
-        self._pods = {**self._pods, key: (row.namespace, row.name, row.uid, row.labels)}
+        if self._pods.get(key) != (told := _identity(row)):
+            self._adopt({**self._pods, key: told})
 
     def remove(self, key: str) -> None:
-        self._pods = {each: pod for each, pod in self._pods.items() if each != key}
+        self._adopt({each: pod for each, pod in self._pods.items() if each != key})
+
+    def _adopt(self, pods: dict[str, _Identity]) -> None:
+        self._is_news |= pods != self._pods
+        self._pods = pods
 
     def _tell(self) -> None:
-        self._news()
+        """Of names; most events are of a pod's status, which no page shows."""
+        if self._is_news:
+            self._is_news = False
+            self._news()
+
+
+def _identity(pod: Pod) -> _Identity:
+    return pod.namespace, pod.name, pod.uid, pod.labels

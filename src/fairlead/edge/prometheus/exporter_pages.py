@@ -13,41 +13,50 @@ import logging
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import count
+from operator import attrgetter
 from typing import Final, Protocol
 
 import aiohttp
 from msgspec import structs
 
 from fairlead.edge.prometheus.followed_page import FollowedPage
-from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, fetch_page, in_thread, page_session
-from fairlead.errors import UserError
+from fairlead.edge.prometheus.page_address import page_address
+from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, Fetch, fetch_page, in_thread, page_session
+from fairlead.edge.prometheus.read_counts import ReadCounts
+from fairlead.edge.prometheus.reading_lane import Lane
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import with_idle_since
-from fairlead.wire.metrics.one_reading import CountedCards, clash_sentence, one_per_card
+from fairlead.wire.metrics.one_reading import one_per_card
 
 INTERVAL_SECONDS: Final = 5.0
 STALE_AFTER_SECONDS: Final = 30.0
 AT_ONCE: Final = 64
-SLOW_AT_ONCE: Final = 192
-"""Pages that are being read, and beside them those that keep us waiting: so many sockets at most."""
+SILENT_AT_ONCE: Final = 192
+"""Pages that are being read, and beside them those that keep us waiting; as many again of pages that are new
+or failing, so that these take nothing from the others. So many sockets at most.
+"""
 KEPT_OPEN: Final = 256
 """Of so many pages connections are kept from beat to beat; of more, there would be too many of them."""
-PATIENCE_SECONDS: Final = 1.0
-"""After so long a page keeps no place from others."""
 SPREAD_SECONDS: Final = 0.005
 """Between the first reads of two pages, where all of them fit into one beat."""
 PUBLISH_SECONDS_PER_PAGE: Final = 0.001
 LONGEST_PUBLISH_SECONDS: Final = 1.0
 MANY_CARDS: Final = 100
 """From so many on a page's cards are made in a thread: it takes milliseconds."""
+MANY_TOGETHER: Final = 2000
+"""From so many on the cards of all pages are joined in a thread."""
 MOST_NAMED: Final = 20
 """Failing pages that the log names; of a network that is down for thousands, a few say it."""
 _NO_CARD: Final = "see whether its exporter finds the driver (`fairlead_exporter_nvml_up`), or name the page of a GPU exporter (port 9400)"
+_MANY_HANG: Final = "many pages keep us waiting, so the slowest are left early; check the network and a firewall in between"
+_PATIENCE: Final = attrgetter("patience_seconds")
 _NAME_ONE: Final = "name one exporter of each card; until then `fairlead_gpu_*` counts first, then what was read last"
 _log = logging.getLogger("fairlead.exporter")
 
@@ -69,8 +78,9 @@ class PageFinder(Protocol):
 class ExporterPages:
     """Reads pages while `run` runs; `latest` is what has arrived.
 
-    `urls` end in `/metrics`; `node_by_url` names the node of a page that does not. `finder` finds more of
-    them. `wall`: the reader's clock.
+    `urls` end in `/metrics`, and are named without the `user:password@` that they may have; `node_by_url`
+    names the node of a page that does not. `finder` finds more of them. `wall`: the reader's clock. `fetch`
+    reads a page.
     """
 
     def __init__(
@@ -85,11 +95,11 @@ class ExporterPages:
         finder: PageFinder | None = None,
         wall: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
+        fetch: Fetch = fetch_page,
     ) -> None:
-        for url in urls:
-            if not url.startswith(("http://", "https://")):
-                raise UserError(f"`{url}` is no address of an exporter's page", "write it whole, for example `http://gpu-1:9400/metrics`")
-        self._named = {url: (node_by_url or {}).get(url, "") for url in urls}
+        addresses = {url: page_address(url) for url in urls}
+        self._named = {address.url: (node_by_url or {}).get(url, "") for url, address in addresses.items()}
+        self._logins = {address.url: address.login for address in addresses.values()}
         self._finder = finder
         self._found: Mapping[str, str] = {}
         self._clock = clock
@@ -100,16 +110,16 @@ class ExporterPages:
         self._timeout = max(timeout_seconds, interval_seconds)
         self._pages: dict[str, FollowedPage] = {}
         self._leaving: list[FollowedPage] = []
-        self._counted = CountedCards((), ())
+        self._latest: tuple[GpuReading, ...] = ()
+        self._counts = ReadCounts(_log)
         self._idle_before: Mapping[str, GpuReading] = {}
         self._is_dirty = False
         self._arrived = asyncio.Event()
         self._due: list[tuple[float, int, FollowedPage]] = []
-        self._due_changed = asyncio.Event()
+        self._turn = asyncio.Event()
         self._numbers = count()
-        self._quick = asyncio.Semaphore(AT_ONCE)
-        self._slow = asyncio.Semaphore(SLOW_AT_ONCE)
-        self._reads = self._failures = self._duplicates = 0
+        self._sound, self._doubtful = (Lane[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2))
+        self._fetch = fetch
         self._failing = 0
         self._add(self._named)
 
@@ -122,7 +132,7 @@ class ExporterPages:
             await self._read_for_ever(session, group)
 
     def latest(self) -> tuple[GpuReading, ...]:
-        return self._counted.readings
+        return self._latest
 
     def source(self) -> Source:
         found = self._finder.source() if self._finder is not None else None
@@ -137,30 +147,28 @@ class ExporterPages:
         if found is not None and found.has_failed:
             return structs.replace(found, good_at=good_at)
         state = SourceState.SYNCING if good_at is None else SourceState.OK
-        twice = self._counted.twice
-        return Source(GPU_TELEMETRY, state, clash_sentence(twice), _NAME_ONE if twice else "", good_at)
+        clash = self._counts.clashes.sentence
+        return Source(GPU_TELEMETRY, state, clash, _NAME_ONE if clash else "", good_at)
 
     def tally(self) -> PageTally:
         pages, now = self._pages.values(), self._wall()
         read_at = min((page.read_at for page in pages if page.read_at is not None and page.told.readings), default=None)
         waiting = sum(page.read_at is None and not page.is_failing for page in pages)
-        return PageTally(
+        return self._counts.tally(
             read=len(self._pages) - self._failing - waiting,
             failing=self._failing,
             waiting=waiting,
-            oldest_seconds=None if read_at is None else max(0.0, now - read_at),
-            reads=self._reads,
-            failures=self._failures,
+            oldest_seconds=None if read_at is None else now - read_at,
             bad_lines={(page.url, reason.value): many for page in pages for reason, many in sorted(page.bad.items())},
-            twice=len(self._counted.twice),
-            duplicates=self._duplicates,
         )
 
     # which pages there are
 
     def _follow(self, wanted: Mapping[str, str]) -> None:
-        """Begin with pages that are new, and leave those that are gone."""
-        gone = [self._pages.pop(url) for url in list(self._pages) if url not in wanted]
+        """Begin with pages that are new, and leave those that are gone. An address on another node is another
+        page: pods inherit addresses.
+        """
+        gone = [self._pages.pop(url) for url, page in list(self._pages.items()) if wanted.get(url) != page.node]
         for page in gone:
             self._failing -= page.is_failing
             page.leave()
@@ -182,53 +190,48 @@ class ExporterPages:
 
     def _put(self, page: FollowedPage) -> None:
         heapq.heappush(self._due, (page.due_at, next(self._numbers), page))
-        self._due_changed.set()
+        self._turn.set()
 
     # reading
 
     async def _read_for_ever(self, session: aiohttp.ClientSession, group: asyncio.TaskGroup) -> None:
         while True:
-            page = await self._next_due()
-            if page.is_gone:
-                continue
-            is_slow = page.is_failing and not self._slow.locked()
-            await (self._slow if is_slow else self._quick).acquire()
-            page.reading = group.create_task(self._read_in_place(session, page, is_slow=is_slow))
+            self._turn.clear()
+            now = self._wall()
+            while self._due and self._due[0][0] <= now:
+                page = heapq.heappop(self._due)[2]
+                if not page.is_gone:
+                    (self._sound if page.is_sound else self._doubtful).put(page)
+            for lane in (self._sound, self._doubtful):
+                for page in lane.give_places(now):
+                    page.reading = group.create_task(self._read(session, page))
+                    page.reading.add_done_callback(partial(self._end, lane, page))
+                for page in lane.too_many():
+                    page.leave_read()
+            next_at = [at for at in (self._sound.look_at(), self._doubtful.look_at()) if at is not None]
+            next_at += [self._due[0][0]] if self._due else []
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(next_at) - now if next_at else None):
+                    await self._turn.wait()
 
-    async def _next_due(self) -> FollowedPage:
-        while True:
-            self._due_changed.clear()
-            wait = self._due[0][0] - self._wall() if self._due else self._interval
-            if self._due and wait <= 0:
-                return heapq.heappop(self._due)[2]
-            try:
-                async with asyncio.timeout(wait):
-                    await self._due_changed.wait()
-            except TimeoutError:
-                pass
-
-    async def _read_in_place(self, session: aiohttp.ClientSession, page: FollowedPage, *, is_slow: bool) -> None:
-        """Read the page; it changes its place among the quick ones for one among the slow ones in time."""
-        place = self._slow if is_slow else self._quick
-        reading = asyncio.ensure_future(self._read(session, page))
-        try:
-            await asyncio.wait([reading], timeout=PATIENCE_SECONDS)
-            if not reading.done() and not is_slow and not self._slow.locked():
-                await self._slow.acquire()
-                place.release()
-                place = self._slow
-            await reading
-        finally:
-            reading.cancel()
-            place.release()
-            page.reading = None
-        if not page.is_gone:
+    def _end(self, lane: Lane[FollowedPage], page: FollowedPage, task: asyncio.Task[None]) -> None:
+        """Called whenever a read ends, also one that was cancelled before it began."""
+        lane.end(page)
+        is_left, page.is_left, page.reading = page.is_left and task.cancelled(), False, None
+        if is_left:
+            self._note_failure(page, ExporterFailure(f"page `{page.url}` did not answer in time", _MANY_HANG))
+        if not page.is_gone and (is_left or not task.cancelled()):
             self._put(page)
+        self._turn.set()
 
     async def _read(self, session: aiohttp.ClientSession, page: FollowedPage) -> None:
-        was_failing = page.is_failing
+        if page.is_gone:
+            return
+        was_failing, began = page.is_failing, self._wall()
         try:
-            cards = await fetch_page(session, page.url, page.node, keeps_open=len(self._pages) <= KEPT_OPEN)
+            cards = await self._fetch(
+                session, page.url, page.node, login=self._logins.get(page.url, ""), keeps_open=len(self._pages) <= KEPT_OPEN
+            )
             now = self._clock.now()
             told = cards.told(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.told, page.url, now)
             page.note_bad(cards.bad)
@@ -245,8 +248,8 @@ class ExporterPages:
             self._failing -= not page.is_gone
             _log.info("page `%s` can be read again", page.url)
         page.good_at = now
-        page.note(structs.replace(told, readings=with_idle_since(told.readings, self._idle_before)), self._wall())
-        self._reads += 1
+        page.note(structs.replace(told, readings=with_idle_since(told.readings, self._idle_before)), began, self._wall())
+        self._counts.reads += 1
         self._is_dirty = True
         self._arrived.set()
 
@@ -256,7 +259,7 @@ class ExporterPages:
             _log.log(logging.WARNING if self._failing < MOST_NAMED else logging.DEBUG, "%s", failure.log_line)
         self._failing += not (page.is_failing or page.is_gone)
         page.note_failure(failure, self._wall())
-        self._failures += 1
+        self._counts.failures += 1
 
     # publishing
 
@@ -272,7 +275,7 @@ class ExporterPages:
                 pass
             self._arrived.clear()
             self._look_around()
-            self.publish()
+            await self.publish()
             await asyncio.sleep(min(PUBLISH_SECONDS_PER_PAGE * len(self._pages), LONGEST_PUBLISH_SECONDS))
 
     def _look_around(self) -> None:
@@ -281,7 +284,7 @@ class ExporterPages:
             self._found = found
             self._follow({**found, **self._named})
 
-    def publish(self) -> None:
+    async def publish(self) -> None:
         """Make `latest` of what has arrived, without what is stale; the same value where nothing did."""
         now = self._wall()
         pages = [*self._pages.values(), *self._leaving]
@@ -290,12 +293,12 @@ class ExporterPages:
         if not stale and not self._is_dirty:
             return
         self._is_dirty = False
-        counted = one_per_card(page.told for page in pages if page.told.readings)
+        told = [page.told for page in pages if page.told.readings]
         new = {page.url for page in pages if page.is_new}
-        self._duplicates += sum(page in new for each in counted.twice for page in each.pages[1:])
         for page in pages:
             page.is_new = False
-        if counted.twice and not self._counted.twice:
-            _log.warning("%s", clash_sentence(counted.twice))
-        self._counted = counted
+        cards = sum(len(each.readings) for each in told)
+        counted = one_per_card(told) if cards < MANY_TOGETHER else await in_thread(one_per_card, told)
+        self._counts.note_clashes(counted.clashes, new)
+        self._latest = counted.readings
         self._idle_before = {reading.uuid: reading for reading in counted.readings if reading.idle_since is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections import Counter
 from typing import Final
@@ -17,13 +18,18 @@ from fairlead.wire.metrics.one_reading import ToldCards
 
 FIRST_RETRY_SECONDS: Final = 0.5
 LONGEST_RETRY_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 1.0
+SHORTEST_PATIENCE_SECONDS: Final = 0.25
+"""So long a page keeps a place from others: a few times what it took when it was read last, between these."""
+PATIENCE_TIMES: Final = 5
 _log = logging.getLogger("fairlead.exporter")
 
 
 class FollowedPage:
     """Times are the reader's, but `good_at`: the world's.
 
-    `is_gone`: nobody reads it any more; what it said last counts until it is stale.
+    `is_gone`: nobody reads it any more; what it said last counts until it is stale. `is_left`: its read is
+    ended for others' sake. `took_seconds`: its last good read.
     """
 
     def __init__(self, url: str, node: str, interval_seconds: float, rng: random.Random) -> None:
@@ -35,6 +41,8 @@ class FollowedPage:
         self.read_at: float | None = None
         self.good_at: float | None = None
         self.due_at = 0.0
+        self.took_seconds: float | None = None
+        self.is_left = False
         self.is_new = False
         self.is_gone = False
         self.reading: asyncio.Task[None] | None = None
@@ -47,6 +55,17 @@ class FollowedPage:
     def is_failing(self) -> bool:
         return self.failure is not None
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether it is known to answer."""
+        return self.read_at is not None and self.failure is None
+
+    @property
+    def patience_seconds(self) -> float:
+        if self.took_seconds is None:
+            return PATIENCE_SECONDS
+        return min(PATIENCE_SECONDS, max(SHORTEST_PATIENCE_SECONDS, PATIENCE_TIMES * self.took_seconds))
+
     def note_bad(self, bad: Counter[BadLine]) -> None:
         """So many lines of it counted for nothing. The log says it once."""
         if bad and not self.bad:
@@ -54,14 +73,21 @@ class FollowedPage:
             _log.warning("lines of page `%s` count for nothing: %s; they are counted, and not named again", self.url, said)
         self.bad += bad
 
-    def note(self, told: ToldCards, now: float) -> None:
-        """It was read. `now`: by the reader's clock."""
+    def note(self, told: ToldCards, began: float, now: float) -> None:
+        """It was read from `began` to `now`, by the reader's clock.
+
+        It is due a beat after it was; where that is over, at a later place of its beat, half a beat from now
+        at least: no page is read without a pause.
+        """
+        self.took_seconds = now - began
         self.told, self.read_at, self.is_new = structs.replace(told, is_kept=self.is_gone), now, True
         self.failure = None
         if self._is_first:
             self._is_first, self._backoff = False, Backoff(self._rng, self._interval, max(self._interval, LONGEST_RETRY_SECONDS))
         self._backoff.reset()
-        self.due_at = max(self.due_at + self._interval, now)
+        self.due_at += self._interval
+        if self.due_at <= now:
+            self.due_at += math.ceil((now - self.due_at) / self._interval + 0.5) * self._interval
 
     def note_failure(self, failure: ExporterFailure, now: float) -> None:
         self.failure = failure
@@ -73,6 +99,10 @@ class FollowedPage:
         self.told = structs.replace(self.told, is_kept=True)
         if self.reading is not None:
             self.reading.cancel()
+
+    def leave_read(self) -> None:
+        """Others need what its read holds."""
+        self.is_left = self.reading is not None and self.reading.cancel()
 
     def drop_stale(self, now: float, after_seconds: float) -> bool:
         """Forget values that are older; whether there were any."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from fairlead import __version__
 from fairlead.edge.connection.http_blocking import open_connection, request_target
 from fairlead.edge.connection.proxy import proxy_for
+from fairlead.edge.prometheus.page_address import page_address
 from fairlead.errors import OutsideError, UserError
 
 TIMEOUT_SECONDS: Final = 5.0
@@ -19,13 +20,15 @@ LARGEST_PAGE_BYTES: Final = 64 << 20
 
 def read_page(url: str) -> str:
     """Its text. Raises UserError for what is no such address, OutsideError when there is no page."""
+    address = page_address(url)
+    url, headers = address.url, {"User-Agent": f"fairlead/{__version__}"} | ({"Authorization": address.login} if address.login else {})
     if not _is_address(url):
         raise UserError(f"`{url}` is no address of an exporter's page", "write it whole, for example `http://localhost:9400/metrics`")
     proxy = proxy_for(url, None, os.environ)
     line = open_connection(url, proxy=proxy, read_seconds=TIMEOUT_SECONDS, connect_seconds=TIMEOUT_SECONDS)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     try:
-        line.request("GET", request_target(url, "", proxy) or "/", headers={"User-Agent": f"fairlead/{__version__}"})
+        line.request("GET", request_target(url, "", proxy) or "/", headers=headers)
         response = line.getresponse()
         if response.status != 200:
             raise OutsideError("exporter", f"the exporter's page `{url}` answers {response.status} {response.reason}")

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import aiohttp
 
@@ -31,6 +31,14 @@ _reader: Final = ThreadPoolExecutor(1, "exporter pages")
 _NOT_A_PAGE: Final = "name the page of a GPU exporter (port 9400)"
 
 
+class Fetch(Protocol):
+    """`fetch_page`, or what stands for it."""
+
+    async def __call__(
+        self, session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True
+    ) -> CardsOfPage: ...
+
+
 class ExporterFailure(OutsideError):
     """A page could not be had or read."""
 
@@ -48,10 +56,15 @@ def page_session(timeout_seconds: float) -> aiohttp.ClientSession:
     )
 
 
-async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, keeps_open: bool = True) -> CardsOfPage:
-    """What the page says; raises ExporterFailure. `keeps_open`: the connection, until the next time."""
+async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, login: str = "", keeps_open: bool = True) -> CardsOfPage:
+    """What the page says; raises ExporterFailure. `login`: the value of its Authorization header, "" = none.
+
+    `keeps_open`: the connection, until the next time.
+    """
     try:
         headers = {} if keeps_open else {"Connection": "close"}
+        if login:
+            headers["Authorization"] = login
         if is_loopback(url):
             headers["Accept-Encoding"] = "identity"  # there unpacking costs more than carrying
         async with session.get(url, headers=headers) as response:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.prometheus.answer import PrometheusFailure, PrometheusSample
 from fairlead.edge.prometheus.client import Prometheus
+from fairlead.edge.prometheus.read_counts import ReadCounts
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.plausible_values import BadLine
@@ -25,7 +26,7 @@ from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
-from fairlead.wire.metrics.one_reading import TwiceTold, clash_sentence, twice_scraped
+from fairlead.wire.metrics.one_reading import Clashes, twice_scraped
 
 INTERVAL_SECONDS: Final = 15.0
 STALE_AFTER_SECONDS: Final = 60.0
@@ -43,9 +44,8 @@ class PrometheusReadings:
         self._latest: tuple[GpuReading, ...] = ()
         self._failure: PrometheusFailure | None = None
         self._good_at: float | None = None
-        self._twice: tuple[TwiceTold, ...] = ()
+        self._counts = ReadCounts(_log)
         self._bad: Counter[BadLine] = Counter()
-        self._reads = self._failures = self._duplicates = 0
 
     async def run(self) -> None:
         backoff = Backoff()
@@ -65,19 +65,17 @@ class PrometheusReadings:
             if self._failure is None or self._failure.what != failure.what:
                 _log.warning("%s", failure.log_line)
             self._failure = failure
-            self._failures += 1
+            self._counts.failures += 1
             if self._good_at is not None and now - self._good_at > STALE_AFTER_SECONDS:
                 self._latest = ()
+                self._counts.note_clashes(Clashes())
             return False
         before = {reading.uuid: reading for reading in self._latest}
         answer = cards_of(found, now)
         self._latest = with_idle_since(answer.readings, before)
         self._bad += answer.bad
-        if answer.twice and not self._twice:
-            _log.warning("%s", clash_sentence(answer.twice))
-        self._twice = answer.twice
-        self._reads += 1
-        self._duplicates += sum(len(each.pages) - 1 for each in answer.twice)
+        self._counts.note_clashes(answer.clashes)
+        self._counts.reads += 1
         self._failure, self._good_at = None, now
         return True
 
@@ -87,16 +85,12 @@ class PrometheusReadings:
     def tally(self) -> PageTally:
         """Its answers as one page."""
         is_failing, is_waiting = self._failure is not None, self._good_at is None
-        return PageTally(
+        return self._counts.tally(
             read=int(not is_failing and not is_waiting),
             failing=int(is_failing),
             waiting=int(is_waiting and not is_failing),
-            oldest_seconds=None if self._good_at is None or not self._latest else max(0.0, self._clock.now() - self._good_at),
-            reads=self._reads,
-            failures=self._failures,
+            oldest_seconds=None if self._good_at is None or not self._latest else self._clock.now() - self._good_at,
             bad_lines={(self._prometheus.address, reason.value): many for reason, many in sorted(self._bad.items())},
-            twice=len(self._twice),
-            duplicates=self._duplicates,
         )
 
     def source(self) -> Source:
@@ -106,8 +100,8 @@ class PrometheusReadings:
             what = f"Prometheus `{self._prometheus.address}` has no GPU metrics"
             return Source(GPU_TELEMETRY, SourceState.FAILING, what, "let it scrape a GPU exporter (port 9400)", self._good_at)
         state = SourceState.SYNCING if self._good_at is None else SourceState.OK
-        hint = "let it scrape each card once" if self._twice else ""
-        return Source(GPU_TELEMETRY, state, clash_sentence(self._twice), hint, self._good_at)
+        clash = self._counts.clashes.sentence
+        return Source(GPU_TELEMETRY, state, clash, "let it scrape each card once" if clash else "", self._good_at)
 
 
 class AnsweredCards(Struct, frozen=True):
@@ -116,7 +110,7 @@ class AnsweredCards(Struct, frozen=True):
     """
 
     readings: tuple[GpuReading, ...]
-    twice: tuple[TwiceTold, ...]
+    clashes: Clashes
     bad: Counter[BadLine]
 
 

@@ -45,6 +45,8 @@ class ExporterState(Struct, frozen=True, gc=False):
     """(node, gpu, why, how many) values that no card can have, since the start."""
     pods: PodMapState | None = None
     """None: nobody asks whose the cards are."""
+    faults: tuple[tuple[str, int], ...] = ()
+    """Pages that could not be made, by the exception's name."""
 
 
 def _metric(name: str, type: str, help: str, *labels: str) -> MetricName:
@@ -82,6 +84,7 @@ POD_MAP_ERRORS: Final = _metric(
 POD_MAP: Final = "podmap"
 VALUES: Final = "values"
 """No collector but the gate: what was read and is no value."""
+PAGE: Final = "page"
 NAMES: Final = (
     POD_MAP_AGE,
     POD_MAP_CONTAINERS,
@@ -145,6 +148,7 @@ def _epoch(run: CollectorRun, at: float, now: float) -> float | None:
 def _errors(runs: Sequence[tuple[str, CollectorRun]], state: ExporterState) -> Family:
     found: dict[Key, int] = {(node, run.collector, run.gpu, kind): count for node, run in runs for kind, count in run.errors.items()}
     found |= {(node, VALUES, gpu, why): count for node, gpu, why, count in state.refused}
+    found |= {(state.node, PAGE, "", kind): count for kind, count in state.faults}
     return Family(COLLECTOR_ERRORS, list(found), list(found.values()))
 
 

@@ -7,6 +7,7 @@ the parser's events, as here, does not recurse.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import yaml
@@ -20,6 +21,7 @@ Every walk over one fits Python's stack several times over.
 MAX_REPEATED_CHARACTERS: Final = 3 * 1024 * 1024
 """What all aliases of one document may stand for, written out."""
 
+Look = Callable[[yaml.Event], None]
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _UNREADABLE: Final = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
@@ -29,13 +31,13 @@ For `2026-13-45`, ten thousand digits, `!!bool maybe`, and a long chain of merge
 """
 
 
-def load_yaml(text: str | bytes) -> Any:
-    """The one document of `text` as plain values.
+def load_yaml(text: str | bytes, look: Look = lambda event: None) -> Any:
+    """The one document of `text` as plain values. `look` sees the parser's events before anything is built.
 
-    Raises yaml.YAMLError for what cannot be read, is too deep or repeats too much.
+    Raises yaml.YAMLError for what cannot be read, is too deep or repeats too much, and what `look` raises.
     """
     try:
-        _check_events(text)
+        _check_events(text, look=look)
         return yaml.load(text, Loader=_LOADER)
     except _UNREADABLE as error:
         raise yaml.YAMLError(f"a value cannot be read: {error}") from error
@@ -66,7 +68,7 @@ def is_too_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _check_events(text: str | bytes, levels: int = MAX_LEVELS) -> None:
+def _check_events(text: str | bytes, levels: int = MAX_LEVELS, look: Look = lambda event: None) -> None:
     """Read through the document without building it.
 
     A node's size is its characters and its children's, one each at least, so that empty ones count as well.
@@ -75,6 +77,7 @@ def _check_events(text: str | bytes, levels: int = MAX_LEVELS) -> None:
     open_nodes: list[tuple[str | None, int]] = []
     seen = repeated = 0
     for event in yaml.parse(text, Loader=_LOADER):
+        look(event)
         if isinstance(event, yaml.AliasEvent):
             size = sizes.get(event.anchor or "", 0)
             seen, repeated = seen + size, repeated + size

@@ -17,9 +17,7 @@ def load_strict_yaml(text: str | bytes) -> Any:
 
     Raises yaml.YAMLError for what cannot be read, is too deep, or names a key twice.
     """
-    value = load_yaml(text)
-    _refuse_twice(text)
-    return value
+    return load_yaml(text, _KeysOnce().look)
 
 
 def yaml_trouble(error: yaml.YAMLError) -> str:
@@ -29,24 +27,30 @@ def yaml_trouble(error: yaml.YAMLError) -> str:
     return f"{told} (line {mark.line + 1})" if mark is not None else told
 
 
-def _refuse_twice(text: str | bytes) -> None:
-    """Look at the events alone: they do not recurse, and an alias's keys were looked at where it points."""
-    open_nodes: list[set[str] | None] = []
-    is_key: list[bool] = []
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+class _KeysOnce:
+    """Looks at a parser's events: they do not recurse, and an alias's keys were looked at where it points."""
+
+    def __init__(self) -> None:
+        self._open: list[set[str] | None] = []
+        self._is_key: list[bool] = []
+
+    def look(self, event: yaml.Event) -> None:
+        """Raises yaml.YAMLError for a key that its mapping has already."""
         if isinstance(event, yaml.CollectionEndEvent):
-            open_nodes.pop()
-            is_key.pop()
-            continue
-        if not isinstance(event, yaml.NodeEvent):
-            continue
-        if open_nodes and (names := open_nodes[-1]) is not None:
-            if is_key[-1] and isinstance(event, yaml.ScalarEvent):
-                if event.value in names:
-                    mark: Any = event.start_mark  # of the C parser or of the Python one: alike, but not related
-                    raise yaml.MarkedYAMLError(problem=f"key `{event.value}` stands there twice", problem_mark=mark)
-                names.add(event.value)
-            is_key[-1] = not is_key[-1]
-        if isinstance(event, yaml.CollectionStartEvent):
-            open_nodes.append(set() if isinstance(event, yaml.MappingStartEvent) else None)
-            is_key.append(True)
+            self._open.pop()
+            self._is_key.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            self._note(event)
+            if isinstance(event, yaml.CollectionStartEvent):
+                self._open.append(set() if isinstance(event, yaml.MappingStartEvent) else None)
+                self._is_key.append(True)
+
+    def _note(self, event: yaml.NodeEvent) -> None:
+        if not self._open or (names := self._open[-1]) is None:
+            return
+        if self._is_key[-1] and isinstance(event, yaml.ScalarEvent):
+            if event.value in names:
+                mark: Any = event.start_mark  # of the C parser or of the Python one: alike, but not related
+                raise yaml.MarkedYAMLError(problem=f"key `{event.value}` stands there twice", problem_mark=mark)
+            names.add(event.value)
+        self._is_key[-1] = not self._is_key[-1]

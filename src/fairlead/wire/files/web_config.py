@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 import yaml
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.model.refusal import Refusal
 from fairlead.wire.files.strict_yaml import load_strict_yaml, yaml_trouble
@@ -21,10 +21,11 @@ from fairlead.wire.text.go_duration import parse_go_duration
 NO_CLIENT, REQUEST, REQUIRE_ANY = "NoClientCert", "RequestClientCert", "RequireAnyClientCert"
 VERIFY_GIVEN, REQUIRE_VERIFIED = "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 AUTH_TYPES: Final = (NO_CLIENT, REQUEST, REQUIRE_ANY, VERIFY_GIVEN, REQUIRE_VERIFIED)
+"""The weakest first; "" is the first, too."""
 VERSIONS: Final = ("TLS10", "TLS11", "TLS12", "TLS13")
 COST_MAX: Final = 18
 """Of bcrypt: a few seconds for each check. One of 31 would take days."""
-_HASH: Final = re.compile(r"\$2[abxy]?\$(\d\d)\$[./A-Za-z0-9]{53}", re.ASCII)
+_HASH: Final = re.compile(r"\$2[abxy]\$(\d\d)\$[./A-Za-z0-9]{53}", re.ASCII)
 _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Content-Security-Policy": (),
     "X-Frame-Options": ("deny", "sameorigin"),
@@ -73,6 +74,11 @@ class TlsServer(Struct, frozen=True, forbid_unknown_fields=True):
     def ciphers(self) -> str:
         """OpenSSL's list, "" = its own."""
         return ":".join(filter(None, (_SUITES[name] for name in self.cipher_suites)))
+
+    @property
+    def speaks_only_13(self) -> bool:
+        """Whether no suite of TLS 1.2 is among those that are named."""
+        return bool(self.cipher_suites) and not self.ciphers
 
     @property
     def curve(self) -> str:
@@ -124,7 +130,9 @@ def parse_web_config(text: str | bytes) -> WebConfig | Refusal:
     except msgspec.ValidationError as error:
         return Refusal(str(error))
     http, rate = found.http_server_config or _Http(), found.rate_limit or _Rate()
-    tls = None if found.tls_server_config == TlsServer() else found.tls_server_config
+    told = found.tls_server_config or TlsServer()
+    told = told if told.client_auth_type else structs.replace(told, client_auth_type=NO_CLIENT)
+    tls = None if told == TlsServer() else told
     users = found.basic_auth_users or {}
     why = (_tls_trouble(tls) if tls else "") or _users_trouble(users) or _headers_trouble(http.headers)
     if not why and tls is None and not users:
@@ -176,6 +184,8 @@ def _version_trouble(tls: TlsServer) -> str:
         return f"`min_version` {tls.min_version} is above `max_version` {tls.max_version}"
     if unknown := [name for name in tls.cipher_suites if name not in _SUITES]:
         return f"`cipher_suites` has `{unknown[0]}`, which is none of {', '.join(_SUITES)}"
+    if tls.speaks_only_13 and tls.max_version == "TLS12":
+        return "`cipher_suites` names none of TLS 1.2, and `max_version` is TLS12: nobody could connect"
     if unknown := [name for name in tls.curve_preferences if name not in _CURVES]:
         return f"`curve_preferences` has `{unknown[0]}`, which is none of {', '.join(_CURVES)}"
     if len(tls.curve_preferences) > 1:

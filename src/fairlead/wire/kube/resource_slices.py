@@ -6,7 +6,7 @@ attributes one level deeper (`basic`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ class WireSliceMeta(Struct, gc=False):
 
 class WireSlicePool(Struct, gc=False):
     name: str = ""
+    generation: int = 0
 
 
 class WireSliceDevice(Struct, gc=False):
@@ -40,7 +41,29 @@ class WireSlice(Struct, gc=False):
     spec: WireSliceSpec
 
 
-def parse_slice(wire: WireSlice) -> tuple[ClaimableCard, ...]:
+class PublishedCards(Struct, frozen=True):
+    """A part of what one pool has. A driver that publishes a pool anew gives the parts a higher generation;
+    those of the one before may be there for a while.
+    """
+
+    driver: str
+    pool: str
+    generation: int
+    cards: tuple[ClaimableCard, ...]
+
+
+def newest_cards(parts: Iterable[PublishedCards]) -> dict[tuple[str, str, str], ClaimableCard]:
+    """Of each pool's highest generation, by (driver, pool, device)."""
+    newest: dict[tuple[str, str], int] = {}
+    parts = list(parts)
+    for part in parts:
+        pool = (part.driver, part.pool)
+        newest[pool] = max(part.generation, newest.get(pool, part.generation))
+    current = (part for part in parts if part.generation == newest[part.driver, part.pool])
+    return {(card.driver, card.pool, card.device): card for part in current for card in part.cards}
+
+
+def parse_slice(wire: WireSlice) -> PublishedCards:
     """The devices that tell a UUID."""
     spec = wire.spec
     found = []
@@ -49,7 +72,7 @@ def parse_slice(wire: WireSlice) -> tuple[ClaimableCard, ...]:
         uuid = _text(told, "uuid")
         if uuid:
             found.append(ClaimableCard(spec.driver, spec.pool.name, device.name, uuid, _text(told, "profile")))
-    return tuple(found)
+    return PublishedCards(spec.driver, spec.pool.name, spec.pool.generation, tuple(found))
 
 
 def _text(attributes: Mapping[str, Any], name: str) -> str:

@@ -6,7 +6,8 @@ two pages speak of is no fault of the cluster's, but somebody should know of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -40,11 +41,35 @@ class TwiceTold(Struct, frozen=True, gc=False):
     pages: tuple[str, ...]
 
 
-class CountedCards(Struct, frozen=True):
-    """Each card once, as the pages have them, and those that several pages speak of, by uuid."""
+class Clashes(Struct, frozen=True):
+    """Cards that several pages speak of: how many, the first of them by uuid, and how many readings of each
+    page do not count for that.
+    """
 
-    readings: tuple[GpuReading, ...]
-    twice: tuple[TwiceTold, ...]
+    count: int = 0
+    first: TwiceTold | None = None
+    left_out: Mapping[str, int] = {}
+
+    @property
+    def sentence(self) -> str:
+        """One for all of them, or "".
+
+        >>> Clashes(2, TwiceTold("GPU-1", ("a", "b"))).sentence
+        'GPU `GPU-1` is told by `a` and by `b` (1 GPU more is told twice); each counts once'
+        """
+        if self.first is None:
+            return ""
+        rest, pages = self.count - 1, self.first.pages
+        more = f" ({rest} GPU{'s'[: rest > 1]} more {'are' if rest > 1 else 'is'} told twice)" if rest else ""
+        others = f", and by {len(pages) - 2} more" if len(pages) > 2 else ""
+        return f"GPU `{self.first.uuid}` is told by `{pages[0]}` and by `{pages[1]}`{others}{more}; each counts once"
+
+
+class CountedCards(Struct, frozen=True):
+    """Each card once, as the pages have them, and where they clash."""
+
+    readings: tuple[GpuReading, ...] = ()
+    clashes: Clashes = Clashes()
 
 
 def one_per_card(pages: Iterable[ToldCards]) -> CountedCards:
@@ -53,30 +78,43 @@ def one_per_card(pages: Iterable[ToldCards]) -> CountedCards:
     >>> ours = ToldCards("b", [GpuReading("n1", 0, "GPU-1", read_at=1.0)], frozenset(["GPU-1"]))
     >>> theirs = ToldCards("a", [GpuReading("n1.example", 0, "GPU-1", read_at=9.0)])
     >>> counted = one_per_card([theirs, ours])
-    >>> [(each.node, each.uuid) for each in counted.readings], counted.twice
-    ([('n1', 'GPU-1')], (TwiceTold(uuid='GPU-1', pages=('b', 'a')),))
+    >>> [(each.node, each.uuid) for each in counted.readings], counted.clashes.first
+    ([('n1', 'GPU-1')], TwiceTold(uuid='GPU-1', pages=('b', 'a')))
     """
     counted: dict[str, GpuReading] = {}
     first: dict[str, ToldCards] = {}
-    several: dict[str, list[tuple[ToldCards, GpuReading]]] = {}
-    for page in pages:
+    clashing: set[str] = set()
+    left_out: Counter[str] = Counter()
+    told = sorted(pages, key=lambda page: page.is_kept)
+    for page in told:
         for reading in page.readings:
             uuid = reading.uuid
-            if uuid not in counted:
+            other = first.get(uuid)
+            if other is None:
                 counted[uuid], first[uuid] = reading, page
-            else:
-                several.setdefault(uuid, [(first[uuid], counted[uuid])]).append((page, reading))
-    twice = []
-    for uuid, told in sorted(several.items()):
-        told.sort(key=lambda each: (uuid not in each[0].native, -each[1].read_at, each[0].page))
-        counted[uuid] = told[0][1]
-        names = sorted((uuid not in page.native, page.page) for page, _ in told if not page.is_kept)
-        if len(names) > 1:
-            twice.append(TwiceTold(uuid, tuple(name for _, name in names)))
-    return CountedCards(tuple(counted.values()), tuple(twice))
+                continue
+            is_first = _rank(page, reading) < _rank(other, counted[uuid])
+            if not page.is_kept and not other.is_kept:
+                clashing.add(uuid)
+                left_out[(other if is_first else page).page] += 1
+            if is_first:
+                counted[uuid], first[uuid] = reading, page
+    return CountedCards(tuple(counted.values()), Clashes(len(clashing), _pages_of(min(clashing, default=None), told), left_out))
 
 
-def twice_scraped(samples: Iterable[Sample]) -> tuple[TwiceTold, ...]:
+def _rank(page: ToldCards, reading: GpuReading) -> tuple[bool, float, str]:
+    return reading.uuid not in page.native, -reading.read_at, page.page
+
+
+def _pages_of(uuid: str | None, told: Iterable[ToldCards]) -> TwiceTold | None:
+    """Looked for only of the card that is named."""
+    if uuid is None:
+        return None
+    pages = (page for page in told if not page.is_kept and any(each.uuid == uuid for each in page.readings))
+    return TwiceTold(uuid, tuple(page for _, page in sorted((uuid not in page.native, page.page) for page in pages)))
+
+
+def twice_scraped(samples: Iterable[Sample]) -> Clashes:
     """Cards that a Prometheus has from several of its targets, by the label `instance` it puts on series."""
     seen: dict[str, dict[str, bool]] = {}
     for sample in samples:
@@ -85,22 +123,9 @@ def twice_scraped(samples: Iterable[Sample]) -> tuple[TwiceTold, ...]:
             targets = seen.setdefault(sample.labels.get(label, ""), {})
             target = sample.labels.get("instance", "")
             targets[target] = targets.get(target, False) or label == "uuid"
-    return tuple(
-        TwiceTold(uuid, tuple(sorted(targets, key=lambda each: (not targets[each], each))))
-        for uuid, targets in sorted(seen.items())
-        if len(targets) > 1
-    )
-
-
-def clash_sentence(twice: Sequence[TwiceTold]) -> str:
-    """One sentence for all of them, or "".
-
-    >>> clash_sentence([TwiceTold("GPU-1", ("a", "b")), TwiceTold("GPU-2", ("a", "b"))])
-    'GPU `GPU-1` is told by `a` and by `b` (1 GPU more is told twice); each counts once'
-    """
+    twice = sorted(uuid for uuid, targets in seen.items() if len(targets) > 1)
     if not twice:
-        return ""
-    first, rest = twice[0], len(twice) - 1
-    more = f" ({rest} GPU{'s'[: rest > 1]} more {'are' if rest > 1 else 'is'} told twice)" if rest else ""
-    others = f", and by {len(first.pages) - 2} more" if len(first.pages) > 2 else ""
-    return f"GPU `{first.uuid}` is told by `{first.pages[0]}` and by `{first.pages[1]}`{others}{more}; each counts once"
+        return Clashes()
+    ordered = {uuid: sorted(seen[uuid], key=lambda each: (not seen[uuid][each], each)) for uuid in twice}
+    left_out = Counter(target for targets in ordered.values() for target in targets[1:])
+    return Clashes(len(twice), TwiceTold(twice[0], tuple(ordered[twice[0]])), left_out)

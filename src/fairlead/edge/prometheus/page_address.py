@@ -1,0 +1,41 @@
+"""The address of an exporter's page as a person writes it: the page's own, and its password apart.
+
+The address is said in logs, sources and labels, where a password has no place.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from fairlead.edge.connection.credentials import basic
+from fairlead.errors import UserError
+
+_HINT: Final = "write it whole, for example `http://gpu-1:9400/metrics`"
+
+
+class PageAddress(Struct, frozen=True):
+    """`login`: the value of the header Authorization, "" = none."""
+
+    url: str
+    login: str = ""
+
+
+def page_address(text: str) -> PageAddress:
+    """Raises UserError for what is none; the sentence has no password in it.
+
+    >>> page_address("http://ann:s%40x@gpu-1:9400/metrics")
+    PageAddress(url='http://gpu-1:9400/metrics', login='Basic YW5uOnNAeA==')
+    """
+    scheme, _, rest = text.partition("://")
+    ends_at = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    who, at, host = rest[:ends_at].rpartition("@")
+    url = f"{scheme}://{host}{rest[ends_at:]}" if at else text
+    if scheme not in ("http", "https") or not rest:
+        raise UserError(f"`{url.rpartition('@')[2]}` is no address of an exporter's page", _HINT)
+    if "@" in rest[ends_at:].partition("?")[0]:
+        raise UserError("an address of an exporter's page has an `@` after its host", "write `/` of a password as `%2F`, and `@` as `%40`")
+    user, _, password = who.partition(":")
+    return PageAddress(url, basic(unquote(user), unquote(password)) if at else "")

@@ -1,0 +1,42 @@
+"""What all readers of GPU values count, of pages or of a Prometheus: reads, and cards told twice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+
+from fairlead.model.devices.page_tally import PageAndReason, PageTally
+from fairlead.wire.metrics.one_reading import Clashes
+
+
+class ReadCounts:
+    """Since the reader's start. A clash is said when there was none before."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self.reads = 0
+        self.failures = 0
+        self.clashes = Clashes()
+        self._duplicates = 0
+        self._log = log
+
+    def note_clashes(self, clashes: Clashes, pages: Collection[str] | None = None) -> None:
+        """As of now. `pages`: those that were read since the last time, None = all."""
+        self._duplicates += sum(many for page, many in clashes.left_out.items() if pages is None or page in pages)
+        if clashes.count and not self.clashes.count:
+            self._log.warning("%s", clashes.sentence)
+        self.clashes = clashes
+
+    def tally(
+        self, *, read: int, failing: int, waiting: int, oldest_seconds: float | None, bad_lines: Mapping[PageAndReason, int]
+    ) -> PageTally:
+        return PageTally(
+            read=read,
+            failing=failing,
+            waiting=waiting,
+            oldest_seconds=None if oldest_seconds is None else max(0.0, oldest_seconds),
+            reads=self.reads,
+            failures=self.failures,
+            bad_lines=bad_lines,
+            twice=self.clashes.count,
+            duplicates=self._duplicates,
+        )
