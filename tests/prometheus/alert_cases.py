@@ -16,7 +16,7 @@ class Case(NamedTuple):
     """`fires` at `at` seconds, not at `not_yet`; its series end there, and at `gone` it is over.
 
     `value`: how the alert's text tells its value. `beside`: what else fires at `at`. `silent`: by a sentence,
-    series under which it does not fire at `at`.
+    series under which it does not fire at `at`; `also`: others under which it does.
     """
 
     fires: Series
@@ -27,6 +27,7 @@ class Case(NamedTuple):
     value: str = ""
     beside: tuple[str, ...] = ()
     lasts: int = MINUTE
+    also: Mapping[str, Series] = {}
 
 
 TARGET = {"instance": "10.0.0.1:9400", "job": "gpu"}
@@ -163,6 +164,11 @@ def _starved(used: float, smallest: float, waiting: float, seconds: int, **label
 
 def _exhausted(used: str, most: str, pending: float) -> Series:
     return {quota("used"): used, quota("max"): most, quota("pending"): held(pending, _FULL)}
+
+
+def _key_of(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Without who told it."""
+    return {name: value for name, value in labels.items() if name not in TARGET}
 
 
 def _waiting(seconds: float, status: str) -> Series:
@@ -334,7 +340,7 @@ CASES: Mapping[str, Case] = {
     "JobFailed": Case(
         {job("status", status="failed"): from_then(1, 20 * MINUTE, 21 * MINUTE)},
         21 * MINUTE,
-        {**JOB, "status": "failed"},
+        _key_of(JOB),
         {
             "it ran": {job("status", status="running"): from_then(1, 20 * MINUTE, 21 * MINUTE)},
             "longer ago": {job("status", status="failed"): held(1, 21 * MINUTE)},
@@ -342,8 +348,20 @@ CASES: Mapping[str, Case] = {
                 job("status", status="failed"): f"{held(1, 18 * MINUTE)} stale",
                 job("status", status="failed", instance="10.0.0.10:9401"): from_then(1, 19 * MINUTE, 21 * MINUTE),
             },
+            "ten minutes after nobody told for one": {
+                job("status", status="failed"): f"{held(1, 10 * MINUTE)} stale",
+                job("status", status="failed", instance="10.0.0.10:9401"): from_then(1, 11 * MINUTE + STEP_SECONDS, 22 * MINUTE),
+            },
+            "back after nobody told for a quarter of an hour": {job("status", status="failed"): "1x4 stale _x30 1x10"},
+        },
+        also={
+            "one of its name failed before": {
+                job("status", status="failed"): "1x20 stale _x18 1x4",
+                job("status", status="running"): "_x22 1x17 stale",
+            },
         },
         not_yet=20 * MINUTE - STEP_SECONDS,
+        lasts=11 * MINUTE,
     ),
 }
 

@@ -38,6 +38,9 @@ def _questions() -> Iterator[Question]:
         yield Question(f"{name} fires", _ending(case), *_firing(name, case))
         for why, series in case.silent.items():
             yield Question(f"{name} is silent: {why}", series, told=[Told(case.at, f"Fairlead{name}", None)])
+        for why, series in case.also.items():
+            fires = f'sum(ALERTS{{alertname="Fairlead{name}",alertstate="firing"}})'
+            yield Question(f"{name} fires, too: {why}", series, [Asked(case.at, fires, {"{}": 1})])
 
 
 def _ending(case: Case) -> dict[str, str]:

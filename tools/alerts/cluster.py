@@ -10,9 +10,14 @@ from alerts.rule import Alert, Group, Inhibition, Recording
 
 WAIT_SECONDS: Final = 3600
 _LEAF: Final = "{{ $labels.path }}"
-_FAILED: Final = 'fairlead_job_status{status="failed"}'
 _JOB: Final = "{{ $labels.job_type }} {{ $labels.job_namespace }}/{{ $labels.job_name }}"
-_JOB_LABELS: Final = "on (job_namespace, job_name, job_type)"
+_JOB_KEY: Final = "job_namespace, job_name, job_type"
+_JOB_LABELS: Final = f"on ({_JOB_KEY})"
+_FAILED: Final = 'fairlead_job_status{status="failed"}'
+_FAILED_BEFORE: Final = f"max_over_time({_FAILED}[1h] offset 10m)"
+"""A window, because the series has gaps: an exporter's pod is replaced, another takes the Lease, a scrape fails."""
+_LIVED: Final = 'max_over_time(fairlead_job_status{status!="failed"}[10m])'
+"""A job of the same name that was made anew, and whatever else was no failure a moment ago."""
 
 QUOTA: Final = Group(
     "fairlead-quota",
@@ -79,11 +84,12 @@ JOBS: Final = Group(
         ),
         Alert(
             "JobFailed",
-            f"{_FAILED} unless {_JOB_LABELS} {_FAILED} offset 10m",
+            f"max by ({_JOB_KEY}) ({_FAILED}) unless {_JOB_LABELS} ({_FAILED_BEFORE} unless {_JOB_LABELS} {_LIVED})",
             "info",
             f"{_JOB} failed",
             f"{_JOB} failed within the last ten minutes. `arena logs` shows its last words.",
-            "A job ended in failure. The alert ends by itself after ten minutes; a restart of the exporter does not repeat it.",
+            "A job ended in failure. The alert ends by itself after ten minutes. An exporter that restarts, or hands over to another,"
+            " does not repeat it; one that was away for more than an hour tells of all failed jobs that are still there once more.",
             ("$ arena get JOB -n NAMESPACE", "$ arena logs JOB -n NAMESPACE --tail 50"),
             "Its owner reads the log. Many jobs of one node at once: look at that node's GPUs.",
         ),
