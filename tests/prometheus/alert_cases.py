@@ -49,6 +49,10 @@ def exporter(name: str, **labels: str) -> str:
     return selector(f"fairlead_exporter_{name}", {**NODE, **labels})
 
 
+def last_read(**labels: str) -> str:
+    return exporter("collector_last_success_timestamp_seconds", **{"gpu": "3", "collector": "device", **labels})
+
+
 def node(name: str) -> str:
     return selector(f"fairlead_node_{name}", NODE_OF_CLUSTER)
 
@@ -115,21 +119,13 @@ def _flag(name: str, hold: int, *, bad: float = 1, good: float = 0, silent: Mapp
     )
 
 
-def _collected(name: str, bad: float, good: float, value: str = "", **labels: str) -> Case:
-    """A figure of one card that the exporter tells of itself; it says nothing new of a lost card or a lost driver."""
-    at, told = 6 * MINUTE, exporter(name, gpu="3", **labels)
-    return Case(
-        {told: held(bad, at), gpu("up"): held(1, at), exporter("nvml_up"): held(1, at)},
-        at,
-        {**NODE, "gpu": "3", **labels},
-        {
-            "sound": {told: held(good, at)},
-            "of a lost card": {told: held(bad, at), gpu("up"): held(0, at)},
-            "without a driver": {told: held(bad, at), exporter("nvml_up"): held(0, at)},
-        },
-        not_yet=5 * MINUTE - STEP_SECONDS,
-        value=value,
-    )
+def _of_a_lost_card(seconds: int) -> Series:
+    """What the exporter says of it by itself: a card with old values is never up, and its age grows."""
+    return {
+        exporter("sample_age_seconds", gpu="3"): rises(STEP_SECONDS, seconds),
+        last_read(): held(0, seconds),
+        gpu("up"): f"1 {held(0, seconds - STEP_SECONDS)}",
+    }
 
 
 def _used(of_limit: float, near: float, hold: int, value: str, beside: tuple[str, ...] = ()) -> Case:
@@ -179,6 +175,7 @@ _FULL = 31 * MINUTE
 _IDLE = 2 * HOUR + MINUTE
 _LONG = HOUR + 5 * MINUTE
 _STARVED = 16 * MINUTE
+_FAILS = exporter("collector_success", gpu="3", collector="gpm")
 _ECC = {"severity": "uncorrected", "scope": "volatile"}
 _SBE = {"severity": "corrected", "scope": "volatile"}
 
@@ -294,15 +291,59 @@ CASES: Mapping[str, Case] = {
         {"ready": {node("ready"): held(1, 6 * MINUTE)}, "for a moment": {node("ready"): "0x4 1 0x6"}},
         not_yet=5 * MINUTE - STEP_SECONDS,
     ),
-    "ExporterCollectorFailing": _collected("collector_success", 0, 1, collector="gpm"),
-    "ExporterStale": _collected("sample_age_seconds", 90, 60, value="1m 30s"),
+    "ExporterCollectorFailing": Case(
+        {_FAILS: held(0, 6 * MINUTE), gpu("up"): held(1, 6 * MINUTE), exporter("nvml_up"): held(1, 6 * MINUTE)},
+        6 * MINUTE,
+        {**NODE, "gpu": "3", "collector": "gpm"},
+        {
+            "sound": {_FAILS: held(1, 6 * MINUTE)},
+            "of a lost card": {_FAILS: held(0, 6 * MINUTE), gpu("up"): held(0, 6 * MINUTE)},
+            "without a driver": {_FAILS: held(0, 6 * MINUTE), exporter("nvml_up"): held(0, 6 * MINUTE)},
+            "the kubelet never told": {exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)},
+            "the kubelet fell silent": {
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+                exporter("pod_map_age_seconds"): rises(STEP_SECONDS, 6 * MINUTE),
+            },
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        also={
+            "the kubelet tells and the grants do not": {
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+                exporter("pod_map_age_seconds"): held(3, 6 * MINUTE),
+            }
+        },
+    ),
+    "ExporterStale": Case(
+        {last_read(): held(0, 7 * MINUTE), exporter("sample_age_seconds", gpu="3"): held(2, 7 * MINUTE), gpu("up"): held(1, 7 * MINUTE)},
+        7 * MINUTE,
+        {"node_name": "gpu-1", "gpu": "3"},
+        {
+            "read a moment ago": {last_read(): rises(STEP_SECONDS, 7 * MINUTE), exporter("sample_age_seconds", gpu="3"): held(5, 7 * MINUTE)},
+            "read once a minute": {last_read(): "0x1 60x1 120x1 180x1 240x1 300x1 360x1 420"},
+            "without a driver": {
+                **_of_a_lost_card(7 * MINUTE),
+                exporter("nvml_up"): held(0, 7 * MINUTE),
+            },
+            "of the whole node, whose driver went": {last_read(gpu=""): held(0, 7 * MINUTE)},
+        },
+        not_yet=6 * MINUTE,
+        value="7m 0s",
+        also={"of a lost card, which FairleadGpuDown tells": _of_a_lost_card(7 * MINUTE)},
+    ),
     "PodMapStale": Case(
-        {exporter("pod_map_age_seconds"): held(180, 6 * MINUTE)},
+        {exporter("pod_map_age_seconds"): held(180, 6 * MINUTE), exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)},
         6 * MINUTE,
         NODE,
-        {"new": {exporter("pod_map_age_seconds"): held(120, 6 * MINUTE)}},
+        {
+            "new": {exporter("pod_map_age_seconds"): held(120, 6 * MINUTE)},
+            "it told a moment ago": {
+                exporter("pod_map_age_seconds"): held(20, 6 * MINUTE),
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+            },
+            "another reading fails": {exporter("collector_success", collector="kmsg", gpu=""): held(0, 6 * MINUTE)},
+        },
         not_yet=5 * MINUTE - STEP_SECONDS,
-        value="3m 0s",
+        also={"it never told": {exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)}},
     ),
     "QuotaExhausted": Case(
         _exhausted(held(8, _FULL), held(8, _FULL), 2),
@@ -368,12 +409,11 @@ CASES: Mapping[str, Case] = {
 LOST = 3 * MINUTE
 LOST_CARD: Series = {
     gpu("xid_last_timestamp_seconds", xid="79"): held(10, 15 * MINUTE),
-    gpu("up"): held(0, 15 * MINUTE),
     gpu("healthy"): held(0, 15 * MINUTE),
     gpu("health_check", check="lost"): held(2, 15 * MINUTE),
     gpu("recovery_action"): held(1, 15 * MINUTE),
     gpu("allocated_ratio"): held(1, 15 * MINUTE),
-    exporter("sample_age_seconds", gpu="3"): held(400, 15 * MINUTE),
+    **_of_a_lost_card(15 * MINUTE),
     exporter("collector_success", gpu="3", collector="device"): held(0, 15 * MINUTE),
     exporter("nvml_up"): held(1, 15 * MINUTE),
     node("gpus"): held(8, 15 * MINUTE),

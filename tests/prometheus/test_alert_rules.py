@@ -59,10 +59,10 @@ def _firing(name: str, case: Case) -> tuple[list[Asked], list[Told]]:
 
 
 def _one_fault_one_alert() -> Iterator[Question]:
-    """Expressions leave out what another alert tells; what is left Alertmanager holds back, below."""
+    """Expressions leave out what another alert tells; what is left Alertmanager holds back, below: the age of a lost card's values, too."""
     after = [
         Asked(LOST, NAMES_FIRING, _names("GpuXidCritical", "GpuDown")),
-        Asked(12 * MINUTE, NAMES_FIRING, _names("GpuDown")),
+        Asked(12 * MINUTE, NAMES_FIRING, _names("GpuDown", "ExporterStale")),
     ]
     yield Question("a lost card", LOST_CARD, after)
     yield Question("a lost node", LOST_NODE, [Asked(10 * MINUTE, NAMES_FIRING, _names("GpuNodeNotReady"))])
