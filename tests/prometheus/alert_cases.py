@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tests.prometheus.promtool import STEP_SECONDS, selector
@@ -167,6 +167,14 @@ def _key_of(labels: Mapping[str, str]) -> Mapping[str, str]:
     return {name: value for name, value in labels.items() if name not in TARGET}
 
 
+def _restarted(metric: Callable[..., str], name: str, value: float, before: int, after: int) -> Series:
+    """A pod tells, a minute nobody, and another pod from then on."""
+    return {
+        metric(name): f"{held(value, before)} stale",
+        metric(name, instance="10.0.0.2:9400"): from_then(value, before + MINUTE, before + MINUTE + after),
+    }
+
+
 def _waiting(seconds: float, status: str) -> Series:
     return {job("queue_wait_seconds"): held(seconds, MINUTE), job("status", status=status): held(1, MINUTE)}
 
@@ -257,13 +265,29 @@ CASES: Mapping[str, Case] = {
     "GpuIdleAllocated": Case(
         {gpu("utilization_ratio"): held(0.002, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
         _IDLE,
-        CARD,
+        _key_of(CARD),
         {
             "nobody holds it": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0, _IDLE)},
             "half of it is shared out": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0.5, _IDLE)},
             "a little work": {gpu("utilization_ratio"): held(0.02, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
+            "a little work, before its exporter's pod was replaced": {
+                **_restarted(gpu, "utilization_ratio", 0.02, 110 * MINUTE, 10 * MINUTE + STEP_SECONDS),
+                gpu("allocated_ratio"): held(1, _IDLE),
+            },
         },
         not_yet=2 * HOUR - STEP_SECONDS,
+        lasts=6 * MINUTE,
+        also={
+            "its exporter's pod was replaced meanwhile": {
+                **_restarted(gpu, "utilization_ratio", 0.002, HOUR, HOUR),
+                **_restarted(gpu, "allocated_ratio", 1, HOUR, HOUR),
+            },
+            "scraped by two jobs": {
+                gpu(name, job=job): held(value, _IDLE)
+                for name, value in (("utilization_ratio", 0.002), ("allocated_ratio", 1))
+                for job in ("gpu", "kubernetes-pods")
+            },
+        },
     ),
     "GpuForeignProcess": _flag("memory_foreign_bytes", 10 * MINUTE, bad=512 << 20, good=256 << 20)._replace(value="512Mi"),
     "ContainerNearLimit": _used(0.97, 0.95, 10 * MINUTE, "97%"),
@@ -318,7 +342,10 @@ CASES: Mapping[str, Case] = {
         7 * MINUTE,
         {"node_name": "gpu-1", "gpu": "3"},
         {
-            "read a moment ago": {last_read(): rises(STEP_SECONDS, 7 * MINUTE), exporter("sample_age_seconds", gpu="3"): held(5, 7 * MINUTE)},
+            "read a moment ago": {
+                last_read(): rises(STEP_SECONDS, 7 * MINUTE),
+                exporter("sample_age_seconds", gpu="3"): held(5, 7 * MINUTE),
+            },
             "read once a minute": {last_read(): "0x1 60x1 120x1 180x1 240x1 300x1 360x1 420"},
             "without a driver": {
                 **_of_a_lost_card(7 * MINUTE),
@@ -331,7 +358,10 @@ CASES: Mapping[str, Case] = {
         also={"of a lost card, which FairleadGpuDown tells": _of_a_lost_card(7 * MINUTE)},
     ),
     "PodMapStale": Case(
-        {exporter("pod_map_age_seconds"): held(180, 6 * MINUTE), exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)},
+        {
+            exporter("pod_map_age_seconds"): held(180, 6 * MINUTE),
+            exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+        },
         6 * MINUTE,
         NODE,
         {

@@ -30,7 +30,7 @@ def test_every_alert_has_its_cases() -> None:
 
 
 def test_alerts_fire_stay_silent_and_end_as_they_should(tmp_path: Path) -> None:
-    assert wrong_answers([*_questions(), *_one_fault_one_alert(), _recordings()], tmp_path) == ""
+    assert wrong_answers([*_questions(), *_one_fault_one_alert(), _recordings(), _scraped_twice(), _restart()], tmp_path) == ""
 
 
 def _questions() -> Iterator[Question]:
@@ -40,7 +40,7 @@ def _questions() -> Iterator[Question]:
             yield Question(f"{name} is silent: {why}", series, told=[Told(case.at, f"Fairlead{name}", None)])
         for why, series in case.also.items():
             fires = f'sum(ALERTS{{alertname="Fairlead{name}",alertstate="firing"}})'
-            yield Question(f"{name} fires, too: {why}", series, [Asked(case.at, fires, {"{}": 1})])
+            yield Question(f"{name} fires once, too: {why}", series, [Asked(case.at, fires, {"{}": 1})])
 
 
 def _ending(case: Case) -> dict[str, str]:
@@ -101,6 +101,27 @@ def _recordings() -> Question:
         ("sum by (resource) (fairlead:quota_used:ratio_min)", {'{resource="nvidia.com/gpu"}': 1.5}),
     )
     return Question("recording rules", series, [Asked(end, expr, expected) for expr, expected in asked])
+
+
+def _scraped_twice() -> Question:
+    """A job of ours and one that follows annotations: each series is there twice, and each thing once."""
+    once, end = _recordings(), 2 * MINUTE
+    series = once.series | {name.replace('job="', 'job="other-'): values for name, values in once.series.items()}
+    asked = [each for each in once.asked if each.expr.startswith(("fairlead:namespace", "max by (uuid)"))]
+    asked.append(Asked(end, "fairlead:gpu_utilization:avg30m", {_mean_of_the_card(): 0.25}))
+    return Question("scraped twice", series, asked)
+
+
+def _restart() -> Question:
+    """Half an hour's mean stays one figure while the series of two pods reach into that time."""
+    name, moved = "utilization_ratio", {"instance": "10.0.0.2:9400"}
+    series = {gpu(name): f"{held(0.5, 20 * MINUTE)} stale", gpu(name, **moved): f"_x42 {held(0.25, 30 * MINUTE)}"}
+    asked = [(19 * MINUTE, 0.5), (25 * MINUTE, 0.5), (55 * MINUTE, 0.25)]
+    return Question("a restart", series, [Asked(at, "fairlead:gpu_utilization:avg30m", {_mean_of_the_card(): mean}) for at, mean in asked])
+
+
+def _mean_of_the_card() -> str:
+    return selector("fairlead:gpu_utilization:avg30m", {label: CARD[label] for label in ("node_name", "gpu", "uuid", "model")})
 
 
 def _names(*names: str) -> dict[str, float]:

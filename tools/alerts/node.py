@@ -30,7 +30,7 @@ _OLD: Final = (
     f"(max by (node_name, gpu) (fairlead_exporter_sample_age_seconds) > {STALE_SECONDS}"
     f" or max by (node_name, gpu) (time() - {_LAST_READ}) > {STALE_SECONDS})"
 )
-"""The age is as old as its page: of an exporter whose loop stands still only the time of the last reading tells."""
+"""The age is as old as its page: of an exporter that stands still only the time of the last reading tells."""
 _LOGS: Final = "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix --tail=50"
 _PODS: Final = "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
 
@@ -153,7 +153,8 @@ EXPORTERS: Final = Group(
             "The exporter of {{ $labels.node_name }} does not know who has the GPUs",
             "The kubelet of {{ $labels.node_name }} has not told for minutes, or has never told, which pods have which GPUs: series have no"
             " pods. Look at the exporter's log and the kubelet's socket.",
-            "The list of pods and devices is old, or there never was one. Series of devices stay, those of containers go after the map's time to live.",
+            "The list of pods and devices is old, or there never was one. Series of devices stay, those of containers go after the map's"
+            " time to live.",
             ('fairlead_exporter_pod_map_errors_total{node_name="NODE"}', _LOGS),
             "Is the kubelet's directory of pod resources mounted into the exporter's pod? Does the kubelet answer others? Restart the"
             " exporter's pod after a kubelet was moved.",

@@ -127,6 +127,17 @@ class Board:
         return tuple(panel for row in self.rows for panel in row.panels)
 
 
+CARD_KEY = "node_name, gpu, uuid"
+INSTANCE_KEY = f"{CARD_KEY}, mig_gi_id, mig_profile"
+CONTAINER_KEY = f"{INSTANCE_KEY}, namespace_name, pod_name, container_name"
+"""What a card, a part of it and a container on it are, whichever pod of the exporter and job tell."""
+
+
+def once(selector: str, key: str = INSTANCE_KEY) -> str:
+    """One series per thing, whoever tells of it and however often."""
+    return f"max by ({key}) ({selector})"
+
+
 GREEN, YELLOW, RED, BLUE = "green", "yellow", "red", "blue"
 FULL = (Threshold(0.8, YELLOW), Threshold(0.95, RED))
 """Memory: from there on somebody meets a limit."""
