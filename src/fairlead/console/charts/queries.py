@@ -12,6 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
+
 
 class Spelling(Struct, frozen=True):
     """`expression` with `$m` where label matchers go; `labels`: theirs -> ours.
@@ -59,6 +61,12 @@ _DCGM_GPU: Final = {"Hostname": "node", "gpu": "gpu", "UUID": "uuid"}
 _NVIDIA_GPU: Final = {"node_name": "node", "minor_number": "gpu", "uuid": "uuid"}
 _OWN_CONTAINER: Final = {**_OWN_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
 _DCGM_CONTAINER: Final = {**_DCGM_GPU, "namespace": "namespace", "pod": "pod", "container": "container"}
+_EXPORTED_CONTAINER: Final = {
+    **_DCGM_GPU,
+    "exported_namespace": "namespace",
+    "exported_pod": "pod",
+    "exported_container": "container",
+}
 _NVIDIA_CONTAINER: Final = {**_NVIDIA_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
 _NODE: Final = {"node_name": "node"}
 _LINE: Final = {"line": "line"}
@@ -69,7 +77,8 @@ _QUOTA: Final = {"path": "path", "quota": "name", "resource": "resource"}
 _ARENA_QUOTA: Final = {"path": "path", "user_group": "name", "resource_name": "resource"}
 _MIB: Final = " / 1048576"
 _DEVICE: Final = '{allocate_mode!="share",$m}'
-_HELD: Final = '{pod!="",$m}'
+_EXPORTED_HELD: Final = '{exported_pod!="",$m}'
+_HELD: Final = f'{{exported_pod="",pod!="",container!~"{"|".join(EXPORTER_CONTAINERS)}",$m}}'
 _NVIDIA_HELD: Final = '{pod_name!="",$m}'
 
 
@@ -83,11 +92,19 @@ def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvid
 
 
 def _container(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
-    """A line per container and GPU. DCGM names the pod only of a card that one container has for itself."""
-    spellings = tuple(
-        Spelling(f"avg by ({','.join(labels)}) ({expression})", labels)
-        for expression, labels in ((own, _OWN_CONTAINER), (dcgm, _DCGM_CONTAINER), (nvidia, _NVIDIA_CONTAINER))
+    """A line per container and GPU. DCGM names the pod only of a card that one container has for itself.
+
+    `dcgm` has `$held` for what picks such cards: whose they are stands in `exported_pod` where Prometheus
+    does not honor labels, while `pod` is the exporter's own; else in `pod`, which is the exporter's on all
+    other cards.
+    """
+    spelled = (
+        (own, _OWN_CONTAINER),
+        (dcgm.replace("$held", _EXPORTED_HELD), _EXPORTED_CONTAINER),
+        (dcgm.replace("$held", _HELD), _DCGM_CONTAINER),
+        (nvidia, _NVIDIA_CONTAINER),
     )
+    spellings = tuple(Spelling(f"avg by ({','.join(labels)}) ({expression})", labels) for expression, labels in spelled)
     return ChartQuery(name, title, unit, words, spellings, _CONTAINER_FILTERS)
 
 
@@ -269,7 +286,7 @@ CHART_QUERIES: Final = {
             "MiB",
             "memory each container uses on each GPU",
             "fairlead_container_gpu_memory_used_bytes{$m}" + _MIB,
-            f"DCGM_FI_DEV_FB_USED{_HELD}",
+            "DCGM_FI_DEV_FB_USED$held",
             f"nvidia_gpu_memory_used_bytes{_NVIDIA_HELD}{_MIB}",
         ),
         _container(
@@ -278,7 +295,7 @@ CHART_QUERIES: Final = {
             "percent",
             "memory each container uses on each GPU, of what it may use there",
             "100 * fairlead_container_gpu_memory_used_bytes{$m} / fairlead_container_gpu_memory_limit_bytes{$m}",
-            f"100 * DCGM_FI_DEV_FB_USED{_HELD} / (DCGM_FI_DEV_FB_USED{_HELD} + DCGM_FI_DEV_FB_FREE{_HELD})",
+            "100 * DCGM_FI_DEV_FB_USED$held / (DCGM_FI_DEV_FB_USED$held + DCGM_FI_DEV_FB_FREE$held)",
             f"100 * nvidia_gpu_memory_used_bytes{_NVIDIA_HELD} / nvidia_gpu_memory_total_bytes{_NVIDIA_HELD}",
         ),
         _container(
@@ -287,7 +304,7 @@ CHART_QUERIES: Final = {
             "percent",
             "part of each GPU's compute each container uses",
             "100 * fairlead_container_gpu_utilization_ratio{$m}",
-            f"DCGM_FI_DEV_GPU_UTIL{_HELD}",
+            "DCGM_FI_DEV_GPU_UTIL$held",
             f"nvidia_gpu_duty_cycle{_NVIDIA_HELD}",
         ),
         _job(
