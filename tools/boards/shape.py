@@ -61,6 +61,8 @@ class Panel:
     Of tables: `labels` are columns before the values, each with its heading, unless `order` (of headings)
     says otherwise; `links` lead on from cells of a column; `words` are shown for values of the column
     `words_of`, `no_limit` for an endless one.
+    `most`: what a gauge is full at; the axis of a chart reaches it, and beyond where a line does: who uses
+    more than he may is what one looks for.
     `draws_over`: legends of series that are lines over a stack.
     """
 
