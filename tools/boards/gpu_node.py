@@ -22,6 +22,8 @@ def _of_cards(name: str) -> str:
 _USED, _TOTAL = _of_card("memory_used_bytes"), _of_card("memory_total_bytes")
 _THROTTLED = f'fairlead_gpu_throttled{{{_CARD}, reason!="gpu_idle"}}'
 _HELD_DOWN = f"rate(fairlead_gpu_throttle_seconds_total{{{_CARD}}}[$__rate_interval])"
+_XIDS = once(f"fairlead_gpu_xid_errors_total{{{_CARD}}}", f"{CARD_KEY}, xid")
+"""The counter itself: most codes are born at 1, which no increase() sees."""
 _OF_CONTAINERS = once(f"fairlead_container_gpu_memory_used_bytes{{{_CARD}}}", CONTAINER_KEY)
 
 
@@ -134,7 +136,11 @@ BOARD = Board(
         Row(
             "Errors",
             (
-                _chart("XID errors", (Query(f"sum by (xid) ({_rise('fairlead_gpu_xid_errors_total')})", "XID {{xid}}"),)),
+                _chart(
+                    "XID errors",
+                    (Query(f"sum by (xid) ({_XIDS})", "XID {{xid}}"),),
+                    description="Counted since the exporter began: a step is an error, and so is the beginning of a line above 0.",
+                ),
                 Panel(
                     "Last XID errors",
                     (
