@@ -440,6 +440,7 @@ export const en = {
   "chart.clusterJobs": "Training jobs",
   "chart.label": "{title}: {n} {n:series|series} {unit}. The table view has the numbers.",
   "chart.top": "top {shown} of {total}",
+  "chart.ofPage": "The charts show {shown} of the {total} that match: those of this page, 50 at most.",
   "chart.empty": "No samples in this time range.",
   "chart.emptyNext": "Choose a longer range, or wait for the next scrape.",
   "chart.lines": "Show as lines",

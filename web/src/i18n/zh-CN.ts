@@ -441,6 +441,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "chart.clusterJobs": "训练任务",
   "chart.label": "{title}：{n} 条曲线，单位 {unit}。表格视图有全部数字。",
   "chart.top": "前 {shown} 条，共 {total} 条",
+  "chart.ofPage": "图表显示 {total} 个匹配项中的 {shown} 个：本页的，最多 50 个。",
   "chart.empty": "这段时间内没有采样。",
   "chart.emptyNext": "选择更长的时间范围，或等待下一次采集。",
   "chart.lines": "以曲线显示",

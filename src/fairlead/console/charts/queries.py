@@ -51,7 +51,9 @@ class ChartQuery(Struct, frozen=True):
 
 _MEASURED_UNITS: Final = ("percent", "celsius", "watts")
 _GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
-_CONTAINER_FILTERS: Final = {**_GPU_FILTERS, "namespace": "namespace", "pod": "pod"}
+HOLDER: Final = "holder"
+"""A pod as `namespace/name`: no label, but two of them together."""
+_CONTAINER_FILTERS: Final = {**_GPU_FILTERS, "namespace": "namespace", "pod": "pod", HOLDER: HOLDER}
 _NODE_FILTERS: Final = {"gpu_node": "node"}
 _JOB_FILTERS: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
 _QUOTA_FILTERS: Final = {"path": "path", "resource": "resource"}

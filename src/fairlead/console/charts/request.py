@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.console.charts.queries import ChartQuery, Spelling
+from fairlead.console.charts.queries import HOLDER, ChartQuery, Spelling
 from fairlead.console.pages.list_query import parse_whole
 from fairlead.errors import UserError
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -106,6 +106,8 @@ def _filters(parameters: Sequence[tuple[str, str]], query: ChartQuery) -> dict[s
             known = ", ".join(f"`{each}`" for each in query.filters) or "no filter"
             raise UserError(f"the chart `{query.name}` cannot be filtered by `{name}`", f"it knows {known}")
         if text:
+            if name == HOLDER and text.count("/") != 1:
+                raise UserError(f"`holder={text[:60]}` names no pod", "write `namespace/name`")
             label = "uuid" if name == "GPU" and is_uuid(text) else query.filters[name]
             filters[label] = (*filters.get(label, ()), text)
     if "uuid" in filters and "gpu" in filters:
@@ -126,7 +128,14 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
     """
     theirs = {ours: label for label, ours in spelling.labels.items()}
     matchers = "".join(_matcher(theirs[label], values) for label, values in request.filters.items() if label in theirs)
-    return spelling.promql(matchers)
+    pods: dict[str, list[str]] = {}
+    for holder in request.filters.get(HOLDER, ()):
+        namespace, _, pod = holder.partition("/")
+        pods.setdefault(namespace, []).append(pod)
+    if not pods:
+        return spelling.promql(matchers)
+    of_namespaces = (_matcher(theirs["namespace"], (space,)) + _matcher(theirs["pod"], names) for space, names in sorted(pods.items()))
+    return " or ".join(spelling.promql(matchers + whose) for whose in of_namespaces)
 
 
 def _matcher(label: str, values: Sequence[str]) -> str:

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { useGpus, useNodes } from "../../api/queries";
 import type { ListedGpu } from "../../api/types";
 import { ChartGrid, chartsOf, type NamedCharts } from "../../charts/ChartGrid";
+import { OfPage } from "../../charts/OfPage";
 import { ChartPageProvider } from "../../charts/page";
 import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
@@ -37,8 +38,9 @@ export function DevicesBoard() {
   const [naming, isNaming, onNode] = useTyped();
   const found = useNodes(naming, isNaming).data?.items.filter((node) => node.gpusTotal > 0).map((node) => node.name) ?? [];
   const rows = asked.data?.items;
-  const shown = useMemo(() => charted(asking, rows ?? []).toString(), [asking, rows]);
-  const charts = useMemo(() => chartsOf(CHARTS, new URLSearchParams(shown)), [shown]);
+  const shown = useMemo(() => charted(asking, rows ?? []), [asking, rows]);
+  const filters = shown.filters.toString();
+  const charts = useMemo(() => chartsOf(CHARTS, new URLSearchParams(filters)), [filters]);
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-devices">
@@ -56,6 +58,7 @@ export function DevicesBoard() {
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <DeviceTable asked={asked} asking={asking} />
+        {asked.data && <OfPage charted={shown} total={asked.data.total} />}
         {rows && rows.length > 0 && <ChartGrid charts={charts} />}
       </main>
     </ChartPageProvider>
