@@ -40,6 +40,8 @@ LEAF = {**CLUSTER, "path": "root.vision", "quota": "root.vision", "parent": "roo
 ROOT = {**LEAF, "path": "root", "quota": "root", "parent": "", "leaf": "false"}
 JOB = {**CLUSTER, "job_namespace": "vision", "job_name": "bert", "job_type": "pytorchjob"}
 
+CLUSTER_TELLS = selector("fairlead_cluster_gpu_nodes", CLUSTER)
+
 
 def gpu(name: str, **labels: str) -> str:
     return selector(f"fairlead_gpu_{name}", {**CARD, **labels})
@@ -308,6 +310,18 @@ CASES: Mapping[str, Case] = {
         not_yet=5 * MINUTE - STEP_SECONDS,
         value="8",
     ),
+    "ClusterExporterMissing": Case(
+        {CLUSTER_TELLS: "4x2 stale _x12 4x8"},
+        7 * MINUTE,
+        {},
+        {
+            "it reports": {CLUSTER_TELLS: held(4, 7 * MINUTE)},
+            "no node has a GPU": {CLUSTER_TELLS: held(0, 7 * MINUTE)},
+            "another took over after a minute": {CLUSTER_TELLS: "4x2 stale _x1 4x10"},
+        },
+        not_yet=6 * MINUTE,
+        lasts=2 * MINUTE,
+    ),
     "GpuNodeNotReady": Case(
         {node("ready"): held(0, 6 * MINUTE)},
         6 * MINUTE,
@@ -383,9 +397,13 @@ CASES: Mapping[str, Case] = {
             "nobody waits": _exhausted(held(8, _FULL), held(8, _FULL), 0),
             "room": _exhausted(held(7, _FULL), held(8, _FULL), 2),
             "unlimited": _exhausted(held(8, _FULL), " ".join(["Inf"] * (_FULL // STEP_SECONDS)), 2),
-            "nothing of nothing": _exhausted(held(0, _FULL), held(0, _FULL), 2),
+            "it may have nothing, and nobody asks": _exhausted(held(0, _FULL), held(0, _FULL), 0),
         },
         not_yet=30 * MINUTE - STEP_SECONDS,
+        also={
+            "it may have nothing": _exhausted(held(0, _FULL), held(0, _FULL), 2),
+            "it has something of nothing": _exhausted(held(1, _FULL), held(0, _FULL), 2),
+        },
     ),
     "QuotaGuaranteeStarved": Case(
         _starved(8, 4, 2, _STARVED),

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.prometheus.alert_cases import CARD, CASES, CLUSTER, LOST, LOST_CARD, LOST_NODE, MINUTE, Case, container, gpu, held, quota
+from tests.prometheus.alert_cases import (
+    CARD,
+    CASES,
+    CLUSTER,
+    CLUSTER_TELLS,
+    LOST,
+    LOST_CARD,
+    LOST_NODE,
+    MINUTE,
+    Case,
+    container,
+    gpu,
+    held,
+    quota,
+)
 from tests.prometheus.inhibition import told
 from tests.prometheus.promtool import FIRING, RULES, Asked, Question, Told, check_rules, rendered, selector, wrong_answers
 
@@ -35,12 +49,17 @@ def test_alerts_fire_stay_silent_and_end_as_they_should(tmp_path: Path) -> None:
 
 def _questions() -> Iterator[Question]:
     for name, case in CASES.items():
-        yield Question(f"{name} fires", _ending(case), *_firing(name, case))
+        yield Question(f"{name} fires", _with_a_cluster(_ending(case)), *_firing(name, case))
         for why, series in case.silent.items():
             yield Question(f"{name} is silent: {why}", series, told=[Told(case.at, f"Fairlead{name}", None)])
         for why, series in case.also.items():
             fires = f'sum(ALERTS{{alertname="Fairlead{name}",alertstate="firing"}})'
             yield Question(f"{name} fires once, too: {why}", series, [Asked(case.at, fires, {"{}": 1})])
+
+
+def _with_a_cluster(series: Mapping[str, str]) -> Mapping[str, str]:
+    """Where nothing else is said of it, the cluster exporter is there, for three hours."""
+    return {CLUSTER_TELLS: held(4, 180 * MINUTE), **series}
 
 
 def _ending(case: Case) -> dict[str, str]:
@@ -64,8 +83,8 @@ def _one_fault_one_alert() -> Iterator[Question]:
         Asked(LOST, NAMES_FIRING, _names("GpuXidCritical", "GpuDown")),
         Asked(12 * MINUTE, NAMES_FIRING, _names("GpuDown", "ExporterStale")),
     ]
-    yield Question("a lost card", LOST_CARD, after)
-    yield Question("a lost node", LOST_NODE, [Asked(10 * MINUTE, NAMES_FIRING, _names("GpuNodeNotReady"))])
+    yield Question("a lost card", _with_a_cluster(LOST_CARD), after)
+    yield Question("a lost node", _with_a_cluster(LOST_NODE), [Asked(10 * MINUTE, NAMES_FIRING, _names("GpuNodeNotReady"))])
 
 
 def _recordings() -> Question:

@@ -33,12 +33,13 @@ QUOTA: Final = Group(
     (
         Alert(
             "QuotaExhausted",
-            "fairlead:quota_used:ratio_max >= 1 and on (path, quota, resource) fairlead_quota_pending > 0",
+            "(fairlead:quota_used:ratio_max >= 1 or fairlead_quota_max == 0) and on (path, quota, resource) fairlead_quota_pending > 0",
             "warning",
             f"Quota {_LEAF} has reached its max of {{{{ $labels.resource }}}}, and pods wait",
-            f"{_LEAF} has used all {{{{ $labels.resource }}}} it may have for half an hour while pods that ask for it wait. Nothing is"
-            " wrong with the cluster: its people wait for each other, or its max is too small.",
-            "A quota uses its max of a resource, and waiting pods below it ask for more of it. Of the root: the whole cluster is full.",
+            f"{_LEAF} has used all {{{{ $labels.resource }}}} it may have for half an hour, or may have none, while pods that ask for it"
+            " wait. Nothing is wrong with the cluster: its people wait for each other, or its max is too small.",
+            "A quota uses its max of a resource, and waiting pods below it ask for more of it; a max of 0 is used up from the start. Of the"
+            " root: the whole cluster is full.",
             ("$ fairlead quota plan", 'fairlead_quota_waiting_pods{path="PATH"} > 0', 'fairlead_quota_user_used{path="PATH"}'),
             "Look who uses it and what waits. Raise the max in the ElasticQuotaTree if that is what you want; others are still safe,"
             " their min is guaranteed.",
@@ -100,12 +101,14 @@ GROUPS: Final = (CARDS, CONTAINERS, EXPORTERS, QUOTA, JOBS)
 
 _OF_A_CARD: Final = tuple(alert.name for alert in CARDS.alerts)
 _CARD: Final = ("node_name", "uuid")
+_OF_NO_NODE: Final = ("GpuNodeNotReady", "ClusterExporterMissing")
+"""The source itself, and what holds nothing back and is held back by nothing."""
 
 INHIBITIONS: Final = (
     Inhibition(
         "A node that is not ready is one alert.",
         ("GpuNodeNotReady",),
-        (*_OF_A_CARD, *(alert.name for alert in (*EXPORTERS.alerts, *CONTAINERS.alerts) if alert.name != "GpuNodeNotReady")),
+        (*_OF_A_CARD, *(alert.name for alert in (*EXPORTERS.alerts, *CONTAINERS.alerts) if alert.name not in _OF_NO_NODE)),
         ("node_name",),
     ),
     Inhibition(

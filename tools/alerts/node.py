@@ -99,6 +99,27 @@ EXPORTERS: Final = Group(
             but_not=("unless on (node_name) fairlead_node_ready < 1",),
         ),
         Alert(
+            "ClusterExporterMissing",
+            "absent(fairlead_cluster_gpu_nodes)",
+            "critical",
+            "Nobody reports the cluster",
+            "For five minutes no cluster exporter has said how many GPU nodes there are. While that is so, nobody is told of nodes that are"
+            " not ready, of exporters that are missing, of quotas and of jobs. Look at the cluster exporter's pods.",
+            "No series of the cluster exporter: its pods do not run or are not scraped, none of them has the Lease, or the API server does"
+            " not let it read nodes. Alerts of nodes, quotas and jobs read its series and cannot fire meanwhile; those of cards go on. It"
+            " holds nothing back. Where no cluster exporter is meant to run, take this rule out.",
+            (
+                "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-cluster-exporter",
+                "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-cluster-exporter --prefix --tail=50",
+                "$ kubectl -n fairlead-system get lease fairlead-cluster-exporter -o yaml",
+                "fairlead_exporter_leader",
+            ),
+            "No target in Prometheus: `deploy/prometheus` was not applied, or its labels are not those that your Prometheus selects. Pods"
+            " run and `fairlead_exporter_leader` is 0 everywhere: the Lease is held by one that is gone, or cannot be written. A"
+            " leader that says nothing of nodes: `fairlead_exporter_source_up` names what it cannot read.",
+            hold="5m",
+        ),
+        Alert(
             "GpuNodeNotReady",
             "fairlead_node_ready < 1",
             "critical",
