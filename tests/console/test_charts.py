@@ -98,6 +98,19 @@ def test_pods_of_several_namespaces_are_asked_for_as_they_are() -> None:
         request("holder=x", query.name)
 
 
+async def test_what_only_a_prometheus_keeps_is_said_without_one() -> None:
+    query = CHART_QUERIES["gpu-pcie"]
+    asked = request(f"gpu_node=n&from={int((EPOCH - 7200) * 1000)}", query.name)
+    assert promql_of(asked, query.spellings[0]) == (
+        'max by (node_name,gpu,uuid,direction) (rate(fairlead_gpu_pcie_bytes_total{node_name="n",}[120s])) / 1048576'
+    )
+    state = BoardState(cluster(), EPOCH)
+    kept = chart_answer(query, asked, history_lines(History(), query, asked), state, History())
+    assert [(each.code, each.source) for each in kept.warnings] == [("history-none", "built-in")]
+    followed = chart_answer(query, asked, await prometheus_lines(Answers(), query, asked), state, History())
+    assert [each.code for each in followed.warnings] == ["series-missing"]
+
+
 def test_a_filter_cannot_break_out_of_its_quotes() -> None:
     asked = request('gpu_node=x"} or vector(1) #\\')
     assert '{node_name="x\\"} or vector(1) #\\\\",}' in promql_of(asked, DUTY.spellings[0])
@@ -217,7 +230,7 @@ def running_board_state(at: float = EPOCH, ratio: float = 0.5) -> BoardState:
 
 def test_the_built_in_series_holds_every_named_query() -> None:
     sampled = {sample.query for sample in samples_of(running_board_state())}
-    assert sampled == set(CHART_QUERIES)
+    assert sampled == {query.name for query in CHART_QUERIES.values() if query.is_kept}
 
 
 def test_its_lines_carry_the_same_labels_as_those_of_prometheus() -> None:

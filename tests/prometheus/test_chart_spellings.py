@@ -56,5 +56,31 @@ def questions() -> Iterator[Question]:
         yield Question(f"honorLabels {is_honored}", scraped(honors_labels=is_honored), asked)
 
 
+def test_clocks_tensor_cores_and_what_links_carry(tmp_path: Path) -> None:
+    """Of our families and of DCGM's the same line, whoever tells it twice."""
+    own, theirs = {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"}, {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"}
+    mib, end = 1 << 20, 600
+    series = {}
+    for job in ("gpu", "of-annotations"):
+        series |= {
+            selector("fairlead_gpu_clock_hertz", {**own, "clock": "sm", "job": job}): "1410000000x20",
+            selector("fairlead_gpu_clock_hertz", {**own, "clock": "memory", "job": job}): "877000000x20",
+            selector("fairlead_gpu_nvlink_bytes_total", {**own, "direction": "tx", "job": job}): f"0+{300 * mib}x20",
+            selector("fairlead_gpu_nvlink_bytes_total", {**own, "direction": "rx", "job": job}): f"0+{600 * mib}x20",
+            selector("DCGM_FI_DEV_SM_CLOCK", {**theirs, "job": job}): "1410x20",
+            selector("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {**theirs, "job": job}): "0.25x20",
+            selector("DCGM_FI_PROF_NVLINK_TX_BYTES", {**theirs, "job": job}): f"{10 * mib}x20",
+            selector("DCGM_FI_PROF_NVLINK_RX_BYTES", {**theirs, "job": job}): f"{20 * mib}x20",
+        }
+    shown = {"gpu-sm-clock": {"": 1410.0}, "gpu-tensor-active": {"": 25.0}, "gpu-nvlink": {"tx": 10.0, "rx": 20.0}}
+    asked = []
+    for name, by_direction in shown.items():
+        for spelling in CHART_QUERIES[name].spellings:
+            who = own if "node_name" in spelling.labels else theirs
+            lines = {selector("", {**who, **({"direction": way} if way else {})}): value for way, value in by_direction.items()}
+            asked.append(Asked(end, promql_of(WHOLE, spelling), lines))
+    assert wrong_answers([Question("one card", series, asked)], tmp_path) == ""
+
+
 def test_containers_of_cards_and_never_the_exporter(tmp_path: Path) -> None:
     assert wrong_answers(questions(), tmp_path) == ""

@@ -52,6 +52,11 @@ test("no more is asked for than a chart can show and an address bears", () => {
   expect(bounded.filters.toString().length).toBeLessThanOrEqual(6000);
 });
 
+test("what goes in and what comes out of a card are two lines", () => {
+  const moved = ["tx", "rx"].map((direction) => ({ labels: { node: "n1", gpu: "0", uuid: "GPU-a", direction }, points: [] }));
+  expect(seriesNames(moved)).toEqual(["n1 · 0 · tx", "n1 · 0 · rx"]);
+});
+
 test("a pod's lines bear its name, and container and card where it has several", () => {
   const one = { labels: { node: "n1", gpu: "0", uuid: "GPU-a", namespace: "a", pod: "x", container: "c" }, points: [] };
   const other = { labels: { node: "n1", gpu: "1", uuid: "GPU-b", namespace: "a", pod: "y", container: "c" }, points: [] };

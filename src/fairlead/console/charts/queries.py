@@ -16,7 +16,7 @@ from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
 
 
 class Spelling(Struct, frozen=True):
-    """`expression` with `$m` where label matchers go; `labels`: theirs -> ours.
+    """`expression` with `$m` where label matchers go, `$w` for a window of time; `labels`: theirs -> ours.
 
     `$m` stands behind a comma, which PromQL allows to be the last.
     """
@@ -24,14 +24,15 @@ class Spelling(Struct, frozen=True):
     expression: str
     labels: Mapping[str, str]
 
-    def promql(self, matchers: str) -> str:
-        return self.expression.replace("$m", matchers)
+    def promql(self, matchers: str, window_seconds: int = 0) -> str:
+        return self.expression.replace("$m", matchers).replace("$w", f"{window_seconds}s")
 
 
 class ChartQuery(Struct, frozen=True):
     """One chart. `filters`: query parameter -> our label it matches.
 
-    `words`: what the built-in history holds, for the query behind the chart.
+    `words`: what the built-in history holds, for the query behind the chart; `is_kept` False: it holds
+    nothing of it, only a Prometheus does.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ChartQuery(Struct, frozen=True):
     words: str
     spellings: tuple[Spelling, ...]
     filters: Mapping[str, str] = {}
+    is_kept: bool = True
 
     def is_measured(self, labels: Mapping[str, str]) -> bool:
         """Whether a line wobbles (utilization, used memory, heat, power), so that a mean says most of a step.
@@ -91,6 +93,23 @@ def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvid
         Spelling(f"avg by (node_name,minor_number,uuid) ({nvidia})", _NVIDIA_GPU),
     )
     return ChartQuery(name, title, unit, words, spellings, _GPU_FILTERS)
+
+
+def _sensor(name: str, title: str, unit: str, *spellings: Spelling) -> ChartQuery:
+    """What only a Prometheus keeps: readings of cards do not have it."""
+    return ChartQuery(name, title, unit, f"{title}: only a Prometheus keeps it", spellings, _GPU_FILTERS, is_kept=False)
+
+
+def _moved(own: str, dcgm: str) -> tuple[Spelling, ...]:
+    """Bytes per second, a line per direction, in MiB. DCGM's are rates already."""
+    lines = (
+        f'label_replace(avg by (Hostname,gpu,UUID) ({dcgm}_{direction.upper()}_BYTES{{$m}}), "direction", "{direction}", "", "")'
+        for direction in ("tx", "rx")
+    )
+    return (
+        Spelling(f"max by (node_name,gpu,uuid,direction) (rate({own}{{$m}}[$w])){_MIB}", {**_OWN_GPU, "direction": "direction"}),
+        Spelling(f"({' or '.join(lines)}){_MIB}", {**_DCGM_GPU, "direction": "direction"}),
+    )
 
 
 def _container(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
@@ -282,6 +301,21 @@ CHART_QUERIES: Final = {
             "DCGM_FI_DEV_POWER_USAGE{$m}",
             f"nvidia_gpu_power_usage_milliwatts{_DEVICE} / 1000",
         ),
+        _sensor(
+            "gpu-sm-clock",
+            "GPU SM Clocks",
+            "MHz",
+            Spelling('avg by (node_name,gpu,uuid) (fairlead_gpu_clock_hertz{clock="sm",$m}) / 1000000', _OWN_GPU),
+            Spelling("avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_SM_CLOCK{$m})", _DCGM_GPU),
+        ),
+        _sensor(
+            "gpu-tensor-active",
+            "Tensor Core Utilization",
+            "percent",
+            Spelling("100 * avg by (Hostname,gpu,UUID) (DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{$m})", _DCGM_GPU),
+        ),
+        _sensor("gpu-pcie", "PCIe Traffic", "MiB/s", *_moved("fairlead_gpu_pcie_bytes_total", "DCGM_FI_PROF_PCIE")),
+        _sensor("gpu-nvlink", "NVLink Traffic", "MiB/s", *_moved("fairlead_gpu_nvlink_bytes_total", "DCGM_FI_PROF_NVLINK")),
         _container(
             "container-gpu-memory-used",
             "GPU Memory Of Containers",

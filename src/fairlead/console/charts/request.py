@@ -28,6 +28,8 @@ STEP_MIN: Final = 15
 _STEPS: Final = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200)
 _YEAR_9999: Final = 253_402_300_799.0
 _BEGINNING_SECONDS: Final = 120
+RATE_SECONDS: Final = 120
+"""A counter's rise is taken over eight scrapes of 15 s, or over a whole step."""
 
 
 class ChartRequest(Struct, frozen=True):
@@ -133,7 +135,7 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
         namespace, _, pod = holder.partition("/")
         pods.setdefault(namespace, []).append(pod)
     if not pods:
-        return spelling.promql(matchers)
+        return spelling.promql(matchers, max(request.step, RATE_SECONDS))
     of_namespaces = (_matcher(theirs["namespace"], (space,)) + _matcher(theirs["pod"], names) for space, names in sorted(pods.items()))
     return " or ".join(spelling.promql(matchers + whose) for whose in of_namespaces)
 

@@ -27,6 +27,10 @@ const CHARTS: NamedCharts = [
   ["gpu-memory-usage-percentage", "panel.memoryUsagePercent", "gpu-memory-used-percent"],
   ["gpu-temperature", "panel.temperature", "gpu-temperature"],
   ["gpu-power", "panel.power", "gpu-power"],
+  ["gpu-sm-clocks", "panel.smClocks", "gpu-sm-clock"],
+  ["tensor-core-utilization", "panel.tensor", "gpu-tensor-active"],
+  ["pcie", "panel.pcie", "gpu-pcie"],
+  ["nvlink", "panel.nvlink", "gpu-nvlink"],
 ];
 
 export function DevicesBoard() {
