@@ -12,10 +12,10 @@ from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.charts.answer import chart_answer, heatmap
-from fairlead.console.charts.charts import history_lines, prometheus_lines
+from fairlead.console.charts.charts import history_lines, is_wanted, prometheus_lines
 from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
-from fairlead.console.charts.queries import CHART_QUERIES
+from fairlead.console.charts.queries import CHART_QUERIES, HOLDER
 from fairlead.console.charts.request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu import GpuHolder
@@ -78,6 +78,37 @@ def test_filters_become_matchers_of_the_sources_own_labels() -> None:
         'avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{Hostname=~"a|b\\\\.2",gpu="3",})',
         'avg by (node_name,minor_number,uuid) (nvidia_gpu_duty_cycle{allocate_mode!="share",node_name=~"a|b\\\\.2",minor_number="3",})',
     ]
+
+
+def test_pods_of_several_namespaces_are_asked_for_as_they_are() -> None:
+    """Names alone would let through `b/x`, which nobody asked for."""
+    query = CHART_QUERIES["container-gpu-utilization"]
+    asked = request("holder=b/y&holder=a/x&holder=b/z.1&gpu_node=n", query.name)
+    by = "avg by (node_name,gpu,uuid,namespace_name,pod_name,container_name)"
+    assert promql_of(asked, query.spellings[0]) == (
+        f'{by} (100 * fairlead_container_gpu_utilization_ratio{{node_name="n",namespace_name="a",pod_name="x",}})'
+        f' or {by} (100 * fairlead_container_gpu_utilization_ratio{{node_name="n",namespace_name="b",pod_name=~"y|z\\\\.1",}})'
+    )
+    assert [is_wanted({"namespace": space, "pod": pod, "node": "n"}, asked.filters) for space, pod in ("ax", "bx", "by")] == [
+        True,
+        False,
+        True,
+    ]
+    with pytest.raises(UserError, match="names no pod"):
+        request("holder=x", query.name)
+
+
+async def test_what_only_a_prometheus_keeps_is_said_without_one() -> None:
+    query = CHART_QUERIES["gpu-pcie"]
+    asked = request(f"gpu_node=n&from={int((EPOCH - 7200) * 1000)}", query.name)
+    assert promql_of(asked, query.spellings[0]) == (
+        'max by (node_name,gpu,uuid,direction) (rate(fairlead_gpu_pcie_bytes_total{node_name="n",}[120s])) / 1048576'
+    )
+    state = BoardState(cluster(), EPOCH)
+    kept = chart_answer(query, asked, history_lines(History(), query, asked), state, History())
+    assert [(each.code, each.source) for each in kept.warnings] == [("history-none", "built-in")]
+    followed = chart_answer(query, asked, await prometheus_lines(Answers(), query, asked), state, History())
+    assert [each.code for each in followed.warnings] == ["series-missing"]
 
 
 def test_a_filter_cannot_break_out_of_its_quotes() -> None:
@@ -199,14 +230,14 @@ def running_board_state(at: float = EPOCH, ratio: float = 0.5) -> BoardState:
 
 def test_the_built_in_series_holds_every_named_query() -> None:
     sampled = {sample.query for sample in samples_of(running_board_state())}
-    assert sampled == set(CHART_QUERIES)
+    assert sampled == {query.name for query in CHART_QUERIES.values() if query.is_kept}
 
 
 def test_its_lines_carry_the_same_labels_as_those_of_prometheus() -> None:
     for sample in samples_of(running_board_state()):
         labels = set(CHART_QUERIES[sample.query].spellings[0].labels.values())
         assert {label for label, _ in sample.labels} == labels, sample.query
-        assert set(CHART_QUERIES[sample.query].filters.values()) <= {label for label, _ in sample.labels}, sample.query
+        assert set(CHART_QUERIES[sample.query].filters.values()) <= {HOLDER, *(label for label, _ in sample.labels)}, sample.query
 
 
 def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:

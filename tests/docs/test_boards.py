@@ -142,6 +142,22 @@ def test_titles_and_columns_are_those_of_document_000() -> None:
                 assert list(headings["indexByName"].values()) == list(range(len(columns)))
 
 
+def test_no_chart_cuts_off_what_is_above_its_axis() -> None:
+    """A container at 120 % of its limit is what one looks for."""
+    charts = [panel for board in BOARDS.values() for panel in panels(board) if panel["type"] == "timeseries"]
+    defaults = {panel["title"]: panel["fieldConfig"]["defaults"] for panel in charts}
+    assert [title for title, each in defaults.items() if "max" in each] == []
+    for title in ("GPU memory used / limit", "Job Instance Used GPU Memory Percentage", "GPU Memory Usage Percentage"):
+        assert defaults[title]["custom"]["axisSoftMax"] == 1
+
+
+def test_a_quota_without_a_max_says_so_in_every_version_of_grafana() -> None:
+    """`+Inf` is JavaScript's Infinity there; a range that has no end is compared with 0 by some versions."""
+    mappings = [each for panel in panels(BOARDS["fairlead-quota"]) for each in panel["fieldConfig"]["defaults"].get("mappings", ())]
+    assert {each["type"] for each in mappings} == {"value"}
+    assert all(each["options"]["Infinity"]["text"] == "N/A" for each in mappings)
+
+
 def test_each_board_keeps_the_rules_of_the_schema() -> None:
     for board in BOARDS.values():
         assert (board["schemaVersion"], board["refresh"]) == (39, "30s")

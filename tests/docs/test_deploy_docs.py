@@ -35,6 +35,13 @@ def test_every_file_is_named_and_every_named_file_exists() -> None:
     assert "deploy/grafana/" in BOARDS_PAGE, "a folder of boards is named as one"
 
 
+def test_who_follows_annotations_scrapes_nothing_twice() -> None:
+    """The jobs of deploy/prometheus find the same pods."""
+    templates = [each["spec"]["template"]["metadata"] for each in OBJECTS if "template" in each.get("spec", {})]
+    assert len(templates) > 5
+    assert [each for each in templates if "prometheus.io/scrape" in each.get("annotations", {})] == []
+
+
 def test_workloads_of_the_commands_exist() -> None:
     asked = re.findall(r"-n (\S+) deploy/(fairlead-\S+?)[\s`]", PAGE)
     assert {name for _, name in asked} == {SCHEDULER, "fairlead-admission-webhook", "fairlead-console"}

@@ -40,6 +40,7 @@ CARD = NodePool(name="card", cpu=32, memory="128Gi", gpu_model="Tesla T4", gpus=
 SYSTEM = "fairlead-system"
 READER = f"system:serviceaccount:{SYSTEM}:fairlead-reader"
 EXPORTER = f"system:serviceaccount:{SYSTEM}:fairlead-cluster-exporter"
+GPU_EXPORTER = f"system:serviceaccount:{SYSTEM}:fairlead-gpu-exporter"
 WEBHOOK = f"system:serviceaccount:{SYSTEM}:fairlead-admission-webhook"
 QUOTA = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
 LEASES = "coordination.k8s.io/leases"
@@ -86,6 +87,7 @@ READ |= {
         *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
     )
 }
+OF_A_NODE = {*(f"{verb} /pods" for verb in ("get", "list", "watch")), "list resource.k8s.io/resourceslices"}
 RIGHTS = {
     (EXTENDER, "default"): EVERYWHERE,
     (EXTENDER, "kube-system"): {*EVERYWHERE, "list /configmaps", "watch /configmaps"},
@@ -94,6 +96,8 @@ RIGHTS = {
     (EXPORTER, "default"): READ,
     (EXPORTER, "kube-system"): {*READ, "list /configmaps", "watch /configmaps"},
     (EXPORTER, SYSTEM): {*READ, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-cluster-exporter" for verb in ("get", "update"))},
+    (GPU_EXPORTER, "default"): OF_A_NODE,
+    (GPU_EXPORTER, SYSTEM): {*OF_A_NODE, "get /configmaps fairlead-gpu-counters"},
     (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
     (WEBHOOK, SYSTEM): {
         *WEBHOOK_EVERYWHERE,
@@ -146,11 +150,14 @@ def rights(cluster: ControlPlane) -> dict[str, Any]:
     """What accounts may do before kube-scheduler's roles come: exactly `RIGHTS`."""
     for file in ("admission-webhook.yaml", "gpushare-extender.yaml", "quota-controller.yaml", "reader.yaml", "cluster-exporter.yaml"):
         cluster.admin.run("apply", "-f", str(DEPLOY / file))
+    for file in ("gpu-exporter.yaml", "gpu-exporter-rights.yaml"):
+        cluster.admin.run("apply", "-f", str(DEPLOY / file))
     api = ApiClient("real", cluster.kubeconfig)
     until_allowed(api, EXTENDER, "create", "events", "default")
     until_allowed(api, READER, "list", "pods", "default")
     until_allowed(api, EXPORTER, "list", "pods", "default")
     until_allowed(api, QUOTA, "create", "events", "default")
+    until_allowed(api, GPU_EXPORTER, "list", "pods", "default")
     return {user + namespace: rights_of(api, user, namespace) for user, namespace in RIGHTS}
 
 
@@ -440,4 +447,22 @@ def test_the_readers_rights_are_enough(deployed: ControlPlane, file: str) -> Non
     verb, *flags = (word for word in container["command"][1:] if not word.startswith("--listen="))
     with running(verb, *flags, f"--kubeconfig={kubeconfig}", log=deployed.logs / f"shipped-{verb}.log") as server:
         assert server.is_ready()
+        assert "forbidden" not in server.log().lower()
+
+
+def test_the_gpu_exporter_asks_with_the_patch_and_the_rights_of_its_page(cluster: ControlPlane, rights: dict[str, Any]) -> None:
+    """The patch as printed, on the shipped DaemonSet; then the process that it names, on invented cards."""
+    page = (DEPLOY.parent / "docs" / "gpu-exporter.md").read_text(encoding="utf-8")
+    (patch,) = re.findall(r"patch daemonset fairlead-gpu-exporter --type=json -p '(.+?)'", page, re.DOTALL)
+    counters = "DCGM_FI_DEV_SM_CLOCK, gauge, of the ConfigMap"
+    cluster.admin.run("create", "configmap", "fairlead-gpu-counters", "-n", SYSTEM, f"--from-literal=metrics={counters}")
+    patched = ("patch", "daemonset", "fairlead-gpu-exporter", "-n", SYSTEM, "--type=json", "-p", patch, "-o", "json")
+    spec = json.loads(cluster.admin.run(*patched))["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is True
+    token = cluster.admin.run("create", "token", spec["serviceAccountName"], "-n", SYSTEM).strip()
+    kubeconfig = write_kubeconfig(cluster.folder / "gpu-exporter.kubeconfig", cluster.server, cluster.authority, token_user(token))
+    verb, *flags = (word for word in spec["containers"][0]["command"][1:] if not word.startswith("--listen="))
+    more = ("--sim-gpus=1xTesla-T4", "--backend=sim", f"--kubeconfig={kubeconfig}")
+    with running(verb, *flags, *more, log=cluster.logs / "shipped-gpu-exporter.log") as server:
+        wait_until("the page is of the ConfigMap's counters", lambda: b"DCGM_FI_DEV_SM_CLOCK of the ConfigMap" in server.get("/metrics"))
         assert "forbidden" not in server.log().lower()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tests.prometheus.promtool import STEP_SECONDS, selector
@@ -16,7 +16,7 @@ class Case(NamedTuple):
     """`fires` at `at` seconds, not at `not_yet`; its series end there, and at `gone` it is over.
 
     `value`: how the alert's text tells its value. `beside`: what else fires at `at`. `silent`: by a sentence,
-    series under which it does not fire at `at`.
+    series under which it does not fire at `at`; `also`: others under which it does.
     """
 
     fires: Series
@@ -27,6 +27,7 @@ class Case(NamedTuple):
     value: str = ""
     beside: tuple[str, ...] = ()
     lasts: int = MINUTE
+    also: Mapping[str, Series] = {}
 
 
 TARGET = {"instance": "10.0.0.1:9400", "job": "gpu"}
@@ -39,6 +40,8 @@ LEAF = {**CLUSTER, "path": "root.vision", "quota": "root.vision", "parent": "roo
 ROOT = {**LEAF, "path": "root", "quota": "root", "parent": "", "leaf": "false"}
 JOB = {**CLUSTER, "job_namespace": "vision", "job_name": "bert", "job_type": "pytorchjob"}
 
+CLUSTER_TELLS = selector("fairlead_cluster_gpu_nodes", CLUSTER)
+
 
 def gpu(name: str, **labels: str) -> str:
     return selector(f"fairlead_gpu_{name}", {**CARD, **labels})
@@ -46,6 +49,10 @@ def gpu(name: str, **labels: str) -> str:
 
 def exporter(name: str, **labels: str) -> str:
     return selector(f"fairlead_exporter_{name}", {**NODE, **labels})
+
+
+def last_read(**labels: str) -> str:
+    return exporter("collector_last_success_timestamp_seconds", **{"gpu": "3", "collector": "device", **labels})
 
 
 def node(name: str) -> str:
@@ -114,21 +121,13 @@ def _flag(name: str, hold: int, *, bad: float = 1, good: float = 0, silent: Mapp
     )
 
 
-def _collected(name: str, bad: float, good: float, value: str = "", **labels: str) -> Case:
-    """A figure of one card that the exporter tells of itself; it says nothing new of a lost card or a lost driver."""
-    at, told = 6 * MINUTE, exporter(name, gpu="3", **labels)
-    return Case(
-        {told: held(bad, at), gpu("up"): held(1, at), exporter("nvml_up"): held(1, at)},
-        at,
-        {**NODE, "gpu": "3", **labels},
-        {
-            "sound": {told: held(good, at)},
-            "of a lost card": {told: held(bad, at), gpu("up"): held(0, at)},
-            "without a driver": {told: held(bad, at), exporter("nvml_up"): held(0, at)},
-        },
-        not_yet=5 * MINUTE - STEP_SECONDS,
-        value=value,
-    )
+def _of_a_lost_card(seconds: int) -> Series:
+    """What the exporter says of it by itself: a card with old values is never up, and its age grows."""
+    return {
+        exporter("sample_age_seconds", gpu="3"): rises(STEP_SECONDS, seconds),
+        last_read(): held(0, seconds),
+        gpu("up"): f"1 {held(0, seconds - STEP_SECONDS)}",
+    }
 
 
 def _used(of_limit: float, near: float, hold: int, value: str, beside: tuple[str, ...] = ()) -> Case:
@@ -165,6 +164,19 @@ def _exhausted(used: str, most: str, pending: float) -> Series:
     return {quota("used"): used, quota("max"): most, quota("pending"): held(pending, _FULL)}
 
 
+def _key_of(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Without who told it."""
+    return {name: value for name, value in labels.items() if name not in TARGET}
+
+
+def _restarted(metric: Callable[..., str], name: str, value: float, before: int, after: int) -> Series:
+    """A pod tells, a minute nobody, and another pod from then on."""
+    return {
+        metric(name): f"{held(value, before)} stale",
+        metric(name, instance="10.0.0.2:9400"): from_then(value, before + MINUTE, before + MINUTE + after),
+    }
+
+
 def _waiting(seconds: float, status: str) -> Series:
     return {job("queue_wait_seconds"): held(seconds, MINUTE), job("status", status=status): held(1, MINUTE)}
 
@@ -173,6 +185,7 @@ _FULL = 31 * MINUTE
 _IDLE = 2 * HOUR + MINUTE
 _LONG = HOUR + 5 * MINUTE
 _STARVED = 16 * MINUTE
+_FAILS = exporter("collector_success", gpu="3", collector="gpm")
 _ECC = {"severity": "uncorrected", "scope": "volatile"}
 _SBE = {"severity": "corrected", "scope": "volatile"}
 
@@ -254,13 +267,29 @@ CASES: Mapping[str, Case] = {
     "GpuIdleAllocated": Case(
         {gpu("utilization_ratio"): held(0.002, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
         _IDLE,
-        CARD,
+        _key_of(CARD),
         {
             "nobody holds it": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0, _IDLE)},
             "half of it is shared out": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0.5, _IDLE)},
             "a little work": {gpu("utilization_ratio"): held(0.02, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
+            "a little work, before its exporter's pod was replaced": {
+                **_restarted(gpu, "utilization_ratio", 0.02, 110 * MINUTE, 10 * MINUTE + STEP_SECONDS),
+                gpu("allocated_ratio"): held(1, _IDLE),
+            },
         },
         not_yet=2 * HOUR - STEP_SECONDS,
+        lasts=6 * MINUTE,
+        also={
+            "its exporter's pod was replaced meanwhile": {
+                **_restarted(gpu, "utilization_ratio", 0.002, HOUR, HOUR),
+                **_restarted(gpu, "allocated_ratio", 1, HOUR, HOUR),
+            },
+            "scraped by two jobs": {
+                gpu(name, job=job): held(value, _IDLE)
+                for name, value in (("utilization_ratio", 0.002), ("allocated_ratio", 1))
+                for job in ("gpu", "kubernetes-pods")
+            },
+        },
     ),
     "GpuForeignProcess": _flag("memory_foreign_bytes", 10 * MINUTE, bad=512 << 20, good=256 << 20)._replace(value="512Mi"),
     "ContainerNearLimit": _used(0.97, 0.95, 10 * MINUTE, "97%"),
@@ -281,6 +310,18 @@ CASES: Mapping[str, Case] = {
         not_yet=5 * MINUTE - STEP_SECONDS,
         value="8",
     ),
+    "ClusterExporterMissing": Case(
+        {CLUSTER_TELLS: "4x2 stale _x12 4x8"},
+        7 * MINUTE,
+        {},
+        {
+            "it reports": {CLUSTER_TELLS: held(4, 7 * MINUTE)},
+            "no node has a GPU": {CLUSTER_TELLS: held(0, 7 * MINUTE)},
+            "another took over after a minute": {CLUSTER_TELLS: "4x2 stale _x1 4x10"},
+        },
+        not_yet=6 * MINUTE,
+        lasts=2 * MINUTE,
+    ),
     "GpuNodeNotReady": Case(
         {node("ready"): held(0, 6 * MINUTE)},
         6 * MINUTE,
@@ -288,15 +329,65 @@ CASES: Mapping[str, Case] = {
         {"ready": {node("ready"): held(1, 6 * MINUTE)}, "for a moment": {node("ready"): "0x4 1 0x6"}},
         not_yet=5 * MINUTE - STEP_SECONDS,
     ),
-    "ExporterCollectorFailing": _collected("collector_success", 0, 1, collector="gpm"),
-    "ExporterStale": _collected("sample_age_seconds", 90, 60, value="1m 30s"),
+    "ExporterCollectorFailing": Case(
+        {_FAILS: held(0, 6 * MINUTE), gpu("up"): held(1, 6 * MINUTE), exporter("nvml_up"): held(1, 6 * MINUTE)},
+        6 * MINUTE,
+        {**NODE, "gpu": "3", "collector": "gpm"},
+        {
+            "sound": {_FAILS: held(1, 6 * MINUTE)},
+            "of a lost card": {_FAILS: held(0, 6 * MINUTE), gpu("up"): held(0, 6 * MINUTE)},
+            "without a driver": {_FAILS: held(0, 6 * MINUTE), exporter("nvml_up"): held(0, 6 * MINUTE)},
+            "the kubelet never told": {exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)},
+            "the kubelet fell silent": {
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+                exporter("pod_map_age_seconds"): rises(STEP_SECONDS, 6 * MINUTE),
+            },
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        also={
+            "the kubelet tells and the grants do not": {
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+                exporter("pod_map_age_seconds"): held(3, 6 * MINUTE),
+            }
+        },
+    ),
+    "ExporterStale": Case(
+        {last_read(): held(0, 7 * MINUTE), exporter("sample_age_seconds", gpu="3"): held(2, 7 * MINUTE), gpu("up"): held(1, 7 * MINUTE)},
+        7 * MINUTE,
+        {"node_name": "gpu-1", "gpu": "3"},
+        {
+            "read a moment ago": {
+                last_read(): rises(STEP_SECONDS, 7 * MINUTE),
+                exporter("sample_age_seconds", gpu="3"): held(5, 7 * MINUTE),
+            },
+            "read once a minute": {last_read(): "0x1 60x1 120x1 180x1 240x1 300x1 360x1 420"},
+            "without a driver": {
+                **_of_a_lost_card(7 * MINUTE),
+                exporter("nvml_up"): held(0, 7 * MINUTE),
+            },
+            "of the whole node, whose driver went": {last_read(gpu=""): held(0, 7 * MINUTE)},
+        },
+        not_yet=6 * MINUTE,
+        value="7m 0s",
+        also={"of a lost card, which FairleadGpuDown tells": _of_a_lost_card(7 * MINUTE)},
+    ),
     "PodMapStale": Case(
-        {exporter("pod_map_age_seconds"): held(180, 6 * MINUTE)},
+        {
+            exporter("pod_map_age_seconds"): held(180, 6 * MINUTE),
+            exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+        },
         6 * MINUTE,
         NODE,
-        {"new": {exporter("pod_map_age_seconds"): held(120, 6 * MINUTE)}},
+        {
+            "new": {exporter("pod_map_age_seconds"): held(120, 6 * MINUTE)},
+            "it told a moment ago": {
+                exporter("pod_map_age_seconds"): held(20, 6 * MINUTE),
+                exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE),
+            },
+            "another reading fails": {exporter("collector_success", collector="kmsg", gpu=""): held(0, 6 * MINUTE)},
+        },
         not_yet=5 * MINUTE - STEP_SECONDS,
-        value="3m 0s",
+        also={"it never told": {exporter("collector_success", collector="podmap", gpu=""): held(0, 6 * MINUTE)}},
     ),
     "QuotaExhausted": Case(
         _exhausted(held(8, _FULL), held(8, _FULL), 2),
@@ -306,9 +397,13 @@ CASES: Mapping[str, Case] = {
             "nobody waits": _exhausted(held(8, _FULL), held(8, _FULL), 0),
             "room": _exhausted(held(7, _FULL), held(8, _FULL), 2),
             "unlimited": _exhausted(held(8, _FULL), " ".join(["Inf"] * (_FULL // STEP_SECONDS)), 2),
-            "nothing of nothing": _exhausted(held(0, _FULL), held(0, _FULL), 2),
+            "it may have nothing, and nobody asks": _exhausted(held(0, _FULL), held(0, _FULL), 0),
         },
         not_yet=30 * MINUTE - STEP_SECONDS,
+        also={
+            "it may have nothing": _exhausted(held(0, _FULL), held(0, _FULL), 2),
+            "it has something of nothing": _exhausted(held(1, _FULL), held(0, _FULL), 2),
+        },
     ),
     "QuotaGuaranteeStarved": Case(
         _starved(8, 4, 2, _STARVED),
@@ -334,7 +429,7 @@ CASES: Mapping[str, Case] = {
     "JobFailed": Case(
         {job("status", status="failed"): from_then(1, 20 * MINUTE, 21 * MINUTE)},
         21 * MINUTE,
-        {**JOB, "status": "failed"},
+        _key_of(JOB),
         {
             "it ran": {job("status", status="running"): from_then(1, 20 * MINUTE, 21 * MINUTE)},
             "longer ago": {job("status", status="failed"): held(1, 21 * MINUTE)},
@@ -342,20 +437,31 @@ CASES: Mapping[str, Case] = {
                 job("status", status="failed"): f"{held(1, 18 * MINUTE)} stale",
                 job("status", status="failed", instance="10.0.0.10:9401"): from_then(1, 19 * MINUTE, 21 * MINUTE),
             },
+            "ten minutes after nobody told for one": {
+                job("status", status="failed"): f"{held(1, 10 * MINUTE)} stale",
+                job("status", status="failed", instance="10.0.0.10:9401"): from_then(1, 11 * MINUTE + STEP_SECONDS, 22 * MINUTE),
+            },
+            "back after nobody told for a quarter of an hour": {job("status", status="failed"): "1x4 stale _x30 1x10"},
+        },
+        also={
+            "one of its name failed before": {
+                job("status", status="failed"): "1x20 stale _x18 1x4",
+                job("status", status="running"): "_x22 1x17 stale",
+            },
         },
         not_yet=20 * MINUTE - STEP_SECONDS,
+        lasts=11 * MINUTE,
     ),
 }
 
 LOST = 3 * MINUTE
 LOST_CARD: Series = {
     gpu("xid_last_timestamp_seconds", xid="79"): held(10, 15 * MINUTE),
-    gpu("up"): held(0, 15 * MINUTE),
     gpu("healthy"): held(0, 15 * MINUTE),
     gpu("health_check", check="lost"): held(2, 15 * MINUTE),
     gpu("recovery_action"): held(1, 15 * MINUTE),
     gpu("allocated_ratio"): held(1, 15 * MINUTE),
-    exporter("sample_age_seconds", gpu="3"): held(400, 15 * MINUTE),
+    **_of_a_lost_card(15 * MINUTE),
     exporter("collector_success", gpu="3", collector="device"): held(0, 15 * MINUTE),
     exporter("nvml_up"): held(1, 15 * MINUTE),
     node("gpus"): held(8, 15 * MINUTE),

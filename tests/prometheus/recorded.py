@@ -37,15 +37,16 @@ def read_by_rules() -> frozenset[str]:
     return frozenset(name for rule in rules for name in metrics_of(parse(rule["expr"])) if ":" not in name)
 
 
-def recorded(scenario: str, seconds: float, seed: int = 0) -> dict[str, str]:
+def recorded(scenario: str, seconds: float, seed: int = 0, kept: frozenset[str] | None = None) -> dict[str, str]:
     """Selector -> values, one a minute from the world's first moment, in promtool's notation.
 
+    `kept`: names of metrics, None = those that rules read.
     Times of the world's clock are told from its first moment on, which is where promtool's clock begins.
     """
     world = sharing_world(load_scenario(scenario), seed, EPOCH)
     found: dict[Series, list[float | None]] = {}
     steps = int(seconds // STEP_SECONDS) + 1
-    for step, page in enumerate(_pages(world, steps)):
+    for step, page in enumerate(_pages(world, steps, read_by_rules() if kept is None else kept)):
         for series, value in page.items():
             values = found.setdefault(series, [])
             values += [None] * (step - len(values))
@@ -73,9 +74,9 @@ def notation(values: Sequence[float | None], steps: int) -> str:
     return " ".join(said)
 
 
-def _pages(world: World, steps: int) -> Iterator[dict[Series, float]]:
+def _pages(world: World, steps: int, kept: frozenset[str]) -> Iterator[dict[Series, float]]:
     """What all pages together have at each minute. A node whose kubelet is silent has no exporter that answers."""
-    kept, reader = read_by_rules(), WorldReader(world)
+    reader = WorldReader(world)
     exporters: dict[str, tuple[GpuExporter, FakeDevices, FixedClock]] = {}
     for step in range(steps):
         world.run_until(EPOCH + step * STEP_SECONDS)

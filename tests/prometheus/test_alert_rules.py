@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.prometheus.alert_cases import CARD, CASES, CLUSTER, LOST, LOST_CARD, LOST_NODE, MINUTE, Case, container, gpu, held, quota
+from tests.prometheus.alert_cases import (
+    CARD,
+    CASES,
+    CLUSTER,
+    CLUSTER_TELLS,
+    LOST,
+    LOST_CARD,
+    LOST_NODE,
+    MINUTE,
+    Case,
+    container,
+    gpu,
+    held,
+    quota,
+)
 from tests.prometheus.inhibition import told
 from tests.prometheus.promtool import FIRING, RULES, Asked, Question, Told, check_rules, rendered, selector, wrong_answers
 
@@ -30,14 +44,22 @@ def test_every_alert_has_its_cases() -> None:
 
 
 def test_alerts_fire_stay_silent_and_end_as_they_should(tmp_path: Path) -> None:
-    assert wrong_answers([*_questions(), *_one_fault_one_alert(), _recordings()], tmp_path) == ""
+    assert wrong_answers([*_questions(), *_one_fault_one_alert(), _recordings(), _scraped_twice(), _restart()], tmp_path) == ""
 
 
 def _questions() -> Iterator[Question]:
     for name, case in CASES.items():
-        yield Question(f"{name} fires", _ending(case), *_firing(name, case))
+        yield Question(f"{name} fires", _with_a_cluster(_ending(case)), *_firing(name, case))
         for why, series in case.silent.items():
             yield Question(f"{name} is silent: {why}", series, told=[Told(case.at, f"Fairlead{name}", None)])
+        for why, series in case.also.items():
+            fires = f'sum(ALERTS{{alertname="Fairlead{name}",alertstate="firing"}})'
+            yield Question(f"{name} fires once, too: {why}", series, [Asked(case.at, fires, {"{}": 1})])
+
+
+def _with_a_cluster(series: Mapping[str, str]) -> Mapping[str, str]:
+    """Where nothing else is said of it, the cluster exporter is there, for three hours."""
+    return {CLUSTER_TELLS: held(4, 180 * MINUTE), **series}
 
 
 def _ending(case: Case) -> dict[str, str]:
@@ -56,13 +78,13 @@ def _firing(name: str, case: Case) -> tuple[list[Asked], list[Told]]:
 
 
 def _one_fault_one_alert() -> Iterator[Question]:
-    """Expressions leave out what another alert tells; what is left Alertmanager holds back, below."""
+    """Expressions leave out what another alert tells; what is left Alertmanager holds back, below: the age of a lost card's values, too."""
     after = [
         Asked(LOST, NAMES_FIRING, _names("GpuXidCritical", "GpuDown")),
-        Asked(12 * MINUTE, NAMES_FIRING, _names("GpuDown")),
+        Asked(12 * MINUTE, NAMES_FIRING, _names("GpuDown", "ExporterStale")),
     ]
-    yield Question("a lost card", LOST_CARD, after)
-    yield Question("a lost node", LOST_NODE, [Asked(10 * MINUTE, NAMES_FIRING, _names("GpuNodeNotReady"))])
+    yield Question("a lost card", _with_a_cluster(LOST_CARD), after)
+    yield Question("a lost node", _with_a_cluster(LOST_NODE), [Asked(10 * MINUTE, NAMES_FIRING, _names("GpuNodeNotReady"))])
 
 
 def _recordings() -> Question:
@@ -98,6 +120,27 @@ def _recordings() -> Question:
         ("sum by (resource) (fairlead:quota_used:ratio_min)", {'{resource="nvidia.com/gpu"}': 1.5}),
     )
     return Question("recording rules", series, [Asked(end, expr, expected) for expr, expected in asked])
+
+
+def _scraped_twice() -> Question:
+    """A job of ours and one that follows annotations: each series is there twice, and each thing once."""
+    once, end = _recordings(), 2 * MINUTE
+    series = once.series | {name.replace('job="', 'job="other-'): values for name, values in once.series.items()}
+    asked = [each for each in once.asked if each.expr.startswith(("fairlead:namespace", "max by (uuid)"))]
+    asked.append(Asked(end, "fairlead:gpu_utilization:avg30m", {_mean_of_the_card(): 0.25}))
+    return Question("scraped twice", series, asked)
+
+
+def _restart() -> Question:
+    """Half an hour's mean stays one figure while the series of two pods reach into that time."""
+    name, moved = "utilization_ratio", {"instance": "10.0.0.2:9400"}
+    series = {gpu(name): f"{held(0.5, 20 * MINUTE)} stale", gpu(name, **moved): f"_x42 {held(0.25, 30 * MINUTE)}"}
+    asked = [(19 * MINUTE, 0.5), (25 * MINUTE, 0.5), (55 * MINUTE, 0.25)]
+    return Question("a restart", series, [Asked(at, "fairlead:gpu_utilization:avg30m", {_mean_of_the_card(): mean}) for at, mean in asked])
+
+
+def _mean_of_the_card() -> str:
+    return selector("fairlead:gpu_utilization:avg30m", {label: CARD[label] for label in ("node_name", "gpu", "uuid", "model")})
 
 
 def _names(*names: str) -> dict[str, float]:

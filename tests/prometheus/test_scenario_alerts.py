@@ -29,6 +29,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         r"(GpuEccUncorrected|GpuRecoveryNeeded|GpuUnhealthy) .*gpu-v100-2 gpu=3": "follows from XID 48, until the card is lost",
         r"GpuXidCritical .*gpu-v100-2 gpu=3 xid=79": "the scenario's XID 79 at minute 47: the card falls off the bus",
         r"GpuDown .*gpu-v100-2 gpu=3": "follows from XID 79",
+        r"ExporterStale .*gpu-v100-2 gpu=3": "its values grow old; GpuDown holds it back",
         r"GpuIdleAllocated .*gpu-a100-1 gpu=0": "notebook-maria holds a whole A100 and does nothing",
         r"JobFailed .*job_name=detector-": "its stream: 15 of 100 jobs fail",
         r"JobFailed .*job_name=nightly-eval-": "its stream: 35 of 100 jobs fail",
@@ -39,6 +40,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "faults": {
         r"GpuXidCritical .*gpu-1 gpu=0 xid=79": "the scenario's XID 79 at minute 20: the card falls off the bus",
         r"GpuDown .*gpu-1 gpu=0": "follows from XID 79",
+        r"ExporterStale .*gpu-1 gpu=0": "its values grow old; GpuDown holds it back",
         r"GpuXidCritical .*gpu-2 gpu=1 xid=48": "the scenario's XID 48 at minute 35: a double-bit error",
         r"(GpuEccUncorrected|GpuRecoveryNeeded|GpuUnhealthy) .*gpu-2 gpu=1": "follows from XID 48",
         r"GpuNodeNotReady .*node_name=gpu-3": "the scenario's outage at minute 60",
@@ -50,8 +52,10 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "telemetry": {
         r"GpuXidCritical .*t4-2 gpu=1 xid=79": "the scenario's XID 79 at minute 40: the card falls off the bus",
         r"GpuDown .*t4-2 gpu=1": "follows from XID 79",
+        r"ExporterStale .*t4-2 gpu=1": "its values grow old; GpuDown holds it back",
         r"GpuDown .*hopper-1 gpu=2": "a call of its driver hangs from minute 20 to 25",
         r"GpuDown .*t4-1 gpu=1": "a call of its driver hangs since minute 50",
+        r"ExporterStale .*t4-1 gpu=1": "its values grow old; GpuDown holds it back",
         r"GpuForeignProcess .*(a10-1 gpu=0|hopper-1 gpu=3)": "the scenario's process of nobody",
     },
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
@@ -50,6 +51,14 @@ def test_dcgm_behind_a_prometheus_that_renamed_pod_labels() -> None:
     text = DCGM.replace(",container=", ",exported_container=").replace(",namespace=", ',namespace="monitoring",exported_namespace=')
     (found,) = readings(text.replace(",pod=", ',pod="exporter-x",exported_pod='))
     assert found.holders == (GpuHolder("ns", "p", "c", "exclusive"),)
+
+
+def test_the_exporter_has_no_card_that_prometheus_puts_its_name_on() -> None:
+    """The labels of the target stand where no pod has the card for itself."""
+    of_target = ',pod="exporter-x",namespace="monitoring",container="nvidia-dcgm-exporter"'
+    text = re.sub(r',(container|namespace|pod)="[^"]*"', "", DCGM).replace("}", of_target + "}")
+    (found,) = readings(text)
+    assert (found.memory_used_mib, found.holders) == (100, ())
 
 
 def test_a_total_is_not_guessed_from_two_of_its_three_parts() -> None:

@@ -10,9 +10,14 @@ from alerts.rule import Alert, Group, Inhibition, Recording
 
 WAIT_SECONDS: Final = 3600
 _LEAF: Final = "{{ $labels.path }}"
-_FAILED: Final = 'fairlead_job_status{status="failed"}'
 _JOB: Final = "{{ $labels.job_type }} {{ $labels.job_namespace }}/{{ $labels.job_name }}"
-_JOB_LABELS: Final = "on (job_namespace, job_name, job_type)"
+_JOB_KEY: Final = "job_namespace, job_name, job_type"
+_JOB_LABELS: Final = f"on ({_JOB_KEY})"
+_FAILED: Final = 'fairlead_job_status{status="failed"}'
+_FAILED_BEFORE: Final = f"max_over_time({_FAILED}[1h] offset 10m)"
+"""A window, because the series has gaps: an exporter is replaced, another takes the Lease, a scrape fails."""
+_LIVED: Final = 'max_over_time(fairlead_job_status{status!="failed"}[10m])'
+"""A job of the same name that was made anew, and whatever else was no failure a moment ago."""
 
 QUOTA: Final = Group(
     "fairlead-quota",
@@ -28,12 +33,13 @@ QUOTA: Final = Group(
     (
         Alert(
             "QuotaExhausted",
-            "fairlead:quota_used:ratio_max >= 1 and on (path, quota, resource) fairlead_quota_pending > 0",
+            "(fairlead:quota_used:ratio_max >= 1 or fairlead_quota_max == 0) and on (path, quota, resource) fairlead_quota_pending > 0",
             "warning",
             f"Quota {_LEAF} has reached its max of {{{{ $labels.resource }}}}, and pods wait",
-            f"{_LEAF} has used all {{{{ $labels.resource }}}} it may have for half an hour while pods that ask for it wait. Nothing is"
-            " wrong with the cluster: its people wait for each other, or its max is too small.",
-            "A quota uses its max of a resource, and waiting pods below it ask for more of it. Of the root: the whole cluster is full.",
+            f"{_LEAF} has used all {{{{ $labels.resource }}}} it may have for half an hour, or may have none, while pods that ask for it"
+            " wait. Nothing is wrong with the cluster: its people wait for each other, or its max is too small.",
+            "A quota uses its max of a resource, and waiting pods below it ask for more of it; a max of 0 is used up from the start. Of the"
+            " root: the whole cluster is full.",
             ("$ fairlead quota plan", 'fairlead_quota_waiting_pods{path="PATH"} > 0', 'fairlead_quota_user_used{path="PATH"}'),
             "Look who uses it and what waits. Raise the max in the ElasticQuotaTree if that is what you want; others are still safe,"
             " their min is guaranteed.",
@@ -79,11 +85,12 @@ JOBS: Final = Group(
         ),
         Alert(
             "JobFailed",
-            f"{_FAILED} unless {_JOB_LABELS} {_FAILED} offset 10m",
+            f"max by ({_JOB_KEY}) ({_FAILED}) unless {_JOB_LABELS} ({_FAILED_BEFORE} unless {_JOB_LABELS} {_LIVED})",
             "info",
             f"{_JOB} failed",
             f"{_JOB} failed within the last ten minutes. `arena logs` shows its last words.",
-            "A job ended in failure. The alert ends by itself after ten minutes; a restart of the exporter does not repeat it.",
+            "A job ended in failure. The alert ends by itself after ten minutes. An exporter that restarts, or hands over to another,"
+            " does not repeat it; one that was away for more than an hour tells of all failed jobs that are still there once more.",
             ("$ arena get JOB -n NAMESPACE", "$ arena logs JOB -n NAMESPACE --tail 50"),
             "Its owner reads the log. Many jobs of one node at once: look at that node's GPUs.",
         ),
@@ -94,12 +101,14 @@ GROUPS: Final = (CARDS, CONTAINERS, EXPORTERS, QUOTA, JOBS)
 
 _OF_A_CARD: Final = tuple(alert.name for alert in CARDS.alerts)
 _CARD: Final = ("node_name", "uuid")
+_OF_NO_NODE: Final = ("GpuNodeNotReady", "ClusterExporterMissing")
+"""The source itself, and what holds nothing back and is held back by nothing."""
 
 INHIBITIONS: Final = (
     Inhibition(
         "A node that is not ready is one alert.",
         ("GpuNodeNotReady",),
-        (*_OF_A_CARD, *(alert.name for alert in (*EXPORTERS.alerts, *CONTAINERS.alerts) if alert.name != "GpuNodeNotReady")),
+        (*_OF_A_CARD, *(alert.name for alert in (*EXPORTERS.alerts, *CONTAINERS.alerts) if alert.name not in _OF_NO_NODE)),
         ("node_name",),
     ),
     Inhibition(

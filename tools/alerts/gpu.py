@@ -18,6 +18,9 @@ FOREIGN_BYTES_MAX: Final = 256 << 20
 NOT_LOST: Final = "unless on (node_name, uuid) fairlead_gpu_up == 0"
 NOT_WITHOUT_DRIVER: Final = "unless on (node_name) fairlead_exporter_nvml_up == 0"
 
+CARD_KEY: Final = "node_name, gpu, uuid, model, mig_gi_id, mig_profile"
+"""What a card is, or a part of one, whichever pod of the exporter and job of Prometheus tell."""
+
 _DRAIN: Final = (
     "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, reset the card"
     " (`nvidia-smi --gpu-reset -i INDEX` on the node) or restart the node, then `kubectl uncordon NODE`."
@@ -39,8 +42,8 @@ RECORDINGS: Final = (
     ),
     Recording(
         "fairlead:gpu_utilization:avg30m",
-        "avg_over_time(fairlead_gpu_utilization_ratio[30m])",
-        "A card's mean utilization over half an hour.",
+        f"max by ({CARD_KEY}) (avg_over_time(fairlead_gpu_utilization_ratio[30m]))",
+        "A card's mean utilization over half an hour, across restarts of its exporter.",
     ),
     Recording(
         "fairlead:cluster_gpu_utilization:avg1h",
@@ -49,8 +52,9 @@ RECORDINGS: Final = (
     ),
     Recording(
         "fairlead:namespace_gpus_allocated:sum",
-        'sum by (namespace_name) (fairlead_container_gpu_memory_limit_bytes{allocate_mode=~"exclusive|share"}'
-        " / on (node_name, uuid) group_left () fairlead_gpu_memory_grantable_bytes)",
+        "sum by (namespace_name) (max by (node_name, uuid, namespace_name, pod_name, container_name)"
+        ' (fairlead_container_gpu_memory_limit_bytes{allocate_mode=~"exclusive|share"})'
+        " / on (node_name, uuid) group_left () max by (node_name, uuid) (fairlead_gpu_memory_grantable_bytes))",
         "GPUs that a namespace holds; of a shared card the part that its containers were granted.",
     ),
 )
@@ -235,7 +239,8 @@ ALERTS: Final = (
     ),
     Alert(
         "GpuIdleAllocated",
-        f"fairlead:gpu_utilization:avg30m < {IDLE_RATIO} and on (node_name, uuid, mig_gi_id) fairlead_gpu_allocated_ratio >= 0.99",
+        f"fairlead:gpu_utilization:avg30m < {IDLE_RATIO} and on (node_name, uuid, mig_gi_id)"
+        " last_over_time(fairlead_gpu_allocated_ratio[5m]) >= 0.99",
         "warning",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is held and does nothing",
         f"{CARD} has been given away whole for two hours and was hardly used. Ask who holds it.",

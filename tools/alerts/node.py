@@ -15,6 +15,22 @@ POD_MAP_SECONDS: Final = 120
 _WHO: Final = "{{ $labels.container_name }} of pod {{ $labels.namespace_name }}/{{ $labels.pod_name }}"
 _SHARE: Final = 'fairlead:container_gpu_memory_used:ratio{allocate_mode="share"}'
 _NOT_OF_A_LOST_CARD: Final = "unless on (node_name, gpu) fairlead_gpu_up == 0"
+_NO_POD_MAP: Final = (
+    f"fairlead_exporter_pod_map_age_seconds > {POD_MAP_SECONDS} or on (node_name)"
+    ' (fairlead_exporter_collector_success{collector="podmap"} == 0 unless on (node_name) fairlead_exporter_pod_map_age_seconds)'
+)
+"""A kubelet that never told has no age."""
+_FAILS: Final = (
+    '(fairlead_exporter_collector_success{collector!="podmap"} == 0 or (fairlead_exporter_collector_success{collector="podmap"} == 0'
+    f" and on (node_name) fairlead_exporter_pod_map_age_seconds <= {POD_MAP_SECONDS}))"
+)
+"""What PodMapStale tells is left to it."""
+_LAST_READ: Final = 'fairlead_exporter_collector_last_success_timestamp_seconds{collector="device", gpu!=""}'
+_OLD: Final = (
+    f"(max by (node_name, gpu) (fairlead_exporter_sample_age_seconds) > {STALE_SECONDS}"
+    f" or max by (node_name, gpu) (time() - {_LAST_READ}) > {STALE_SECONDS})"
+)
+"""The age is as old as its page: of an exporter that stands still only the time of the last reading tells."""
 _LOGS: Final = "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-gpu-exporter --prefix --tail=50"
 _PODS: Final = "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-gpu-exporter"
 
@@ -83,6 +99,27 @@ EXPORTERS: Final = Group(
             but_not=("unless on (node_name) fairlead_node_ready < 1",),
         ),
         Alert(
+            "ClusterExporterMissing",
+            "absent(fairlead_cluster_gpu_nodes)",
+            "critical",
+            "Nobody reports the cluster",
+            "For five minutes no cluster exporter has said how many GPU nodes there are. While that is so, nobody is told of nodes that are"
+            " not ready, of exporters that are missing, of quotas and of jobs. Look at the cluster exporter's pods.",
+            "No series of the cluster exporter: its pods do not run or are not scraped, none of them has the Lease, or the API server does"
+            " not let it read nodes. Alerts of nodes, quotas and jobs read its series and cannot fire meanwhile; those of cards go on. It"
+            " holds nothing back. Where no cluster exporter is meant to run, take this rule out.",
+            (
+                "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-cluster-exporter",
+                "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-cluster-exporter --prefix --tail=50",
+                "$ kubectl -n fairlead-system get lease fairlead-cluster-exporter -o yaml",
+                "fairlead_exporter_leader",
+            ),
+            "No target in Prometheus: `deploy/prometheus` was not applied, or its labels are not those that your Prometheus selects. Pods"
+            " run and `fairlead_exporter_leader` is 0 everywhere: the Lease is held by one that is gone, or cannot be written. A"
+            " leader that says nothing of nodes: `fairlead_exporter_source_up` names what it cannot read.",
+            hold="5m",
+        ),
+        Alert(
             "GpuNodeNotReady",
             "fairlead_node_ready < 1",
             "critical",
@@ -97,7 +134,7 @@ EXPORTERS: Final = Group(
         ),
         Alert(
             "ExporterCollectorFailing",
-            "fairlead_exporter_collector_success == 0",
+            _FAILS,
             "warning",
             "Collector {{ $labels.collector }} fails on {{ $labels.node_name }}",
             "Collector {{ $labels.collector }} (GPU {{ $labels.gpu }}, none = of the whole node) of {{ $labels.node_name }} has failed for"
@@ -111,26 +148,34 @@ EXPORTERS: Final = Group(
         ),
         Alert(
             "ExporterStale",
-            f"fairlead_exporter_sample_age_seconds > {STALE_SECONDS}",
+            _OLD,
             "warning",
             "Values of GPU {{ $labels.gpu }} of {{ $labels.node_name }} are old",
             "GPU {{ $labels.gpu }} of {{ $labels.node_name }} was last read {{ $value | humanizeDuration }} ago. Look at the exporter's"
             " log.",
-            "A card counts as up and its values are old: the exporter falls behind, or its interval is longer than a minute.",
-            ('fairlead_exporter_cycle_duration_seconds{node_name="NODE"}', 'fairlead_exporter_stuck_calls{node_name="NODE"}', _LOGS),
-            "Look whether the node has CPU left; an exporter with a CPU limit starves. A `--collect-interval` above a minute is not"
-            " meant for these rules.",
+            "A card has not been read for more than a minute. A lost card and a call that hangs are told by FairleadGpuDown, which holds"
+            " this alert back in Alertmanager; what is left is an exporter that stands still or falls behind: its page says that all"
+            " is well, and is old. Or the clock of the node is wrong.",
+            (
+                'time() - fairlead_exporter_collector_last_success_timestamp_seconds{node_name="NODE"}',
+                'fairlead_exporter_cycle_duration_seconds{node_name="NODE"}',
+                'fairlead_exporter_stuck_calls{node_name="NODE"}',
+                _LOGS,
+            ),
+            "Look whether the node has CPU left; an exporter with a CPU limit starves. Delete its pod if it does not come back by itself"
+            " (its `/healthz` should have seen to that). A `--collect-interval` above a minute is not meant for these rules.",
             hold="5m",
-            but_not=(_NOT_OF_A_LOST_CARD, NOT_WITHOUT_DRIVER),
+            but_not=(NOT_WITHOUT_DRIVER,),
         ),
         Alert(
             "PodMapStale",
-            f"fairlead_exporter_pod_map_age_seconds > {POD_MAP_SECONDS}",
+            _NO_POD_MAP,
             "warning",
             "The exporter of {{ $labels.node_name }} does not know who has the GPUs",
-            "The kubelet of {{ $labels.node_name }} last told {{ $value | humanizeDuration }} ago which pods have which GPUs: series lose"
-            " their pods. Look at the exporter's log and the kubelet's socket.",
-            "The list of pods and devices is old. Series of devices stay, those of containers go after the map's time to live.",
+            "The kubelet of {{ $labels.node_name }} has not told for minutes, or has never told, which pods have which GPUs: series have no"
+            " pods. Look at the exporter's log and the kubelet's socket.",
+            "The list of pods and devices is old, or there never was one. Series of devices stay, those of containers go after the map's"
+            " time to live.",
             ('fairlead_exporter_pod_map_errors_total{node_name="NODE"}', _LOGS),
             "Is the kubelet's directory of pod resources mounted into the exporter's pod? Does the kubelet answer others? Restart the"
             " exporter's pod after a kubelet was moved.",

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from boards.shape import ANY_IS_BAD, FULL, NO_GPU_EXPORTER, YELLOW, Board, Kind, Link, Panel, Query, Row, Threshold
+from boards.shape import (
+    ANY_IS_BAD,
+    CARD_KEY,
+    FULL,
+    INSTANCE_KEY,
+    NO_GPU_EXPORTER,
+    YELLOW,
+    Board,
+    Kind,
+    Link,
+    Panel,
+    Query,
+    Row,
+    Threshold,
+    once,
+)
 
-_IDLE = "avg_over_time(fairlead_gpu_utilization_ratio[30m]) < 0.01 and on (node_name, uuid, mig_gi_id) fairlead_gpu_allocated_ratio >= 0.99"
+_MEAN = once("avg_over_time(fairlead_gpu_utilization_ratio[30m])", f"{INSTANCE_KEY}, model")
+_IDLE = f"{_MEAN} < 0.01 and on (node_name, uuid, mig_gi_id) fairlead_gpu_allocated_ratio >= 0.99"
 """Held whole, and not at work in half an hour."""
 _BY_MODEL = (
     "sum by (gpu_model) (max by (node_name) (fairlead_node_gpus) "
@@ -13,6 +29,10 @@ _BY_MODEL = (
 _STATES = ("running", "pending", "queuing", "suspended", "succeeded", "failed")
 _NO_JOBS = "0 * max(fairlead_cluster_gpu_nodes)"
 """Zero where the cluster is known: without any job there is no series of one."""
+
+
+def _jobs(status: str = "") -> str:
+    return once(f'fairlead_jobs{{status="{status}"}}' if status else "fairlead_jobs", "job_namespace, job_type, status")
 
 
 def _share(title: str, part: str) -> Panel:
@@ -70,7 +90,7 @@ BOARD = Board(
                 _share("GPUs(Allocated/Total)", "gpus_allocated"),
                 Panel(
                     "Training Job Summary Of Cluster",
-                    tuple(Query(f'sum(fairlead_jobs{{status="{state}"}}) or {_NO_JOBS}', state) for state in _STATES),
+                    tuple(Query(f"sum({_jobs(state)}) or {_NO_JOBS}", state) for state in _STATES),
                     Kind.NUMBER,
                     width=24,
                     height=5,
@@ -101,7 +121,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "Jobs by status",
-                    (Query("sum by (status) (fairlead_jobs)", "{{status}}"),),
+                    (Query(f"sum by (status) ({_jobs()})", "{{status}}"),),
                     empty="No job yet: `arena submit` makes one.",
                     least=0,
                 ),
@@ -119,7 +139,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "Power of all GPUs",
-                    (Query("sum(fairlead_gpu_power_watts)", "power"),),
+                    (Query(f"sum({once('fairlead_gpu_power_watts', CARD_KEY)})", "power"),),
                     unit="watt",
                     empty=NO_GPU_EXPORTER,
                     description="Each board once, divided ones too.",
@@ -139,7 +159,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "GPUs idle but allocated",
-                    (Query(f"count({_IDLE}) or 0 * count(fairlead_gpu_up)"),),
+                    (Query(f"count({_IDLE}) or 0 * max(fairlead_gpu_up)"),),
                     Kind.NUMBER,
                     empty=NO_GPU_EXPORTER,
                     description="Held whole, and below 1 % over the last half hour.",

@@ -6,11 +6,13 @@ family of ours: that one panel asks for the field of the counters file.
 
 from __future__ import annotations
 
-from boards.shape import NO_GPU_EXPORTER, YELLOW, Board, Kind, Panel, Query, Row, Threshold, Variable
+from boards.shape import CARD_KEY, NO_GPU_EXPORTER, YELLOW, Board, Kind, Panel, Query, Row, Threshold, Variable, once
 
 _CARD = 'instance=~"$instance", gpu=~"$gpu"'
 _LEGEND = "{{node_name}} GPU {{gpu}}"
 _INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
+_TEMPERATURE = once(f'fairlead_gpu_temperature_celsius{{{_CARD}, sensor="gpu"}}', CARD_KEY)
+_POWER = once(f"fairlead_gpu_power_watts{{{_CARD}}}", CARD_KEY)
 _HOT = (Threshold(80, YELLOW), Threshold(87, "red"))
 
 
@@ -21,7 +23,7 @@ def _chart(title: str, expression: str, unit: str, legend: str = _LEGEND, **more
 
 
 def _moved(metric: str, title: str) -> Panel:
-    expression = f"sum by (node_name, gpu, direction) (rate({metric}{{{_CARD}}}[$__rate_interval]))"
+    expression = once(f"rate({metric}{{{_CARD}}}[$__rate_interval])", f"{CARD_KEY}, direction")
     return _chart(title, expression, "Bps", "{{node_name}} GPU {{gpu}} {{direction}}")
 
 
@@ -36,7 +38,7 @@ BOARD = Board(
             (
                 Panel(
                     "GPU Temperature",
-                    (Query(f'fairlead_gpu_temperature_celsius{{{_CARD}, sensor="gpu"}}', _LEGEND),),
+                    (Query(_TEMPERATURE, _LEGEND),),
                     unit="celsius",
                     empty=NO_GPU_EXPORTER,
                     width=18,
@@ -44,7 +46,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "GPU Avg. Temp",
-                    (Query(f'avg(fairlead_gpu_temperature_celsius{{{_CARD}, sensor="gpu"}})'),),
+                    (Query(f"avg({_TEMPERATURE})"),),
                     Kind.GAUGE,
                     "celsius",
                     NO_GPU_EXPORTER,
@@ -55,7 +57,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "GPU Power Usage",
-                    (Query(f"fairlead_gpu_power_watts{{{_CARD}}}", _LEGEND),),
+                    (Query(_POWER, _LEGEND),),
                     unit="watt",
                     empty=NO_GPU_EXPORTER,
                     width=18,
@@ -63,7 +65,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "GPU Power Total",
-                    (Query(f"sum(fairlead_gpu_power_watts{{{_CARD}}})"),),
+                    (Query(f"sum({_POWER})"),),
                     Kind.NUMBER,
                     "watt",
                     NO_GPU_EXPORTER,
@@ -75,9 +77,9 @@ BOARD = Board(
         Row(
             "Work",
             (
-                _chart("GPU SM Clocks", f'fairlead_gpu_clock_hertz{{{_CARD}, clock="sm"}}', "hertz"),
-                _chart("GPU Utilization", f"fairlead_gpu_utilization_ratio{{{_CARD}}}", "percentunit", _INSTANCE, most=1),
-                _chart("GPU Framebuffer Mem Used", f"fairlead_gpu_memory_used_bytes{{{_CARD}}}", "bytes", _INSTANCE),
+                _chart("GPU SM Clocks", once(f'fairlead_gpu_clock_hertz{{{_CARD}, clock="sm"}}', CARD_KEY), "hertz"),
+                _chart("GPU Utilization", once(f"fairlead_gpu_utilization_ratio{{{_CARD}}}"), "percentunit", _INSTANCE, most=1),
+                _chart("GPU Framebuffer Mem Used", once(f"fairlead_gpu_memory_used_bytes{{{_CARD}}}"), "bytes", _INSTANCE),
                 Panel(
                     "Tensor Core Utilization",
                     (Query(f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{{{_CARD}}}", "{{Hostname}} GPU {{gpu}}"),),
@@ -88,13 +90,16 @@ BOARD = Board(
                     most=1,
                 ),
                 _chart(
-                    "Memory Bandwidth Utilization", f"fairlead_gpu_memory_bandwidth_utilization_ratio{{{_CARD}}}", "percentunit", most=1
+                    "Memory Bandwidth Utilization",
+                    once(f"fairlead_gpu_memory_bandwidth_utilization_ratio{{{_CARD}}}", CARD_KEY),
+                    "percentunit",
+                    most=1,
                 ),
                 Panel(
                     "Video Encoder and Decoder",
                     (
-                        Query(f"fairlead_gpu_encoder_utilization_ratio{{{_CARD}}}", f"{_LEGEND} encoder"),
-                        Query(f"fairlead_gpu_decoder_utilization_ratio{{{_CARD}}}", f"{_LEGEND} decoder"),
+                        Query(once(f"fairlead_gpu_encoder_utilization_ratio{{{_CARD}}}", CARD_KEY), f"{_LEGEND} encoder"),
+                        Query(once(f"fairlead_gpu_decoder_utilization_ratio{{{_CARD}}}", CARD_KEY), f"{_LEGEND} decoder"),
                     ),
                     unit="percentunit",
                     empty=NO_GPU_EXPORTER,
@@ -111,12 +116,12 @@ BOARD = Board(
                 _moved("fairlead_gpu_nvlink_bytes_total", "NVLink"),
                 _chart(
                     "PCIe Replays",
-                    f"sum by (node_name, gpu) (increase(fairlead_gpu_pcie_replays_total{{{_CARD}}}[$__rate_interval]))",
+                    once(f"increase(fairlead_gpu_pcie_replays_total{{{_CARD}}}[$__rate_interval])", CARD_KEY),
                     "short",
                 ),
                 _chart(
                     "NVLink Errors",
-                    f"sum by (node_name, gpu, type) (increase(fairlead_gpu_nvlink_errors_total{{{_CARD}}}[$__rate_interval]))",
+                    once(f"increase(fairlead_gpu_nvlink_errors_total{{{_CARD}}}[$__rate_interval])", f"{CARD_KEY}, type"),
                     "short",
                     "{{node_name}} GPU {{gpu}} {{type}}",
                 ),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from boards.shape import FULL, NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, Variable
+from boards.shape import CONTAINER_KEY, FULL, NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, Variable, once
 
 _POD = 'namespace_name=~"$namespace_name", pod_name=~"$pod_name"'
 _PODS = f'fairlead_gpu_pod_info{{{_POD}, owner_name=~"$app"}}'
 _LEGEND = "{{pod_name}} {{container_name}} GPU {{gpu}} {{mig_profile}}"
 _KEY = "namespace_name, pod_name"
-_USED = f"fairlead_container_gpu_memory_used_bytes{{{_POD}}}"
-_LIMIT = f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}"
+_USED = once(f"fairlead_container_gpu_memory_used_bytes{{{_POD}}}", CONTAINER_KEY)
+_LIMIT = once(f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}", CONTAINER_KEY)
+_UTILIZATION = once(f"fairlead_container_gpu_utilization_ratio{{{_POD}}}", CONTAINER_KEY)
+_REFUSED = 'increase(fairlead_gpushare_allocate_total{result!="ok"}[$__rate_interval])'
 
 BOARD = Board(
     uid="fairlead-gpu-app",
@@ -38,7 +40,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "SM utilization",
-                    (Query(f"fairlead_container_gpu_utilization_ratio{{{_POD}}}", _LEGEND),),
+                    (Query(_UTILIZATION, _LEGEND),),
                     unit="percentunit",
                     empty=NO_GPU_EXPORTER,
                     least=0,
@@ -59,7 +61,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "Pods by phase",
-                    (Query(f"sum by (phase) ({_PODS})", "{{phase}}"),),
+                    (Query(f"sum by (phase) ({once(_PODS, 'namespace_name, pod_name, phase')})", "{{phase}}"),),
                     empty="No pod that asks for a GPU matches the choice above.",
                     least=0,
                     is_stacked=True,
@@ -90,7 +92,7 @@ BOARD = Board(
                 ),
                 Panel(
                     "Containers refused a device",
-                    (Query('sum by (result) (increase(fairlead_gpushare_allocate_total{result!="ok"}[$__rate_interval]))', "{{result}}"),),
+                    (Query(f"sum by (result) ({once(_REFUSED, 'node_name, result')})", "{{result}}"),),
                     empty="Nothing is known of refusals. Is the node agent scraped? docs/boards.md",
                     description="On all nodes, of all applications: the node agent's counter knows no pods.",
                     width=12,
@@ -109,7 +111,7 @@ BOARD = Board(
                         Query(f"sum by ({_KEY}) ({_USED})", "Used", "bytes"),
                         Query(f"sum by ({_KEY}) ({_LIMIT})", "Limit", "bytes"),
                         Query(f"sum by ({_KEY}) ({_USED}) / sum by ({_KEY}) ({_LIMIT})", "Used / limit", "percentunit"),
-                        Query(f"avg by ({_KEY}) (fairlead_container_gpu_utilization_ratio{{{_POD}}})", "SM utilization", "percentunit"),
+                        Query(f"avg by ({_KEY}) ({_UTILIZATION})", "SM utilization", "percentunit"),
                     ),
                     Kind.TABLE,
                     empty="No pod that asks for a GPU matches the choice above.",

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from boards.shape import ANY_IS_BAD, NO_GPU_EXPORTER, Board, Kind, Panel, Query, Row, Threshold, Variable
+from boards.shape import ANY_IS_BAD, CARD_KEY, CONTAINER_KEY, NO_GPU_EXPORTER, Board, Kind, Panel, Query, Row, Threshold, Variable, once
 
 _CARD = 'node_name=~"$node_name", gpu=~"$gpu"'
-_KEY = "node_name, gpu, uuid"
 _LEGEND = "{{node_name}} GPU {{gpu}}"
 _INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
-_TOTAL = f"sum by ({_KEY}) (fairlead_gpu_memory_total_bytes{{{_CARD}}})"
+
+
+def _of_card(name: str) -> str:
+    """Of a divided card, its instances together."""
+    return f"sum by ({CARD_KEY}) ({once(f'fairlead_gpu_{name}{{{_CARD}}}')})"
+
+
+def _of_cards(name: str) -> str:
+    """Of all chosen cards together, what parts of one do not have."""
+    return f"sum({once(f'fairlead_gpu_{name}{{{_CARD}}}', CARD_KEY)})"
+
+
+_USED, _TOTAL = _of_card("memory_used_bytes"), _of_card("memory_total_bytes")
+_THROTTLED = f'fairlead_gpu_throttled{{{_CARD}, reason!="gpu_idle"}}'
+_HELD_DOWN = f"rate(fairlead_gpu_throttle_seconds_total{{{_CARD}}}[$__rate_interval])"
+_XIDS = once(f"fairlead_gpu_xid_errors_total{{{_CARD}}}", f"{CARD_KEY}, xid")
+"""The counter itself: most codes are born at 1, which no increase() sees."""
+_OF_CONTAINERS = once(f"fairlead_container_gpu_memory_used_bytes{{{_CARD}}}", CONTAINER_KEY)
 
 
 def _chart(title: str, queries: tuple[Query, ...], unit: str = "short", description: str = "", *, most: float | None = None) -> Panel:
@@ -34,13 +50,13 @@ BOARD = Board(
                 Panel(
                     "Cards",
                     (
-                        Query(f"max by ({_KEY}, model, mig_mode) (fairlead_gpu_info{{{_CARD}}})"),
-                        Query(f"min by ({_KEY}) (fairlead_gpu_up{{{_CARD}}})", "Answers"),
-                        Query(f"min by ({_KEY}) (fairlead_gpu_healthy{{{_CARD}}})", "Healthy"),
-                        Query(f"sum by ({_KEY}) (fairlead_gpu_memory_used_bytes{{{_CARD}}})", "Used", "bytes"),
-                        Query(f"max by ({_KEY}) (fairlead_gpu_allocated_ratio{{{_CARD}}})", "Allocated", "percentunit"),
+                        Query(f"max by ({CARD_KEY}, model, mig_mode) (fairlead_gpu_info{{{_CARD}}})"),
+                        Query(f"min by ({CARD_KEY}) (fairlead_gpu_up{{{_CARD}}})", "Answers"),
+                        Query(f"min by ({CARD_KEY}) (fairlead_gpu_healthy{{{_CARD}}})", "Healthy"),
+                        Query(_USED, "Used", "bytes"),
+                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_allocated_ratio{{{_CARD}}})", "Allocated", "percentunit"),
                         Query(_TOTAL, "Total", "bytes"),
-                        Query(f"max by ({_KEY}) (fairlead_gpu_containers{{{_CARD}}})", "Containers"),
+                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_containers{{{_CARD}}})", "Containers"),
                     ),
                     Kind.TABLE,
                     empty=NO_GPU_EXPORTER,
@@ -51,8 +67,8 @@ BOARD = Board(
                 Panel(
                     "GPU memory",
                     (
-                        Query(f"sum by ({_KEY}) (fairlead_gpu_memory_used_bytes{{{_CARD}}})", f"{_LEGEND} used"),
-                        Query(f"{_TOTAL} * on ({_KEY}) max by ({_KEY}) (fairlead_gpu_allocated_ratio)", f"{_LEGEND} allocated"),
+                        Query(_USED, f"{_LEGEND} used"),
+                        Query(f"{_TOTAL} * on ({CARD_KEY}) max by ({CARD_KEY}) (fairlead_gpu_allocated_ratio)", f"{_LEGEND} allocated"),
                         Query(_TOTAL, f"{_LEGEND} total"),
                     ),
                     unit="bytes",
@@ -65,12 +81,12 @@ BOARD = Board(
                     "Who uses it",
                     (
                         Query(
-                            f"sum by (namespace_name, pod_name, container_name) (fairlead_container_gpu_memory_used_bytes{{{_CARD}}})",
+                            f"sum by (namespace_name, pod_name, container_name) ({_OF_CONTAINERS})",
                             "{{namespace_name}} {{pod_name}} {{container_name}}",
                         ),
-                        Query(f"sum(fairlead_gpu_memory_foreign_bytes{{{_CARD}}})", "processes that nobody granted a card"),
-                        Query(f"sum(fairlead_gpu_memory_unattributed_bytes{{{_CARD}}})", "rest"),
-                        Query(f"sum(fairlead_gpu_memory_total_bytes{{{_CARD}}})", "total"),
+                        Query(_of_cards("memory_foreign_bytes"), "processes that nobody granted a card"),
+                        Query(_of_cards("memory_unattributed_bytes"), "rest"),
+                        Query(f"sum({_TOTAL})", "total"),
                     ),
                     unit="bytes",
                     empty=NO_GPU_EXPORTER,
@@ -84,10 +100,10 @@ BOARD = Board(
         Row(
             "Work",
             (
-                _chart("Utilization", (Query(f"fairlead_gpu_utilization_ratio{{{_CARD}}}", _INSTANCE),), "percentunit", most=1),
+                _chart("Utilization", (Query(once(f"fairlead_gpu_utilization_ratio{{{_CARD}}}"), _INSTANCE),), "percentunit", most=1),
                 Panel(
                     "Temperature",
-                    (Query(f"max by ({_KEY}, sensor) (fairlead_gpu_temperature_celsius{{{_CARD}}})", f"{_LEGEND} {{{{sensor}}}}"),),
+                    (Query(f"max by ({CARD_KEY}, sensor) (fairlead_gpu_temperature_celsius{{{_CARD}}})", f"{_LEGEND} {{{{sensor}}}}"),),
                     unit="celsius",
                     empty=NO_GPU_EXPORTER,
                     thresholds=(Threshold(87, "red"),),
@@ -95,32 +111,36 @@ BOARD = Board(
                 _chart(
                     "Power",
                     (
-                        Query(f"max by ({_KEY}) (fairlead_gpu_power_watts{{{_CARD}}})", _LEGEND),
-                        Query(f"max by ({_KEY}) (fairlead_gpu_power_limit_watts{{{_CARD}}})", f"{_LEGEND} limit"),
+                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_power_watts{{{_CARD}}})", _LEGEND),
+                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_power_limit_watts{{{_CARD}}})", f"{_LEGEND} limit"),
                     ),
                     "watt",
                 ),
                 _chart(
                     "Cards whose clocks are held down, by reason",
-                    (Query(f'sum by (reason) (fairlead_gpu_throttled{{{_CARD}, reason!="gpu_idle"}})', "{{reason}}"),),
+                    (Query(f"sum by (reason) ({once(_THROTTLED, f'{CARD_KEY}, reason')})", "{{reason}}"),),
                     description="An idle card clocks down by itself and is left out.",
                 ),
                 _chart(
                     "Time held down",
-                    (Query(f"sum by (reason) (rate(fairlead_gpu_throttle_seconds_total{{{_CARD}}}[$__rate_interval]))", "{{reason}}"),),
+                    (Query(f"sum by (reason) ({once(_HELD_DOWN, f'{CARD_KEY}, reason')})", "{{reason}}"),),
                     "short",
                     "Seconds per second, of all chosen cards together.",
                 ),
                 _chart(
                     "Processes that nobody granted a card",
-                    (Query(f"max by ({_KEY}) (fairlead_gpu_foreign_processes{{{_CARD}}})", _LEGEND),),
+                    (Query(f"max by ({CARD_KEY}) (fairlead_gpu_foreign_processes{{{_CARD}}})", _LEGEND),),
                 ),
             ),
         ),
         Row(
             "Errors",
             (
-                _chart("XID errors", (Query(f"sum by (xid) ({_rise('fairlead_gpu_xid_errors_total')})", "XID {{xid}}"),)),
+                _chart(
+                    "XID errors",
+                    (Query(f"sum by (xid) ({_XIDS})", "XID {{xid}}"),),
+                    description="Counted since the exporter began: a step is an error, and so is the beginning of a line above 0.",
+                ),
                 Panel(
                     "Last XID errors",
                     (
@@ -147,7 +167,7 @@ BOARD = Board(
                     "ECC errors",
                     (
                         Query(
-                            "sum by (node_name, gpu, severity) (" + _rise("fairlead_gpu_ecc_errors_total", ', scope="volatile"') + ")",
+                            once(_rise("fairlead_gpu_ecc_errors_total", ', scope="volatile"'), f"{CARD_KEY}, severity"),
                             f"{_LEGEND} {{{{severity}}}}",
                         ),
                     ),
@@ -155,9 +175,9 @@ BOARD = Board(
                 Panel(
                     "Rows and pages that wait for a reset",
                     (
-                        Query(f"sum(fairlead_gpu_row_remap_pending{{{_CARD}}})", "rows to remap"),
-                        Query(f"sum(fairlead_gpu_row_remap_failed{{{_CARD}}})", "remapping failed"),
-                        Query(f"sum(fairlead_gpu_retired_pages_pending{{{_CARD}}})", "pages to retire"),
+                        Query(_of_cards("row_remap_pending"), "rows to remap"),
+                        Query(_of_cards("row_remap_failed"), "remapping failed"),
+                        Query(_of_cards("retired_pages_pending"), "pages to retire"),
                     ),
                     Kind.NUMBER,
                     empty=NO_GPU_EXPORTER,

@@ -19,6 +19,8 @@ REFRESH = "30s"
 COLUMNS = 24
 Json = dict[str, Any]
 _DATASOURCE: Json = {"type": "prometheus", "uid": "${datasource}"}
+_ENDLESS = ("Infinity", "+Inf")
+"""An endless number, as Grafana and Prometheus call it. Ranges without end do not match in all versions."""
 _CALC: Json = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 _OPTIONS: dict[Kind, Json] = {
     Kind.CHART: {
@@ -180,12 +182,15 @@ def _defaults(panel: Panel) -> Json:
             "thresholdsStyle": {"mode": "dashed" if panel.thresholds else "off"},
         }
         made["color"] = {"mode": "palette-classic"}
+        if panel.most is not None:
+            made["custom"]["axisSoftMax"] = panel.most
     elif panel.kind == Kind.TABLE:
         made["custom"] = {"align": "auto", "cellOptions": {"type": "auto"}, "filterable": True}
         made["color"] = {"mode": "thresholds"}
     else:
         made["color"] = {"mode": "thresholds"}
-    for name, value in (("min", panel.least), ("max", panel.most), ("decimals", panel.decimals)):
+    most = None if panel.kind == Kind.CHART else panel.most
+    for name, value in (("min", panel.least), ("max", most), ("decimals", panel.decimals)):
         if value is not None:
             made[name] = value
     return made
@@ -205,9 +210,8 @@ def _mappings(panel: Panel) -> list[Json]:
             {"type": "value", "options": {str(value): {"text": text, "index": at} for at, (value, text) in enumerate(panel.words)}}
         )
     if panel.no_limit:
-        found.append(
-            {"type": "range", "options": {"from": 1e300, "to": None, "result": {"text": panel.no_limit, "index": len(panel.words)}}}
-        )
+        shown = {"text": panel.no_limit, "index": len(panel.words)}
+        found.append({"type": "value", "options": dict.fromkeys(_ENDLESS, shown)})
     return found
 
 

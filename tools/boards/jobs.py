@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boards.shape import NO_GPU_EXPORTER, Board, Kind, Panel, Query, Row, Variable
+from boards.shape import NO_GPU_EXPORTER, Board, Kind, Panel, Query, Row, Variable, once
 
 _KEY = "job_namespace, job_name, job_type"
 _JOB = 'job_namespace=~"$job_namespace", job_type=~"$job_type", job_name=~"$job_name"'
@@ -17,7 +17,11 @@ def _of_job(name: str, heading: str, unit: str = "") -> Query:
 
 
 def _of_instance(name: str) -> str:
-    return f"fairlead_job_instance_{name}{{{_JOB}}}"
+    return once(f"fairlead_job_instance_{name}{{{_JOB}}}", f"{_KEY}, instance_name")
+
+
+def _gpus(name: str) -> str:
+    return once(f"fairlead_job_gpus_{name}{{{_JOB}}} {_OF_STATUS}", _KEY)
 
 
 BOARD = Board(
@@ -95,7 +99,7 @@ BOARD = Board(
             (
                 Panel(
                     "Queue wait",
-                    (Query(f"fairlead_job_queue_wait_seconds{{{_JOB}}} {_OF_STATUS}", "{{job_namespace}} {{job_name}}"),),
+                    (Query(f"{once(f'fairlead_job_queue_wait_seconds{{{_JOB}}}', _KEY)} {_OF_STATUS}", "{{job_namespace}} {{job_name}}"),),
                     unit="s",
                     empty="No such job has waited.",
                     description="Until it ran; of one that waits, until now.",
@@ -105,8 +109,8 @@ BOARD = Board(
                 Panel(
                     "GPUs of jobs",
                     (
-                        Query(f"sum(fairlead_job_gpus_requested{{{_JOB}}} {_OF_STATUS})", "asked for"),
-                        Query(f"sum(fairlead_job_gpus_allocated{{{_JOB}}} {_OF_STATUS})", "held"),
+                        Query(f"sum({_gpus('requested')})", "asked for"),
+                        Query(f"sum({_gpus('allocated')})", "held"),
                     ),
                     empty="No such job.",
                     width=12,

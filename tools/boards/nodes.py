@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boards.shape import NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, Variable
+from boards.shape import NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, Variable, once
 
 _NODE = 'node_name=~"$gpu_node"'
 _CARD = f'{_NODE}, uuid=~"$GPU"'
@@ -12,6 +12,10 @@ _BY = "max by (node_name)"
 
 def _of_node(name: str, heading: str, unit: str = "") -> Query:
     return Query(f"{_BY} (fairlead_node_{name}{{{_NODE}}})", heading, unit)
+
+
+def _of_card(name: str) -> str:
+    return once(f"fairlead_gpu_{name}{{{_CARD}}}")
 
 
 BOARD = Board(
@@ -57,7 +61,7 @@ BOARD = Board(
             (
                 Panel(
                     "GPU Duty Cycle",
-                    (Query(f"fairlead_gpu_utilization_ratio{{{_CARD}}}", _LEGEND),),
+                    (Query(_of_card("utilization_ratio"), _LEGEND),),
                     unit="percentunit",
                     empty=NO_GPU_EXPORTER,
                     least=0,
@@ -65,14 +69,14 @@ BOARD = Board(
                 ),
                 Panel(
                     "GPU Memory Usage",
-                    (Query(f"fairlead_gpu_memory_used_bytes{{{_CARD}}}", _LEGEND),),
+                    (Query(_of_card("memory_used_bytes"), _LEGEND),),
                     unit="bytes",
                     empty=NO_GPU_EXPORTER,
                     least=0,
                 ),
                 Panel(
                     "GPU Memory Usage Percentage",
-                    (Query(f"fairlead_gpu_memory_used_bytes{{{_CARD}}} / fairlead_gpu_memory_total_bytes{{{_CARD}}}", _LEGEND),),
+                    (Query(f"{_of_card('memory_used_bytes')} / {_of_card('memory_total_bytes')}", _LEGEND),),
                     unit="percentunit",
                     empty=NO_GPU_EXPORTER,
                     least=0,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from boards.shape import Board, Kind, Panel, Query, Row, Variable
+from boards.shape import Board, Kind, Panel, Query, Row, Variable, once
 
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu")
 _CHOSEN = 'path=~"$Organization", quota=~"$QuotaName", resource=~"$ResourceName"'
 _KEY = "path, quota, resource"
+_WAITING = 'fairlead_quota_waiting_pods{path=~"$Organization", quota=~"$QuotaName"}'
 _EMPTY = "No leaf of the quota tree names this resource. docs/quota.md"
 
 
@@ -85,7 +86,7 @@ BOARD = Board(
             (
                 Panel(
                     "Waiting pods by reason",
-                    (Query('sum by (reason) (fairlead_quota_waiting_pods{path=~"$Organization", quota=~"$QuotaName"})', "{{reason}}"),),
+                    (Query(f"sum by (reason) ({once(_WAITING, 'path, quota, reason')})", "{{reason}}"),),
                     empty="No quota tree is there. docs/quota.md",
                     width=12,
                     least=0,

@@ -61,6 +61,8 @@ class Panel:
     Of tables: `labels` are columns before the values, each with its heading, unless `order` (of headings)
     says otherwise; `links` lead on from cells of a column; `words` are shown for values of the column
     `words_of`, `no_limit` for an endless one.
+    `most`: what a gauge is full at; the axis of a chart reaches it, and beyond where a line does: who uses
+    more than he may is what one looks for.
     `draws_over`: legends of series that are lines over a stack.
     """
 
@@ -125,6 +127,17 @@ class Board:
     @property
     def panels(self) -> tuple[Panel, ...]:
         return tuple(panel for row in self.rows for panel in row.panels)
+
+
+CARD_KEY = "node_name, gpu, uuid"
+INSTANCE_KEY = f"{CARD_KEY}, mig_gi_id, mig_profile"
+CONTAINER_KEY = f"{INSTANCE_KEY}, namespace_name, pod_name, container_name"
+"""What a card, a part of it and a container on it are, whichever pod of the exporter and job tell."""
+
+
+def once(selector: str, key: str = INSTANCE_KEY) -> str:
+    """One series per thing, whoever tells of it and however often."""
+    return f"max by ({key}) ({selector})"
 
 
 GREEN, YELLOW, RED, BLUE = "green", "yellow", "red", "blue"

@@ -99,7 +99,10 @@ function ChartBody({ data, names, view, title, height }: { data: ChartAnswer; na
   const styles = useMemo(() => lineStyles(data.series, names, page.styles, tokens), [data.series, names, page.styles, tokens]);
   const step = useMemo(() => ownStep(data.series, data.step), [data]);
   const label = t("chart.label", { title, n: data.series.length, unit: unit.axis });
-  if (data.series.length === 0) return <Empty why={t("chart.empty")}>{t("chart.emptyNext")}</Empty>;
+  if (data.series.length === 0) {
+    const isKept = data.warnings.every((warning) => warning.code !== "history-none");
+    return isKept ? <Empty why={t("chart.empty")}>{t("chart.emptyNext")}</Empty> : <Empty why={t("chart.notKept")}>{t("chart.notKeptNext")}</Empty>;
+  }
   if (view === "table") return <ChartTable data={data} names={names} title={title} />;
   if (view === "heat") {
     return (

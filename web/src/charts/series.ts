@@ -18,10 +18,11 @@ function fullName(labels: ChartSeries["labels"]): string {
 }
 
 function entityName(labels: ChartSeries["labels"]): string {
-  const { line, instance, node, gpu, namespace, pod, job, path, resource } = labels;
+  const { line, instance, node, gpu, direction, namespace, pod, job, path, resource } = labels;
   if (line) return line;
   if (instance) return instance;
   if (pod) return namespace ? `${namespace}/${pod}` : pod;
+  if (node && gpu && direction) return `${node} · ${gpu} · ${direction}`;
   if (node && gpu) return `${node} · ${gpu}`;
   if (job) return namespace ? `${namespace}/${job}` : job;
   if (path && resource) return `${path} · ${resource}`;

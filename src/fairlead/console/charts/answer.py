@@ -20,7 +20,7 @@ def chart_answer(query: ChartQuery, asked: ChartRequest, lines: Lines, board_sta
         generated_at=board_state.generated_at,
         stale=board_state.is_stale("gpus"),
         version=board_state.version("gpus"),
-        warnings=[*_why_empty(query, lines, board_state), *_why_short(lines, asked, history)],
+        warnings=[*_why_empty(query, lines, board_state), *_why_short(query, lines, asked, history)],
         title=query.title,
         unit=query.unit,
         series=lines.lines,
@@ -38,6 +38,9 @@ def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list
     if lines.is_beginning:
         message = f"the first values of `{query.name}` are being read"
         return [Warning(code="cache-syncing", source=lines.source, message=message, hint="wait for the first samples")]
+    if lines.source == BUILT_IN and not query.is_kept:
+        message = f"only a Prometheus keeps `{query.name}`"
+        return [Warning(code="history-none", source=BUILT_IN, message=message, hint="start the console with `--prometheus URL`")]
     silent = [each for each in board_state.warnings("gpus") if each.code == "prometheus-unreachable"]
     if silent:
         return silent
@@ -46,8 +49,8 @@ def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list
     return [Warning(code="chart-empty", source=lines.source, message=f"there is no data for `{query.name}`", hint=hint, values=values)]
 
 
-def _why_short(lines: Lines, asked: ChartRequest, history: History) -> list[Warning]:
-    if lines.source != BUILT_IN:
+def _why_short(query: ChartQuery, lines: Lines, asked: ChartRequest, history: History) -> list[Warning]:
+    if lines.source != BUILT_IN or not query.is_kept:
         return []
     if history.is_being_read:
         message = "what was before this server began is still being read"

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.console.charts.history import History
-from fairlead.console.charts.queries import ChartQuery, Spelling
+from fairlead.console.charts.queries import HOLDER, ChartQuery, Spelling
 from fairlead.console.charts.request import ChartRequest, beginning_promql, mean_promql, promql_of, top_lines_promql
 from fairlead.console.pages.charts import ChartLine, Point
 from fairlead.ports import Series, SeriesLine
@@ -106,7 +106,8 @@ def history_lines(history: History, query: ChartQuery, request: ChartRequest) ->
 
 def is_wanted(labels: Mapping[str, str], filters: Mapping[str, tuple[str, ...]]) -> bool:
     """Whether a line with these labels is among what the filters let through."""
-    return all(labels.get(label) in values for label, values in filters.items())
+    who = {**labels, HOLDER: f"{labels.get('namespace')}/{labels.get('pod')}"}
+    return all(who.get(label) in values for label, values in filters.items())
 
 
 def by_mean(lines: Iterable[ChartLine]) -> list[ChartLine]:

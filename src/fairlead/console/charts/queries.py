@@ -12,9 +12,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
+
 
 class Spelling(Struct, frozen=True):
-    """`expression` with `$m` where label matchers go; `labels`: theirs -> ours.
+    """`expression` with `$m` where label matchers go, `$w` for a window of time; `labels`: theirs -> ours.
 
     `$m` stands behind a comma, which PromQL allows to be the last.
     """
@@ -22,14 +24,15 @@ class Spelling(Struct, frozen=True):
     expression: str
     labels: Mapping[str, str]
 
-    def promql(self, matchers: str) -> str:
-        return self.expression.replace("$m", matchers)
+    def promql(self, matchers: str, window_seconds: int = 0) -> str:
+        return self.expression.replace("$m", matchers).replace("$w", f"{window_seconds}s")
 
 
 class ChartQuery(Struct, frozen=True):
     """One chart. `filters`: query parameter -> our label it matches.
 
-    `words`: what the built-in history holds, for the query behind the chart.
+    `words`: what the built-in history holds, for the query behind the chart; `is_kept` False: it holds
+    nothing of it, only a Prometheus does.
     """
 
     name: str
@@ -38,6 +41,7 @@ class ChartQuery(Struct, frozen=True):
     words: str
     spellings: tuple[Spelling, ...]
     filters: Mapping[str, str] = {}
+    is_kept: bool = True
 
     def is_measured(self, labels: Mapping[str, str]) -> bool:
         """Whether a line wobbles (utilization, used memory, heat, power), so that a mean says most of a step.
@@ -49,7 +53,9 @@ class ChartQuery(Struct, frozen=True):
 
 _MEASURED_UNITS: Final = ("percent", "celsius", "watts")
 _GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
-_CONTAINER_FILTERS: Final = {**_GPU_FILTERS, "namespace": "namespace", "pod": "pod"}
+HOLDER: Final = "holder"
+"""A pod as `namespace/name`: no label, but two of them together."""
+_CONTAINER_FILTERS: Final = {**_GPU_FILTERS, "namespace": "namespace", "pod": "pod", HOLDER: HOLDER}
 _NODE_FILTERS: Final = {"gpu_node": "node"}
 _JOB_FILTERS: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
 _QUOTA_FILTERS: Final = {"path": "path", "resource": "resource"}
@@ -59,6 +65,12 @@ _DCGM_GPU: Final = {"Hostname": "node", "gpu": "gpu", "UUID": "uuid"}
 _NVIDIA_GPU: Final = {"node_name": "node", "minor_number": "gpu", "uuid": "uuid"}
 _OWN_CONTAINER: Final = {**_OWN_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
 _DCGM_CONTAINER: Final = {**_DCGM_GPU, "namespace": "namespace", "pod": "pod", "container": "container"}
+_EXPORTED_CONTAINER: Final = {
+    **_DCGM_GPU,
+    "exported_namespace": "namespace",
+    "exported_pod": "pod",
+    "exported_container": "container",
+}
 _NVIDIA_CONTAINER: Final = {**_NVIDIA_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
 _NODE: Final = {"node_name": "node"}
 _LINE: Final = {"line": "line"}
@@ -69,7 +81,8 @@ _QUOTA: Final = {"path": "path", "quota": "name", "resource": "resource"}
 _ARENA_QUOTA: Final = {"path": "path", "user_group": "name", "resource_name": "resource"}
 _MIB: Final = " / 1048576"
 _DEVICE: Final = '{allocate_mode!="share",$m}'
-_HELD: Final = '{pod!="",$m}'
+_EXPORTED_HELD: Final = '{exported_pod!="",$m}'
+_HELD: Final = f'{{exported_pod="",pod!="",container!~"{"|".join(EXPORTER_CONTAINERS)}",$m}}'
 _NVIDIA_HELD: Final = '{pod_name!="",$m}'
 
 
@@ -82,12 +95,37 @@ def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvid
     return ChartQuery(name, title, unit, words, spellings, _GPU_FILTERS)
 
 
-def _container(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
-    """A line per container and GPU. DCGM names the pod only of a card that one container has for itself."""
-    spellings = tuple(
-        Spelling(f"avg by ({','.join(labels)}) ({expression})", labels)
-        for expression, labels in ((own, _OWN_CONTAINER), (dcgm, _DCGM_CONTAINER), (nvidia, _NVIDIA_CONTAINER))
+def _sensor(name: str, title: str, unit: str, *spellings: Spelling) -> ChartQuery:
+    """What only a Prometheus keeps: readings of cards do not have it."""
+    return ChartQuery(name, title, unit, f"{title}: only a Prometheus keeps it", spellings, _GPU_FILTERS, is_kept=False)
+
+
+def _moved(own: str, dcgm: str) -> tuple[Spelling, ...]:
+    """Bytes per second, a line per direction, in MiB. DCGM's are rates already."""
+    lines = (
+        f'label_replace(avg by (Hostname,gpu,UUID) ({dcgm}_{direction.upper()}_BYTES{{$m}}), "direction", "{direction}", "", "")'
+        for direction in ("tx", "rx")
     )
+    return (
+        Spelling(f"max by (node_name,gpu,uuid,direction) (rate({own}{{$m}}[$w])){_MIB}", {**_OWN_GPU, "direction": "direction"}),
+        Spelling(f"({' or '.join(lines)}){_MIB}", {**_DCGM_GPU, "direction": "direction"}),
+    )
+
+
+def _container(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
+    """A line per container and GPU. DCGM names the pod only of a card that one container has for itself.
+
+    `dcgm` has `$held` for what picks such cards: whose they are stands in `exported_pod` where Prometheus
+    does not honor labels, while `pod` is the exporter's own; else in `pod`, which is the exporter's on all
+    other cards.
+    """
+    spelled = (
+        (own, _OWN_CONTAINER),
+        (dcgm.replace("$held", _EXPORTED_HELD), _EXPORTED_CONTAINER),
+        (dcgm.replace("$held", _HELD), _DCGM_CONTAINER),
+        (nvidia, _NVIDIA_CONTAINER),
+    )
+    spellings = tuple(Spelling(f"avg by ({','.join(labels)}) ({expression})", labels) for expression, labels in spelled)
     return ChartQuery(name, title, unit, words, spellings, _CONTAINER_FILTERS)
 
 
@@ -263,13 +301,28 @@ CHART_QUERIES: Final = {
             "DCGM_FI_DEV_POWER_USAGE{$m}",
             f"nvidia_gpu_power_usage_milliwatts{_DEVICE} / 1000",
         ),
+        _sensor(
+            "gpu-sm-clock",
+            "GPU SM Clocks",
+            "MHz",
+            Spelling('avg by (node_name,gpu,uuid) (fairlead_gpu_clock_hertz{clock="sm",$m}) / 1000000', _OWN_GPU),
+            Spelling("avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_SM_CLOCK{$m})", _DCGM_GPU),
+        ),
+        _sensor(
+            "gpu-tensor-active",
+            "Tensor Core Utilization",
+            "percent",
+            Spelling("100 * avg by (Hostname,gpu,UUID) (DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{$m})", _DCGM_GPU),
+        ),
+        _sensor("gpu-pcie", "PCIe Traffic", "MiB/s", *_moved("fairlead_gpu_pcie_bytes_total", "DCGM_FI_PROF_PCIE")),
+        _sensor("gpu-nvlink", "NVLink Traffic", "MiB/s", *_moved("fairlead_gpu_nvlink_bytes_total", "DCGM_FI_PROF_NVLINK")),
         _container(
             "container-gpu-memory-used",
             "GPU Memory Of Containers",
             "MiB",
             "memory each container uses on each GPU",
             "fairlead_container_gpu_memory_used_bytes{$m}" + _MIB,
-            f"DCGM_FI_DEV_FB_USED{_HELD}",
+            "DCGM_FI_DEV_FB_USED$held",
             f"nvidia_gpu_memory_used_bytes{_NVIDIA_HELD}{_MIB}",
         ),
         _container(
@@ -278,7 +331,7 @@ CHART_QUERIES: Final = {
             "percent",
             "memory each container uses on each GPU, of what it may use there",
             "100 * fairlead_container_gpu_memory_used_bytes{$m} / fairlead_container_gpu_memory_limit_bytes{$m}",
-            f"100 * DCGM_FI_DEV_FB_USED{_HELD} / (DCGM_FI_DEV_FB_USED{_HELD} + DCGM_FI_DEV_FB_FREE{_HELD})",
+            "100 * DCGM_FI_DEV_FB_USED$held / (DCGM_FI_DEV_FB_USED$held + DCGM_FI_DEV_FB_FREE$held)",
             f"100 * nvidia_gpu_memory_used_bytes{_NVIDIA_HELD} / nvidia_gpu_memory_total_bytes{_NVIDIA_HELD}",
         ),
         _container(
@@ -287,7 +340,7 @@ CHART_QUERIES: Final = {
             "percent",
             "part of each GPU's compute each container uses",
             "100 * fairlead_container_gpu_utilization_ratio{$m}",
-            f"DCGM_FI_DEV_GPU_UTIL{_HELD}",
+            "DCGM_FI_DEV_GPU_UTIL$held",
             f"nvidia_gpu_duty_cycle{_NVIDIA_HELD}",
         ),
         _job(

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.console.charts.queries import ChartQuery, Spelling
+from fairlead.console.charts.queries import HOLDER, ChartQuery, Spelling
 from fairlead.console.pages.list_query import parse_whole
 from fairlead.errors import UserError
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -28,6 +28,8 @@ STEP_MIN: Final = 15
 _STEPS: Final = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200)
 _YEAR_9999: Final = 253_402_300_799.0
 _BEGINNING_SECONDS: Final = 120
+RATE_SECONDS: Final = 120
+"""A counter's rise is taken over eight scrapes of 15 s, or over a whole step."""
 
 
 class ChartRequest(Struct, frozen=True):
@@ -106,6 +108,8 @@ def _filters(parameters: Sequence[tuple[str, str]], query: ChartQuery) -> dict[s
             known = ", ".join(f"`{each}`" for each in query.filters) or "no filter"
             raise UserError(f"the chart `{query.name}` cannot be filtered by `{name}`", f"it knows {known}")
         if text:
+            if name == HOLDER and text.count("/") != 1:
+                raise UserError(f"`holder={text[:60]}` names no pod", "write `namespace/name`")
             label = "uuid" if name == "GPU" and is_uuid(text) else query.filters[name]
             filters[label] = (*filters.get(label, ()), text)
     if "uuid" in filters and "gpu" in filters:
@@ -126,7 +130,14 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
     """
     theirs = {ours: label for label, ours in spelling.labels.items()}
     matchers = "".join(_matcher(theirs[label], values) for label, values in request.filters.items() if label in theirs)
-    return spelling.promql(matchers)
+    pods: dict[str, list[str]] = {}
+    for holder in request.filters.get(HOLDER, ()):
+        namespace, _, pod = holder.partition("/")
+        pods.setdefault(namespace, []).append(pod)
+    if not pods:
+        return spelling.promql(matchers, max(request.step, RATE_SECONDS))
+    of_namespaces = (_matcher(theirs["namespace"], (space,)) + _matcher(theirs["pod"], names) for space, names in sorted(pods.items()))
+    return " or ".join(spelling.promql(matchers + whose) for whose in of_namespaces)
 
 
 def _matcher(label: str, values: Sequence[str]) -> str:

@@ -131,6 +131,7 @@ CHART_PARAMETERS: Final = (
     *(Parameter(item.name, item.text, repeated=True) for item in (*NODE_FILTERS[:2], *JOB_FILTERS[:3], *QUOTA_FILTERS[::2])),
     Parameter("namespace", "Namespace of the containers.", repeated=True),
     Parameter("pod", "Pod of the containers.", repeated=True),
+    Parameter("holder", "Pod of the containers, as `namespace/name`.", repeated=True),
 )
 
 ENDPOINTS: Final = (

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
+
+EXPORTER_CONTAINERS: Final = ("fairlead-gpu-exporter", "nvidia-dcgm-exporter", "dcgm-exporter", "exporter")
+"""How containers of GPU exporters are called: ours, the GPU operator's, those of dcgm-exporter's manifests.
+
+Prometheus puts such a name on series of cards that no pod has for itself.
+"""
 
 
 class ExporterPod(Struct, frozen=True):

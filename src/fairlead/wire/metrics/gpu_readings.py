@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.devices.plausible_values import BLANK_TEXT, BadLine, bad_value
 from fairlead.model.metric import Sample
@@ -245,7 +246,7 @@ def _note_dcgm(card: _Card, sample: Sample, node: str) -> BadLine | None:
     pod = labels.get("exported_pod") or labels.get("pod") or labels.get("pod_name", "")
     space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
     container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")
-    if pod and space:
+    if pod and space and container not in EXPORTER_CONTAINERS:
         card.modes.setdefault((space, pod, container), _EXCLUSIVE)
     name = sample.name.removeprefix(_DCGM)
     if name == "XID_ERRORS":

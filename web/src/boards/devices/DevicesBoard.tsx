@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { useGpus, useNodes } from "../../api/queries";
 import type { ListedGpu } from "../../api/types";
 import { ChartGrid, chartsOf, type NamedCharts } from "../../charts/ChartGrid";
+import { OfPage } from "../../charts/OfPage";
 import { ChartPageProvider } from "../../charts/page";
 import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
@@ -26,6 +27,10 @@ const CHARTS: NamedCharts = [
   ["gpu-memory-usage-percentage", "panel.memoryUsagePercent", "gpu-memory-used-percent"],
   ["gpu-temperature", "panel.temperature", "gpu-temperature"],
   ["gpu-power", "panel.power", "gpu-power"],
+  ["gpu-sm-clocks", "panel.smClocks", "gpu-sm-clock"],
+  ["tensor-core-utilization", "panel.tensor", "gpu-tensor-active"],
+  ["pcie", "panel.pcie", "gpu-pcie"],
+  ["nvlink", "panel.nvlink", "gpu-nvlink"],
 ];
 
 export function DevicesBoard() {
@@ -37,8 +42,9 @@ export function DevicesBoard() {
   const [naming, isNaming, onNode] = useTyped();
   const found = useNodes(naming, isNaming).data?.items.filter((node) => node.gpusTotal > 0).map((node) => node.name) ?? [];
   const rows = asked.data?.items;
-  const shown = useMemo(() => charted(asking, rows ?? []).toString(), [asking, rows]);
-  const charts = useMemo(() => chartsOf(CHARTS, new URLSearchParams(shown)), [shown]);
+  const shown = useMemo(() => charted(asking, rows ?? []), [asking, rows]);
+  const filters = shown.filters.toString();
+  const charts = useMemo(() => chartsOf(CHARTS, new URLSearchParams(filters)), [filters]);
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-devices">
@@ -56,6 +62,7 @@ export function DevicesBoard() {
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <DeviceTable asked={asked} asking={asking} />
+        {asked.data && <OfPage charted={shown} total={asked.data.total} />}
         {rows && rows.length > 0 && <ChartGrid charts={charts} />}
       </main>
     </ChartPageProvider>

@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { useHolderGroups, useHolders } from "../../api/queries";
 import type { Holder } from "../../api/types";
+import { OfPage } from "../../charts/OfPage";
 import { ChartPageProvider } from "../../charts/page";
 import { useWords } from "../../i18n/locale";
 import { statusWord } from "../../parts/Status";
@@ -34,6 +35,7 @@ export function HoldersBoard() {
   const groups = useHolderGroups(grouping, by !== null);
   const asked = by === null ? pods : groups;
   const facets = useHolders(ONE).data?.facets;
+  const shown = useMemo(() => charted(asking, pods.data?.items ?? []), [asking, pods.data]);
   const open = params.get("open");
   const opened = pods.data?.items.find((row) => holderKey(row) === open);
   const choice = (name: string, label: string, width: number, nameOf?: (word: string) => string) => (
@@ -63,7 +65,8 @@ export function HoldersBoard() {
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         {by === null ? <Pods asked={pods} asking={asking} open={open} /> : <Groups asked={groups} asking={grouping} by={by} />}
-        {by === null && pods.data && pods.data.items.length > 0 && <HolderCharts filters={charted(asking, pods.data.items)} />}
+        {by === null && pods.data && <OfPage charted={shown} total={pods.data.total} />}
+        {by === null && pods.data && pods.data.items.length > 0 && <HolderCharts filters={shown.filters} />}
         {open && (
           <SidePanel name={open} {...(opened && { of: { kind: "holder", namespace: opened.namespace, name: opened.name, job: opened.job } })} onClose={() => set({ open: null })}>
             {opened ? <HolderFacts holder={opened} /> : pods.data && <Empty why={t("holders.gone", { pod: open })} />}

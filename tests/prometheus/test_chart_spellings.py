@@ -1,0 +1,86 @@
+"""Where only DCGM's families are there, charts of containers show who has a card, whether Prometheus honors labels or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.prometheus.promtool import Asked, Question, selector, wrong_answers
+
+from fairlead.console.charts.queries import CHART_QUERIES, ChartQuery, Spelling
+from fairlead.console.charts.request import ChartRequest, promql_of
+from fairlead.wire.metrics.prom_text import parse_page
+
+PAGE = Path(__file__).resolve().parents[1] / "golden" / "metrics" / "gpu-exporter.prom"
+"""One card of three has a pod for itself."""
+TARGET = {
+    "job": "gpu",
+    "instance": "10.0.0.1:9400",
+    "namespace": "monitoring",
+    "pod": "exporter-x7k2p",
+    "container": "nvidia-dcgm-exporter",
+}
+WHOSE = {"namespace": "research", "pod": "train-0", "container": "main"}
+USED, FREE = 6000.0, 9079.0
+VALUES = {"container-gpu-memory-used": USED, "container-gpu-memory-percent": 100 * USED / (USED + FREE), "container-gpu-utilization": 90.0}
+WHOLE = ChartRequest(0, 60, 15, 8, {})
+
+
+def scraped(*, honors_labels: bool) -> dict[str, str]:
+    """The page's DCGM families as Prometheus keeps them."""
+    found = {}
+    for sample in parse_page(PAGE.read_text(encoding="utf-8"), ("DCGM_",)).samples:
+        said = dict(sample.labels)
+        clashing = set() if honors_labels else said.keys() & TARGET.keys()
+        labels = {**TARGET, **{f"exported_{name}" if name in clashing else name: value for name, value in said.items()}}
+        found[selector(sample.name, labels)] = f"{sample.value}x4"
+    return found
+
+
+def dcgm_spellings(query: ChartQuery) -> Iterator[Spelling]:
+    return (each for each in query.spellings if "DCGM" in each.expression)
+
+
+def lines(spelling: Spelling, value: float) -> Mapping[str, float]:
+    ours = {"node": "gpu-1", "gpu": "0", "uuid": "GPU-gpu-1-0", **WHOSE}
+    return {selector("", {theirs: ours[name] for theirs, name in spelling.labels.items()}): value}
+
+
+def questions() -> Iterator[Question]:
+    for is_honored in (False, True):
+        asked = []
+        for name, value in VALUES.items():
+            exported, honored = dcgm_spellings(CHART_QUERIES[name])
+            asked.append(Asked(60, promql_of(WHOLE, exported), {} if is_honored else lines(exported, value)))
+            asked.append(Asked(60, promql_of(WHOLE, honored), lines(honored, value) if is_honored else {}))
+        yield Question(f"honorLabels {is_honored}", scraped(honors_labels=is_honored), asked)
+
+
+def test_clocks_tensor_cores_and_what_links_carry(tmp_path: Path) -> None:
+    """Of our families and of DCGM's the same line, whoever tells it twice."""
+    own, theirs = {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"}, {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"}
+    mib, end = 1 << 20, 600
+    series = {}
+    for job in ("gpu", "of-annotations"):
+        series |= {
+            selector("fairlead_gpu_clock_hertz", {**own, "clock": "sm", "job": job}): "1410000000x20",
+            selector("fairlead_gpu_clock_hertz", {**own, "clock": "memory", "job": job}): "877000000x20",
+            selector("fairlead_gpu_nvlink_bytes_total", {**own, "direction": "tx", "job": job}): f"0+{300 * mib}x20",
+            selector("fairlead_gpu_nvlink_bytes_total", {**own, "direction": "rx", "job": job}): f"0+{600 * mib}x20",
+            selector("DCGM_FI_DEV_SM_CLOCK", {**theirs, "job": job}): "1410x20",
+            selector("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {**theirs, "job": job}): "0.25x20",
+            selector("DCGM_FI_PROF_NVLINK_TX_BYTES", {**theirs, "job": job}): f"{10 * mib}x20",
+            selector("DCGM_FI_PROF_NVLINK_RX_BYTES", {**theirs, "job": job}): f"{20 * mib}x20",
+        }
+    shown = {"gpu-sm-clock": {"": 1410.0}, "gpu-tensor-active": {"": 25.0}, "gpu-nvlink": {"tx": 10.0, "rx": 20.0}}
+    asked = []
+    for name, by_direction in shown.items():
+        for spelling in CHART_QUERIES[name].spellings:
+            who = own if "node_name" in spelling.labels else theirs
+            lines = {selector("", {**who, **({"direction": way} if way else {})}): value for way, value in by_direction.items()}
+            asked.append(Asked(end, promql_of(WHOLE, spelling), lines))
+    assert wrong_answers([Question("one card", series, asked)], tmp_path) == ""
+
+
+def test_containers_of_cards_and_never_the_exporter(tmp_path: Path) -> None:
+    assert wrong_answers(questions(), tmp_path) == ""

@@ -1,0 +1,56 @@
+"""Whoever scrapes an exporter twice (a job of ours, and one that follows annotations of pods) counts nothing twice.
+
+Every expression of the boards is asked of a scenario's own pages, once as they are and once with each series there twice, as
+another job tells it. Lines may be drawn double; no figure may change, and nothing may be refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from tests.docs.promql import metrics_of, parse
+from tests.prometheus.promtool import Asked, Question, wrong_answers
+from tests.prometheus.recorded import STEP_SECONDS, recorded
+
+BOARDS = sorted((Path(__file__).resolve().parents[2] / "deploy" / "grafana").glob("*.json"))
+MINUTES = 45
+"""In `telemetry` an XID, a lost card and a hang lie behind then."""
+
+
+def expressions() -> Iterable[str]:
+    """Of all boards, with everything chosen."""
+    for board in BOARDS:
+        for panel in json.loads(board.read_text(encoding="utf-8"))["panels"]:
+            for target in panel.get("targets", ()):
+                yield re.sub(r"\$\w+", lambda found: "5m" if found[0] == "$__rate_interval" else ".*", target["expr"])
+
+
+def answers(series: Mapping[str, str], asked: Iterable[str], folder: Path) -> dict[str, set[str]]:
+    """The vector that each expression is, without who told it."""
+    nothing = [Asked(MINUTES * 60, expression, {'{never="there"}': 0.0}) for expression in asked]
+    told = wrong_answers([Question("boards", series, nothing, step=STEP_SECONDS)], folder)
+    found = re.findall(r'expr: (".*"), time: .*\n +exp: .*\n +got: (.*)', told)
+    assert len(found) == len(nothing), told[-2000:]
+    return {json.loads(expression): {_rounded(each) for each in re.split(r", (?=\{)", got)} for expression, got in found}
+
+
+def _rounded(told: str) -> str:
+    """The order in which a sum is made shows in its last digits."""
+    labels = re.sub(r'(instance|job)="[^"]*"(, )?', "", told)
+    return re.sub(r"(?<= )[-\d.]+E[-+]\d+$", lambda found: f"{float(found[0]):.9g}", labels)
+
+
+@pytest.mark.parametrize("scenario", ["default", "telemetry"])
+def test_the_boards_say_the_same(scenario: str, tmp_path: Path) -> None:
+    asked = sorted({*expressions()})
+    kept = frozenset(name for expression in asked for name in metrics_of(parse(expression)))
+    once = recorded(scenario, MINUTES * 60, kept=kept)
+    twice = once | {re.sub(r'job="(gpu|cluster)"', 'job="of-annotations"', name): values for name, values in once.items()}
+    assert len(twice) == 2 * len(once)
+    told, told_twice = answers(once, asked, tmp_path), answers(twice, asked, tmp_path)
+    assert {expression: (told[expression], got) for expression, got in told_twice.items() if got != told[expression]} == {}
+    assert sum(got != {"nil"} for got in told.values()) > len(asked) / 2
