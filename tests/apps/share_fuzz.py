@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
+from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.apps.share_storm import ExtenderMaker
+from tests.jumping_loop import JumpingLoop
 from tests.rules.sharing import node
 
 from fairlead.apps.extender import Extender

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
+from tests.apps.share_fakes import FakeServer, FakeSharingApi
+from tests.jumping_loop import JumpingLoop
 from tests.rules.sharing import node, pod
 
 from fairlead.apps.extender import Extender

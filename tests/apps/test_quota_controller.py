@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import structs
 from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, tree, waiting_pod
-from tests.apps.share_fakes import JumpingLoop
+from tests.jumping_loop import JumpingLoop
 
 from fairlead.apps.leader import UNHURRIED
 from fairlead.apps.quota_controller import COALESCE_SECONDS, WIDTH, WORDS_BESIDE, QuotaController

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
+from tests.apps.share_fakes import FakeServer, FakeSharingApi
+from tests.jumping_loop import JumpingLoop
 from tests.sim.small_world import EPOCH, NAMESPACE, container, pod, small_scenario
 
 from fairlead.apps.extender import Extender

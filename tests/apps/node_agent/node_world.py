@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import structs
-from tests.apps.share_fakes import JumpingLoop
+from tests.jumping_loop import JumpingLoop
 from tests.rules.devices.cards import t4, uuid
 
 from fairlead.apps.node_agent.agent import NodeAgent
