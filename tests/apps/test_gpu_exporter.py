@@ -438,8 +438,7 @@ async def test_a_page_that_cannot_be_made_leaves_the_last_one_and_is_not_alive_f
     wall, devices = FixedClock(), FakeDevices([device()])
     made = GpuExporter(devices, FixedClock(), DEFAULTS, wall.now, names=OwnerNames(jobs=jobs))
     async with contextlib.AsyncExitStack() as ending:
-        for loop in (made.run, made._ask_devices):
-            ending.callback(asyncio.create_task(loop()).cancel)
+        ending.callback(asyncio.create_task(made.service(bind_socket("127.0.0.1", 0)).run()).cancel)
         await until(lambda: made.page.pieces)
         fault.append(RuntimeError("a bug"))
         page = made.page

@@ -16,7 +16,9 @@ ON_A_CLOCK_THAT_JUMPS = {
     "apps/share_storm.py",
     "apps/test_extender_lives.py",
     "apps/test_long_turns.py",
+    "apps/test_owner_names.py",
     "apps/test_quota_controller.py",
+    "edge/test_hanging_pages.py",
     "run/test_share_same_places.py",
 }
 """A sleep takes no time there."""

@@ -29,6 +29,7 @@ BOTH_TAKE = [
     f"tls_server_config: {{{PAIR}, cipher_suites: [TLS_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA], max_version: TLS12}}",
     f"basic_auth_users: {{prometheus: {HASH}}}",
     f"basic_auth_users: {{a: {HASH}}}\nhttp_server_config: {{http2: false, headers: {{X-Frame-Options: deny, X-XSS-Protection: '1'}}}}",
+    f"tls_server_config: {{{PAIR}, client_auth_type: ''}}",
 ]
 NOBODY_TAKES = [
     "tls_server_config: {cert_fil: a, key_file: b}",
