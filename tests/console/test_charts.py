@@ -108,7 +108,7 @@ async def test_what_only_a_prometheus_keeps_is_said_without_one() -> None:
     kept = chart_answer(query, asked, history_lines(History(), query, asked), state, History())
     assert [(each.code, each.source) for each in kept.warnings] == [("history-none", "built-in")]
     followed = chart_answer(query, asked, await prometheus_lines(Answers(), query, asked), state, History())
-    assert [each.code for each in followed.warnings] == ["series-missing"]
+    assert [each.code for each in followed.warnings] == ["chart-empty"]
 
 
 def test_a_filter_cannot_break_out_of_its_quotes() -> None:

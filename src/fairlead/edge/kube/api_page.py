@@ -21,7 +21,7 @@ from fairlead.model.change import ChangeType
 from fairlead.wire.kube.forms import MAGIC
 
 if TYPE_CHECKING:
-    from fairlead.edge.kube.protobuf_page import MessageForm, MessagePage
+    from fairlead.wire.kube.message_pages import MessageForm, MessagePage
 
 log = logging.getLogger("fairlead.kubernetes")
 _EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"')
@@ -216,7 +216,7 @@ class ItemReader(Generic[Row]):
     @property
     def _form(self) -> MessageForm:
         if self._made_form is None:
-            from fairlead.edge.kube.protobuf_page import MessageForm
+            from fairlead.wire.kube.message_pages import MessageForm
 
             self._made_form = MessageForm(self._kind)
         return self._made_form

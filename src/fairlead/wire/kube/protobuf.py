@@ -25,7 +25,7 @@ _VARINT, _BYTES = 0, 2
 _FIXED_LENGTHS = {1: 8, 5: 4}
 
 
-class Envelope(NamedTuple):
+class EnvelopedObject(NamedTuple):
     """What stands around an object: its kind, and its own bytes."""
 
     api_version: str
@@ -33,7 +33,7 @@ class Envelope(NamedTuple):
     raw: bytes
 
 
-def parse_envelope(body: bytes) -> Envelope:
+def parse_envelope(body: bytes) -> EnvelopedObject:
     """Raises UnreadableProtobuf."""
     if not body.startswith(MAGIC):
         raise UnreadableProtobuf("the body is not in the protobuf form of Kubernetes: it does not begin with `k8s\\0`")
@@ -42,7 +42,7 @@ def parse_envelope(body: bytes) -> Envelope:
         type_meta = _parts(envelope.get(1, b""))
         api_version, kind = (_text(type_meta.get(number, b"")) for number in (1, 2))
         raw = envelope.get(2)
-        told = Envelope(api_version, kind, b"" if raw is None else bytes(raw))
+        told = EnvelopedObject(api_version, kind, b"" if raw is None else bytes(raw))
     except _UNREADABLE as error:
         raise _unreadable(error) from error
     if raw is None:  # an empty object is written, too
