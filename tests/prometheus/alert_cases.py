@@ -259,6 +259,12 @@ CASES: Mapping[str, Case] = {
             "nobody holds it": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0, _IDLE)},
             "half of it is shared out": {gpu("utilization_ratio"): held(0, _IDLE), gpu("allocated_ratio"): held(0.5, _IDLE)},
             "a little work": {gpu("utilization_ratio"): held(0.02, _IDLE), gpu("allocated_ratio"): held(1, _IDLE)},
+            "the idle instance is nobody's": {
+                gpu("utilization_ratio", mig_gi_id="7"): held(0, _IDLE),
+                gpu("utilization_ratio", mig_gi_id="8"): held(0.5, _IDLE),
+                gpu("allocated_ratio", mig_gi_id="7"): held(0, _IDLE),
+                gpu("allocated_ratio", mig_gi_id="8"): held(1, _IDLE),
+            },
         },
         not_yet=2 * HOUR - STEP_SECONDS,
     ),

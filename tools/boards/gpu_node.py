@@ -9,6 +9,11 @@ _KEY = "node_name, gpu, uuid"
 _LEGEND = "{{node_name}} GPU {{gpu}}"
 _INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
 _TOTAL = f"sum by ({_KEY}) (fairlead_gpu_memory_total_bytes{{{_CARD}}})"
+_PARTS = f"{_KEY}, mig_gi_id"
+_ALLOCATED = (
+    f"sum by ({_KEY}) (max by ({_PARTS}) (fairlead_gpu_memory_total_bytes{{{_CARD}}})"
+    f" * on ({_PARTS}) max by ({_PARTS}) (fairlead_gpu_allocated_ratio))"
+)
 
 
 def _chart(title: str, queries: tuple[Query, ...], unit: str = "short", description: str = "", *, most: float | None = None) -> Panel:
@@ -38,7 +43,7 @@ BOARD = Board(
                         Query(f"min by ({_KEY}) (fairlead_gpu_up{{{_CARD}}})", "Answers"),
                         Query(f"min by ({_KEY}) (fairlead_gpu_healthy{{{_CARD}}})", "Healthy"),
                         Query(f"sum by ({_KEY}) (fairlead_gpu_memory_used_bytes{{{_CARD}}})", "Used", "bytes"),
-                        Query(f"max by ({_KEY}) (fairlead_gpu_allocated_ratio{{{_CARD}}})", "Allocated", "percentunit"),
+                        Query(f"{_ALLOCATED} / {_TOTAL}", "Allocated", "percentunit"),
                         Query(_TOTAL, "Total", "bytes"),
                         Query(f"max by ({_KEY}) (fairlead_gpu_containers{{{_CARD}}})", "Containers"),
                     ),
@@ -52,7 +57,7 @@ BOARD = Board(
                     "GPU memory",
                     (
                         Query(f"sum by ({_KEY}) (fairlead_gpu_memory_used_bytes{{{_CARD}}})", f"{_LEGEND} used"),
-                        Query(f"{_TOTAL} * on ({_KEY}) max by ({_KEY}) (fairlead_gpu_allocated_ratio)", f"{_LEGEND} allocated"),
+                        Query(_ALLOCATED, f"{_LEGEND} allocated"),
                         Query(_TOTAL, f"{_LEGEND} total"),
                     ),
                     unit="bytes",
