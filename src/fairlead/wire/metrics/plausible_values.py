@@ -66,6 +66,7 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     "DCGM_FI_DEV_GPU_TEMP": _CELSIUS,
     "DCGM_FI_DEV_POWER_USAGE": _WATTS,
     "DCGM_FI_DEV_XID_ERRORS": _XID,
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": _RATIO,
     "DCGM_CUSTOM_PROCESS_MEM_USED": _MEBIBYTES,
     "nvidia_gpu_duty_cycle": _PERCENT,
     "nvidia_gpu_memory_used_bytes": _BYTES,
