@@ -312,6 +312,17 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Card **card) {
     return OK;
 }
 
+/* `<card>.peer.<index>`: what stands in the way to that card; a card without one does not support it. */
+int nvmlDeviceGetP2PStatus(Card *card, Card *other, int which, int *status) {
+    FAIL(card->called);
+    char key[64];
+    ull value = 0;
+    snprintf(key, sizeof key, "peer.%d", other->number);
+    int code = which == 2 ? figure(card, key, &value) : INVALID_ARGUMENT;
+    if (!code) *status = (int)value;
+    return code;
+}
+
 int nvmlDeviceGetUUID(Card *card, char *uuid, unsigned length) {
     FAIL(card->called);
     if (card->slot >= 0) return part(card, 2, uuid, length);

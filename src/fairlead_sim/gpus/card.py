@@ -110,7 +110,8 @@ class Counters:
 @dataclass(slots=True)
 class Card:
     """`booted_at` is when its counters began. `ambient` and `efficiency` make equal models differ a
-    little, as real ones do. `instances`: into which it is divided by MIG, with their UUIDs by id."""
+    little, as real ones do. `others`: indexes of its node's other cards. `instances`: into which it is
+    divided by MIG, with their UUIDs by id."""
 
     node: str
     index: int
@@ -131,6 +132,7 @@ class Card:
     hangs: list[tuple[float, float | None]] = field(default_factory=list)
     strangers: list[Stranger] = field(default_factory=list)
     counted: Counters = field(default_factory=Counters)
+    others: tuple[int, ...] = ()
     instances: tuple[CardPart, ...] = ()
     instance_uuids: Mapping[int, str] = field(default_factory=dict)
     _recent: list[Run] = field(default_factory=list)

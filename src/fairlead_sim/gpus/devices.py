@@ -49,6 +49,7 @@ class SimulatedDevices:
     def add_cards(self, node: str, models: Sequence[CardModel]) -> None:
         """A node with these cards, each for itself."""
         self._cards[node] = [self._new_card(node, index, model, False) for index, model in enumerate(models)]
+        self._divide(node, ())
         insort(self._answering, node)
 
     def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool, mig: Sequence[str] = ()) -> None:
@@ -191,6 +192,10 @@ class SimulatedDevices:
             ]
 
     def _divide(self, node: str, mig: Sequence[str]) -> None:
+        """The node has all its cards: they know of each other, and each is divided so."""
+        indexes = [card.index for card in self._cards[node]]
+        for card in self._cards[node]:
+            card.others = tuple(index for index in indexes if index != card.index)
         for card in self._cards[node] if mig else ():
             card.instances = divided(card.model, mig)
             numbers = [each.gpu_instance for each in card.instances]

@@ -56,6 +56,8 @@ _RATIOS = {
 }
 _NOT_OF_DIVIDED = frozenset(f"DCGM_FI_DEV_{name}" for name in ("GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL"))
 """The driver does not measure these of a card that is divided."""
+LINKED, NOT_LINKED = 0, 5
+"""NVML's status of the way to another card over NVLink; a divided card has none."""
 _BUSY = 0.01
 _BAR1_MIB = 256
 _PROF = "DCGM_FI_PROF_"
@@ -120,6 +122,7 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
         collectors=() if is_brief else (_run(card, now, is_up=is_up, is_stuck=is_stuck),),
         instances=tuple(_instance(moment, each, is_brief=is_brief) for each in card.instances) if is_up else (),
         mig_mode="enabled" if card.instances else "disabled",
+        peers=dict.fromkeys(card.others, LINKED if card.model.links and not card.instances else NOT_LINKED) if not is_brief else {},
     )
 
 
@@ -254,6 +257,8 @@ def _counters(moment: _Moment) -> Values:
     }
     if card.model.nvlink_bytes:
         values["NVLINK_BANDWIDTH_TOTAL"] = int(card.model.nvlink_bytes * (moment.part(NVLINK_TX) + moment.part(NVLINK_RX)) / 1_024_000)
+        each = values["NVLINK_BANDWIDTH_TOTAL"] // card.model.links
+        values |= {f"NVLINK_BANDWIDTH_L{link}": each for link in range(card.model.links)}
         values["NVLINK_TX_BYTES"] = totals.nvlink_tx_bytes
         values["NVLINK_RX_BYTES"] = totals.nvlink_rx_bytes
     return _named(values)
@@ -286,6 +291,9 @@ def _profile(moment: _Moment) -> Values:
     if model.nvlink_bytes:
         values["NVLINK_TX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_TX))
         values["NVLINK_RX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_RX))
+        for way in ("TX", "RX"):
+            each = values[f"NVLINK_{way}_BYTES"] // model.links
+            values |= {f"NVLINK_L{link}_{way}_BYTES": each for link in range(model.links)}
     return _named(values, _PROF)
 
 

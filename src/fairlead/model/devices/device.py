@@ -104,12 +104,13 @@ class DeviceSample(Struct, frozen=True, gc=False):
     """The values of one GPU that were read last.
 
     `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of `sampled_at`;
-    `DCGM_FI_DEV_FB_TOTAL_BYTES` and its like, which DCGM does not have, are bytes.
-    Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`:
-    groups of more fields, which are read less often. `texts`: fields that are no numbers. `up` False: the
-    card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged
-    the card yet. `instances`: of a card that is divided by MIG (`mig_mode` enabled; "" = the driver does not
-    say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
+    `DCGM_FI_DEV_FB_TOTAL_BYTES` and its like, which DCGM does not have, are bytes. Fields that DCGM prints as
+    integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`: groups of more fields, which
+    are read less often. `texts`: fields that are no numbers. `up` False: the card is lost, or stuck in a
+    call; what it said before may still be here. `healthy` None: nobody judged the card yet. `instances`: of a
+    card that is divided by MIG (`mig_mode` enabled; "" = the driver does not say). `seen`: the processes that
+    the driver shows, None = not known, or already in `processes`. `peers`: by the index of another card
+    NVML's status of the NVLinks there (0 = good), where somebody asked.
     """
 
     node: str
@@ -136,6 +137,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     seen: tuple[SeenProcess, ...] | None = None
     instances: tuple[MigInstance, ...] = ()
     mig_mode: str = "disabled"
+    peers: Mapping[int, int] = {}
     collectors: tuple[CollectorRun, ...] = ()
 
 

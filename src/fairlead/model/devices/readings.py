@@ -43,7 +43,8 @@ class InstanceReading(Struct, frozen=True, gc=False):
 class GroupReading(Struct, frozen=True, gc=False):
     """`failures`: in words, by collector: device, fieldvalues, gpm, processes, mig.
 
-    `processes` None: not asked, or not known; those of a divided card stand with its instances.
+    `processes` None: not asked, or not known; those of a divided card stand with its instances. `peers`: by
+    the index of another card NVML's status of the way there, where somebody wants it.
     """
 
     fields: Mapping[str, int | float] = {}
@@ -51,3 +52,4 @@ class GroupReading(Struct, frozen=True, gc=False):
     failures: Mapping[str, str] = {}
     processes: tuple[SeenProcess, ...] | None = None
     instances: tuple[InstanceReading, ...] = ()
+    peers: Mapping[int, int] = {}

@@ -179,9 +179,19 @@ _TABLE: Final = (
     ),
     _many(
         "nvlink_errors_total",
-        "NVLink errors of all links, by type.",
+        "NVLink errors of all links, by type; which types there are depends on the generation of the links.",
         "type",
         *(_part(kind, f"NVLINK_{kind.upper()}_ERROR_COUNT_TOTAL") for kind in ("crc_flit", "crc_data", "replay", "recovery")),
+        *(
+            _part(kind, f"NVLINK_COUNT_{field}")
+            for kind, field in {
+                "malformed_packet": "RX_MALFORMED_PACKET_ERRORS",
+                "buffer_overrun": "RX_BUFFER_OVERRUN_ERRORS",
+                "receive": "RX_ERRORS",
+                "local_link_integrity": "LOCAL_LINK_INTEGRITY_ERRORS",
+                "recovery_failed": "LINK_RECOVERY_FAILED_EVENTS",
+            }.items()
+        ),
         type="counter",
     ),
     _one("pcie_replays_total", "PCIe retries.", "PCIE_REPLAY_COUNTER", type="counter"),
