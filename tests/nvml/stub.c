@@ -604,7 +604,8 @@ int nvmlDeviceGetProcessUtilization(Card *card, Sample *into, unsigned *count, u
     snprintf(line, sizeof line, "%s", told);
     while (total < 256 && (row = strsep(&rest, ","))) {
         Sample one = {0};
-        if (sscanf(row, "%u:%llu:%u", &one.pid, &one.stamp, &one.sm) == 3 && one.stamp > since) found[total++] = one;
+        int told = sscanf(row, "%u:%llu:%u:%u:%u:%u", &one.pid, &one.stamp, &one.sm, &one.memory, &one.encoder, &one.decoder);
+        if (told >= 3 && one.stamp > since) found[total++] = one;
     }
     if (!total) return NOT_FOUND;
     unsigned room = *count;

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample, MigInstance, NamedProcess
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.gpu_load import (
     DRAM,
@@ -28,6 +28,7 @@ from fairlead.model.devices.gpu_load import (
     SM,
     TENSOR,
 )
+from fairlead.model.devices.readings import EngineTime
 from fairlead_sim.gpus.card import Card, Hold, Run, Stranger
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.division import CardPart
@@ -58,6 +59,7 @@ _NOT_OF_DIVIDED = frozenset(f"DCGM_FI_DEV_{name}" for name in ("GPU_UTIL", "MEM_
 """The driver does not measure these of a card that is divided."""
 LINKED, NOT_LINKED = 0, 5
 """NVML's status of the way to another card over NVLink; a divided card has none."""
+_FIRST_PID, _PIDS = 2000, 60_000
 _BUSY = 0.01
 _BAR1_MIB = 256
 _PROF = "DCGM_FI_PROF_"
@@ -145,7 +147,7 @@ def _instance(moment: _Moment, instance: CardPart, *, is_brief: bool) -> MigInst
         instance.profile,
         card.instance_uuids[instance.gpu_instance],
         fields,
-        processes=tuple(structs.replace(_held(card, hold, now, instance.total_mib), sm_percent=None) for hold in holds),
+        processes=tuple(_untimed(_held(card, hold, now, instance.total_mib)) for hold in holds),
     )
 
 
@@ -320,11 +322,25 @@ def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
     """Those of containers, then those of nobody."""
     strangers = zip(card.live_strangers(now), card.strange_mib(now), strict=True)
     held = (_held(card, hold, now, card.model.total_mib) for hold in card.holds if hold.gpu_instance is None)
-    return (*held, *(_strange(stranger, mib, now) for stranger, mib in strangers))
+    return (*held, *(_strange(card, stranger, mib, now) for stranger, mib in strangers))
 
 
-def _strange(stranger: Stranger, mib: int, now: float) -> DeviceProcess:
-    return DeviceProcess("", "", "", "", GpuMode.EXCLUSIVE, mib * _MIB, 0, round(100 * stranger.run.level(now), 1))
+def _strange(card: Card, stranger: Stranger, mib: int, now: float) -> DeviceProcess:
+    member = _member(card, stranger.run, card.strangers.index(stranger), mib, now)
+    return DeviceProcess("", "", "", "", GpuMode.EXCLUSIVE, mib * _MIB, 0, member.sm_percent, members=(member,))
+
+
+def _member(card: Card, run: Run, place: int, used_mib: int, now: float) -> NamedProcess:
+    """The one process of a run: one that begins anew has another number. `place`: among those of its card."""
+    pid = _FIRST_PID + (int(run.started_at) * 613 + card.index * 7919 + place) % _PIDS
+    busy = round(100 * run.level(now), 1)
+    engines = EngineTime(round(100 * run.part(DRAM, now), 1), 0.0, round(100 * run.level(now) * run.load.codec_ratio, 1))
+    return NamedProcess(pid, "python3", "C", used_mib * _MIB, busy, engines)
+
+
+def _untimed(process: DeviceProcess) -> DeviceProcess:
+    members = tuple(structs.replace(each, sm_percent=None, engines=EngineTime()) for each in process.members)
+    return structs.replace(process, sm_percent=None, members=members)
 
 
 def _held(card: Card, hold: Hold, now: float, whole_mib: int) -> DeviceProcess:
@@ -338,4 +354,5 @@ def _held(card: Card, hold: Hold, now: float, whole_mib: int) -> DeviceProcess:
         memory_limit_bytes=_MIB * (hold.limit_mib if hold.mode == GpuMode.SHARE else whole_mib),
         sm_percent=round(100 * hold.run.level(now), 1) if hold.run else 0.0,
         processes=1 if hold.run else 0,
+        members=(_member(card, hold.run, card.holds.index(hold), hold.used_mib(now), now),) if hold.run else (),
     )

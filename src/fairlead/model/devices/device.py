@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import EngineTime, SeenProcess
 
 LEAST_STALE_SECONDS: Final = 15.0
 """An older value of the fast group is shown by nobody (telemetry contract 1.14)."""
@@ -28,6 +28,7 @@ class NamedProcess(Struct, frozen=True, gc=False):
     type: str
     memory_bytes: int | None = None
     sm_percent: float | None = None
+    engines: EngineTime = EngineTime()
 
 
 class DeviceProcess(Struct, frozen=True, gc=False):

@@ -12,6 +12,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
+class EngineTime(Struct, frozen=True, gc=False):
+    """How much of the time one process kept memory and video engines busy, in percent; None = nobody says."""
+
+    memory: float | None = None
+    encoder: float | None = None
+    decoder: float | None = None
+
+
 class SeenProcess(Struct, frozen=True, gc=False):
     """One process on one card, or on one MIG instance. `pid`: of the node.
 
@@ -23,6 +31,7 @@ class SeenProcess(Struct, frozen=True, gc=False):
     type: str
     memory_bytes: int | None = None
     sm_percent: float | None = None
+    engines: EngineTime = EngineTime()
 
 
 class InstanceReading(Struct, frozen=True, gc=False):

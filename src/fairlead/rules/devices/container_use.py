@@ -75,10 +75,11 @@ def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int
 
 
 def _with(row: DeviceProcess, process: SeenProcess, name: str) -> DeviceProcess:
+    told = (process.type, process.memory_bytes, process.sm_percent, process.engines)
     return structs.replace(
         row,
         memory_used_bytes=(row.memory_used_bytes or 0) + (process.memory_bytes or 0),
         sm_percent=(row.sm_percent or 0.0) + (process.sm_percent or 0.0),
         processes=(row.processes or 0) + 1,
-        members=(*row.members, NamedProcess(process.pid, name, process.type, process.memory_bytes, process.sm_percent)),
+        members=(*row.members, NamedProcess(process.pid, name, *told)),
     )

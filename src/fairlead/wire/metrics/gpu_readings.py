@@ -84,7 +84,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Card:
-    """One card while its samples come in. `parts`: its MIG instances by id."""
+    """One card while its samples come in. `parts`: its MIG instances by id; `processes`: memory by pid."""
 
     node: str = ""
     index: int = -1
@@ -95,6 +95,7 @@ class _Card:
     xids: dict[int, float] = field(default_factory=dict)
     holders: dict[_Who, dict[str, float]] = field(default_factory=dict)
     modes: dict[_Who, GpuMode] = field(default_factory=dict)
+    processes: dict[_Who, dict[str, float]] = field(default_factory=dict)
 
     def part(self, labels: Mapping[str, str], number: str, profile: str) -> _Part | None:
         """The instance that the labels of these names tell of, if they do."""
@@ -141,6 +142,9 @@ class CardsOfPage:
     def readings(self, read_at: float) -> tuple[GpuReading, ...]:
         """One reading per card, by (node, index)."""
         cards = self._other | self._native
+        for card in cards.values():
+            for who, used in card.processes.items():
+                card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sum(used.values()))
         found = [_reading(uuid, card, read_at) for uuid, card in cards.items()]
         sound = (reading if is_within_total(reading) else self._without_used(reading) for reading in found)
         return tuple(sorted(sound, key=lambda each: (each.node, each.index, each.uuid)))
@@ -296,14 +300,15 @@ def _note_legacy(cards: dict[str, _Card], uuid: str, sample: Sample) -> None:
 
 
 def _note_process(card: _Card, sample: Sample) -> None:
-    """Memory of one pod's processes on a card, as one vendor's newer exporters tell it (arena contract 5)."""
+    """Memory of one process of a pod on a card, as one vendor's newer exporters tell it (arena contract
+    5)."""
     labels = sample.labels
     card.node = card.node or labels.get("NodeName", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
     who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
     if who[1]:
         card.modes.setdefault(who, _SHARE)
-        card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sample.value * MIB)
+        card.processes.setdefault(who, {})[labels.get("ProcessId", "")] = sample.value * MIB
 
 
 def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
