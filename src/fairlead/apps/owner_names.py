@@ -20,21 +20,21 @@ class OwnerNames:
     def __init__(
         self, identities: PodIdentities | None = None, allowed: Sequence[re.Pattern[str]] | None = None, jobs: Jobs | None = None
     ) -> None:
-        self._identities = identities
+        self.identities = identities
         self._allowed = allowed
         self._jobs = jobs
 
     async def run(self, news: Callable[[], None]) -> None:
         """Until cancelled. `news`: of a pod that came or went, which the next page shows."""
-        if self._identities is None:
+        if self.identities is None:
             await asyncio.Event().wait()
         else:
-            await self._identities.run(news)
+            await self.identities.run(news)
 
     def latest(self) -> SeriesNames:
         """As they are now. May read files."""
-        told = {} if self._identities is None else self._identities.latest()
-        pods = {who: PodIdentity(uid, self._printed(labels)) for who, (uid, labels) in told.items()}
+        told = {} if self.identities is None else self.identities.latest()
+        pods = {who: PodIdentity(pod.uid, self._printed(pod.labels)) for who, pod in told.items()}
         return SeriesNames(pods, {} if self._jobs is None else self._jobs())
 
     def _printed(self, labels: Mapping[str, str]) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import structs
@@ -18,14 +19,16 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
-from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, ProcessHomes
+from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, PodIdentities, ProcessHomes
 from fairlead.rules.devices.container_use import container_use, sole_holder_use, unknown_use
-from fairlead.rules.devices.pod_devices import device_processes
+from fairlead.rules.devices.pod_devices import LocalPods, device_processes, homeless, named_homes, node_cards
 from fairlead.rules.metrics.exporter import PodMapState
 
 ASK_SECONDS: Final = 5.0
+MOST_ASKED_FOR: Final = 4096
+NO_HOST_PID: Final = "no_host_pid"
 RETRY_SECONDS: Final = 1.0
-_TOTAL, _USED, _PERCENT = "DCGM_FI_DEV_FB_TOTAL_BYTES", "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
+_USED, _PERCENT = "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
 _log: Final = logging.getLogger(__name__)
 
 
@@ -42,8 +45,14 @@ class PodMap:
         ask_seconds: float = ASK_SECONDS,
         more_resources: Collection[str] = (),
         claimable: ClaimableCards | None = None,
+        identities: PodIdentities | None = None,
     ) -> None:
         self._claimable = claimable
+        self._identities = identities
+        self._by_mps: set[str] = set()
+        self._asked_for: set[int] = set()
+        self._unknown = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._more_resources = more_resources
         self._ask_seconds = ask_seconds
         self._kubelet = kubelet
@@ -54,7 +63,7 @@ class PodMap:
         self._held: tuple[HeldDevices, ...] = ()
         self._shares: tuple[GivenShare, ...] = ()
         self._at: float | None = None
-        self._errors = {"kubelet": 0, "grants": 0}
+        self._errors = {"kubelet": 0, "grants": 0, NO_HOST_PID: 0}
 
     async def run(self) -> None:
         """Ask now and then, until cancelled."""
@@ -62,8 +71,13 @@ class PodMap:
         await asyncio.gather(self._ask_on(), *asking)
 
     async def _ask_on(self) -> None:
-        while True:  # noqa: ASYNC110 - the kubelet tells nobody
-            await asyncio.sleep(self._ask_seconds if await self.ask() else RETRY_SECONDS)
+        self._loop = asyncio.get_running_loop()
+        while True:
+            self._unknown.clear()
+            wait = self._ask_seconds if await self.ask() else RETRY_SECONDS
+            await asyncio.sleep(min(wait, RETRY_SECONDS))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._unknown.wait(), max(0.0, wait - RETRY_SECONDS))
 
     async def ask(self) -> bool:
         """Ask once. Whether both have told."""
@@ -84,24 +98,47 @@ class PodMap:
         """The samples with the containers that have each card, and what they use of it. Reads /proc."""
         if self._age is None or self._age > self._ttl_seconds:
             return samples
-        totals = {sample.uuid: (sample.index, int(sample.fields.get(_TOTAL, 0))) for sample in samples}
-        totals |= {each.uuid: (-1, int(each.fields.get(_TOTAL, 0))) for sample in samples for each in sample.instances}
         claims = {} if self._claimable is None else self._claimable.latest()
-        holders = device_processes(self._held, self._shares, totals, self._more_resources, claims)
-        return [self._attributed(sample, holders) for sample in samples]
+        pods = {} if self._identities is None else self._identities.latest()
+        self._look_for_mps(samples)
+        cards = node_cards(samples, self._by_mps)
+        holders = device_processes(self._held, self._shares, cards, self._more_resources, claims, pods)
+        return [self._attributed(sample, holders, pods) for sample in samples]
 
-    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]]) -> DeviceSample:
+    def _look_for_mps(self, samples: Sequence[DeviceSample]) -> None:
+        """A card's programs go through MPS, or take turns, until others are seen."""
+        entities: list[DeviceSample | MigInstance] = [*samples, *(each for sample in samples for each in sample.instances)]
+        for each in entities:
+            if each.seen:
+                is_mps = any("M" in process.type for process in each.seen)
+                (self._by_mps.add if is_mps else self._by_mps.discard)(each.uuid)
+
+    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]], pods: LocalPods) -> DeviceSample:
         instances = tuple(
-            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()))) if each.uuid else each for each in sample.instances
+            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()), pods)) if each.uuid else each
+            for each in sample.instances
         )
-        return structs.replace(sample, processes=self._use(sample, holders.get(sample.uuid, ())), instances=instances)
+        return structs.replace(sample, processes=self._use(sample, holders.get(sample.uuid, ()), pods), instances=instances)
 
-    def _use(self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...]) -> tuple[DeviceProcess, ...]:
+    def _use(self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...], pods: LocalPods) -> tuple[DeviceProcess, ...]:
         if sample.seen is None:
             return unknown_use(containers)
         if self._homes is None:
+            if sample.seen:
+                self._fail(NO_HOST_PID, "processes of the node cannot be seen from here (hostPID)")
             return sole_holder_use(containers, sample.fields.get(_USED), sample.fields.get(_PERCENT))
-        return container_use(containers, sample.seen, self._homes.homes([each.pid for each in sample.seen]))
+        homes = named_homes(self._homes.homes([each.pid for each in sample.seen]), pods)
+        self._ask_for(homeless(homes, containers))
+        return container_use(containers, sample.seen, homes)
+
+    def _ask_for(self, pids: set[int]) -> None:
+        """Ask the kubelet soon, at most once a second, and once for each process that nobody is known to
+        have."""
+        if pids <= self._asked_for:
+            return
+        self._asked_for = pids if len(self._asked_for) > MOST_ASKED_FOR else self._asked_for | pids
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._unknown.set)
 
     @property
     def state(self) -> PodMapState:

@@ -2,7 +2,7 @@
 1.10, 1.11).
 
 A process of no container with a grant is foreign, whether it runs in a pod or not. What cannot be told apart
-(two containers of one pod on one card without a token) goes to the first of them by name.
+(two containers of one pod on one card without a token or a known id) goes to the first of them by name.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int
         return len(containers)
     same = [index for index, each in enumerate(containers) if each.pod_uid == home.pod_uid]
     by_token = [index for index in same if home.token and containers[index].token == home.token]
-    if by_token or same:
-        return (by_token or same)[0]
+    by_name = [index for index in same if home.container and containers[index].container == home.container]
+    if by_token or by_name or same:
+        return (by_token or by_name or same)[0]
     unnamed = [index for index, each in enumerate(containers) if not each.pod_uid]
     return unnamed[0] if len(containers) == len(unnamed) == 1 else len(containers)
 
