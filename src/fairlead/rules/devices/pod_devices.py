@@ -65,6 +65,7 @@ class NodeCards(Struct, frozen=True):
 def node_cards(samples: Sequence[DeviceSample], by_mps: Collection[str] = ()) -> NodeCards:
     """The cards of the node with their instances, and the older names of these (telemetry contract 2.3).
 
+    >>> from fairlead.model.devices.device import MigInstance
     >>> parts = (MigInstance(2, 0, "3g.71gb", "MIG-b"),)
     >>> node_cards([DeviceSample("n", 1, 1, "GPU-a", "", "", "", None, {}, instances=parts)]).aliases
     {'MIG-GPU-a/2/0': 'MIG-b', 'nvidia1/gi2': 'MIG-b'}
