@@ -10,7 +10,7 @@ from boards.shape import NO_GPU_EXPORTER, YELLOW, Board, Kind, Panel, Query, Row
 
 _CARD = 'instance=~"$instance", gpu=~"$gpu"'
 _LEGEND = "{{node_name}} GPU {{gpu}}"
-_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
+_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}} {{{{mig_gi_id}}}}"
 _HOT = (Threshold(80, YELLOW), Threshold(87, "red"))
 
 
@@ -80,7 +80,7 @@ BOARD = Board(
                 _chart("GPU Framebuffer Mem Used", f"fairlead_gpu_memory_used_bytes{{{_CARD}}}", "bytes", _INSTANCE),
                 Panel(
                     "Tensor Core Utilization",
-                    (Query(f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{{{_CARD}}}", "{{Hostname}} GPU {{gpu}}"),),
+                    (Query(f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{{{_CARD}}}", "{{Hostname}} GPU {{gpu}} {{GPU_I_PROFILE}} {{GPU_I_ID}}"),),
                     unit="percentunit",
                     empty="No card here tells of its tensor cores: NVML does from Hopper on, with this field in the counters file.",
                     width=12,

@@ -7,7 +7,7 @@ from boards.shape import ANY_IS_BAD, NO_GPU_EXPORTER, Board, Kind, Panel, Query,
 _CARD = 'node_name=~"$node_name", gpu=~"$gpu"'
 _KEY = "node_name, gpu, uuid"
 _LEGEND = "{{node_name}} GPU {{gpu}}"
-_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
+_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}} {{{{mig_gi_id}}}}"
 _TOTAL = f"sum by ({_KEY}) (fairlead_gpu_memory_total_bytes{{{_CARD}}})"
 _PARTS = f"{_KEY}, mig_gi_id"
 _ALLOCATED = (
