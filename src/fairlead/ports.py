@@ -27,6 +27,7 @@ from fairlead.model.devices.kubelet import (
     OfferedDevice,
 )
 from fairlead.model.devices.page_tally import PageTally
+from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
@@ -536,13 +537,13 @@ class ClaimableCards(Protocol):
 
 
 class PodIdentities(Protocol):
-    """Labels and UIDs of a node's pods."""
+    """Labels, UIDs and containers of a node's pods."""
 
     async def run(self, news: Callable[[], None]) -> None:
         """Until cancelled, call `news` when they may have changed."""
 
-    def latest(self) -> Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]:
-        """By namespace and name, the UID and the labels."""
+    def latest(self) -> Mapping[tuple[str, str], LocalPod]:
+        """By namespace and name."""
 
 
 class TextSource(Protocol):

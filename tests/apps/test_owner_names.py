@@ -15,6 +15,7 @@ from fairlead.apps.configuration.card_jobs import CardJobs
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.owner_names import OwnerNames, label_patterns
 from fairlead.errors import UserError
+from fairlead.model.devices.series_names import LocalPod
 
 from .fakes import FakeDevices, FixedClock, device, process
 
@@ -23,12 +24,12 @@ class Pods:
     """What the API server tells."""
 
     def __init__(self) -> None:
-        self.told: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
+        self.told: dict[tuple[str, str], LocalPod] = {}
 
     async def run(self, news: Callable[[], None]) -> None:
         raise AssertionError("nobody runs it here")
 
-    def latest(self) -> Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]:
+    def latest(self) -> Mapping[tuple[str, str], LocalPod]:
         return self.told
 
 
@@ -44,7 +45,7 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
         return b"".join(exporter.page.pieces).decode()
 
     assert "app=" not in await page() and "hpc_job=" not in await page()
-    pods.told = {("research", "job-1"): ("u", {"app": "train", "team": "vision"})}
+    pods.told = {("research", "job-1"): LocalPod("research", "job-1", "u", "u", {"app": "train", "team": "vision"})}
     (tmp_path / "0").write_text("4711\n\n 4711 \n4712\n")
     found = await page()
     assert 'app="train"' in found and "team=" not in found

@@ -10,7 +10,7 @@ from msgspec import structs
 from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
 from tests.waiting import until
 
-from fairlead.apps.pod_map import PodMap
+from fairlead.apps.pod_map import RETRY_SECONDS, PodMap
 from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, MigInstance
 from fairlead.model.devices.driver import ProcessHome
@@ -74,7 +74,7 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
     assert names(pods) == ["p"]
     node.moment = 60.5
     assert names(pods) == []
-    assert pods.state.errors == (("grants", 0), ("kubelet", 1))
+    assert pods.state.errors == (("grants", 0), ("kubelet", 1), ("no_host_pid", 0))
     assert pods.state.age_seconds == 60.5
     node.failure = ""
     assert await pods.ask()
@@ -138,7 +138,7 @@ async def test_a_damaged_grants_file_leaves_what_was_read_before(node: Node, pod
     node.given = Refusal("garbage")
     assert not await pods.ask()
     assert names(pods) == ["p"]
-    assert pods.state.errors == (("grants", 1), ("kubelet", 0))
+    assert pods.state.errors == (("grants", 1), ("kubelet", 0), ("no_host_pid", 0))
 
 
 async def test_who_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
@@ -255,3 +255,61 @@ async def test_a_container_counts_once_though_the_checkpoint_names_its_uid_again
     node.held = (held(MEMORY, *IDS), HeldDevices(MEMORY, IDS, "c", pod_uid="u"))
     await pods.ask()
     assert (names(pods), pods.state.containers) == (["p"], 1)
+
+
+async def test_that_processes_cannot_be_seen_is_said(node: Node) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment)
+    await pods.ask()
+    pods.attributed([structs.replace(device(), uuid=CARD, seen=())])
+    assert dict(pods.state.errors)["no_host_pid"] == 0, "there was nothing to see"
+    pods.attributed([structs.replace(device(), uuid=CARD, seen=(SeenProcess(1, "C", 1, None),))])
+    assert dict(pods.state.errors)["no_host_pid"] == 1
+
+
+async def test_a_card_is_shared_by_mps_while_its_programs_go_through_it(node: Node) -> None:
+    node.held = (held("nvidia.com/gpu", f"{CARD}::0"),)
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    await pods.ask()
+
+    def mode(*types: str) -> str:
+        seen = tuple(SeenProcess(7 + place, kind, 1 << 20, None) for place, kind in enumerate(types))
+        return str(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])[0].processes[0].allocate_mode)
+
+    assert [mode("C"), mode("M", "C"), mode(), mode("C")] == ["timeslice", "mps", "mps", "timeslice"], "an idle card keeps its word"
+
+
+class Strangers:
+    """Every process is of a pod that nobody was granted anything for."""
+
+    def homes(self, pids: Collection[int]) -> dict[int, ProcessHome]:
+        return {pid: ProcessHome("somebody-else") for pid in pids}
+
+
+async def test_a_process_of_a_pod_that_nobody_knows_makes_the_kubelet_be_asked_soon_and_once() -> None:
+    """At most once a second; the beat of an hour would not have come."""
+    node, asked = Node(), asyncio.Event()
+    count = 0
+
+    async def list_held() -> tuple[HeldDevices, ...]:
+        nonlocal count
+        count += 1
+        asked.set()
+        return node.held
+
+    node.list_held = list_held  # type: ignore[method-assign]
+    pods = PodMap(node, node, 7200.0, homes=Strangers(), ask_seconds=3600.0)
+    running = asyncio.create_task(pods.run(lambda: None))
+    sample = structs.replace(device(), uuid=CARD, seen=(SeenProcess(7, "C", 1 << 20, None),))
+    try:
+        await asyncio.wait_for(asked.wait(), 30)
+        asked.clear()
+        for _ in range(3):
+            await asyncio.to_thread(pods.attributed, [sample])
+        await asyncio.wait_for(asked.wait(), 30)
+        asked.clear()
+        await asyncio.to_thread(pods.attributed, [sample])
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asked.wait(), 2 * RETRY_SECONDS)
+        assert count == 2, "it is known by now that nobody has it"
+    finally:
+        running.cancel()

@@ -19,6 +19,7 @@ from fairlead.console.charts.queries import CHART_QUERIES, HOLDER
 from fairlead.console.charts.request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu import GpuHolder
+from fairlead.model.pod import ContainerStatus
 from fairlead.ports import SeriesLine
 
 from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, reading, telemetry, training_job
@@ -289,7 +290,29 @@ def test_a_container_s_lines_are_of_its_card_and_its_percentage_of_its_limit() -
         ("container-gpu-utilization", "alone"): 25,
         ("container-gpu-memory-used", "half"): 2000,
         ("container-gpu-memory-percent", "half"): 25,
+        ("container-gpu-memory-limit", "alone"): 16_000,
+        ("container-gpu-memory-limit", "half"): 8000,
     }
+
+
+def test_the_memory_of_a_node_that_no_container_has_is_the_rest_and_unknown_while_one_is() -> None:
+    def rest(*holders: GpuHolder) -> list[float]:
+        held = structs.replace(reading(total_mib=16_000, used_mib=5000), holders=holders)
+        found = samples_of(BoardState(cluster([gpu_node(gpus=1)], gpus=[held]), EPOCH))
+        return [each.value for each in found if each.query == "node-gpu-memory" and dict(each.labels)["line"] == "rest"]
+
+    known, unknown = GpuHolder("a", "p", "c", memory_used_mib=4200.0), GpuHolder("a", "q", "c")
+    assert [rest(known), rest(known, unknown), rest()] == [[800], [], [5000]]
+
+
+def test_a_pod_s_card_s_power_and_its_restarts_are_lines_of_the_pod() -> None:
+    statuses = (ContainerStatus("c", restarts=3), ContainerStatus("d", restarts=1))
+    holder = structs.replace(pod("p", "gpu-1", {"nvidia.com/gpu": 1}), statuses=statuses)
+    holders = (GpuHolder("team-a", "p", "c"), GpuHolder("team-a", "p", "d"))
+    held = structs.replace(reading(), power_watts=300.0, holders=holders)
+    seen = BoardState(cluster([gpu_node(gpus=1)], [holder], gpus=[held]), EPOCH)
+    found = [(each.query, dict(each.labels)["pod"], each.value) for each in samples_of(seen) if each.query.startswith("pod-")]
+    assert found == [("pod-gpu-power", "p", 300), ("pod-restarts", "p", 4)]
 
 
 def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:

@@ -8,7 +8,7 @@ from msgspec import structs
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
 from fairlead.console.pages.list_query import ListQuery
-from fairlead.model.devices.gpu import GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuMode, GpuReading, GpuSlot, Grant
 from fairlead.model.node import Condition, Node
 
 from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, pod, reading, shared_node, training_job
@@ -133,6 +133,25 @@ def test_one_node_shows_its_cards_and_who_is_on_them() -> None:
         ("bert-worker-0", "pytorchjob/bert", CARD_MIB, 1000)
     ]
     assert [(each.name, each.gpus) for each in detail.pods] == [("bert-worker-0", 1)]
+
+
+def test_a_divided_card_shows_its_instances_and_who_has_which() -> None:
+    holder = pod("part", "gpu-1", {"nvidia.com/mig-1g.18gb": 1})
+    seen = GpuHolder("team-a", "part", "main", GpuMode.MIG, 9000, 17894, 0.5)
+    gone = GpuHolder("team-a", "gone", "main", GpuMode.MIG, 0, 35942, 0.0)
+    instances = (GpuInstance(7, "1g.18gb", 17894, 9004, 0.5, (seen,)), GpuInstance(3, "2g.35gb", 35942, 4, 0.0, (gone,)))
+    card = GpuReading("gpu-1", 0, "GPU-a", memory_total_mib=53836, memory_used_mib=9008, holders=(seen, gone), instances=instances)
+    node = structs.replace(gpu_node(), capacity={"nvidia.com/mig-1g.18gb": 1, "nvidia.com/mig-2g.35gb": 1})
+    detail = board_state([node], [holder], gpus=[card]).node("gpu-1")
+    assert detail is not None and detail.node.gpu_mode == "mig"
+    (row,) = detail.gpus
+    assert [(each.id, each.profile, each.memory_used_mib, each.util_percent) for each in row.mig_instances] == [
+        (7, "1g.18gb", 9004, 50),
+        (3, "2g.35gb", 4, 0),
+    ]
+    (held, free) = ([(each.name, each.mode, each.allocated_mib, each.used_mib) for each in part.pods] for part in row.mig_instances)
+    assert held == [("part", "mig", 17894, 9000)]
+    assert free == [], "a pod that the API server no longer has holds nothing"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ FILES = sorted(FOLDER.iterdir())
 BOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FILES}
 TARGET_LABELS = {"job", "instance"}
 ALERT_LABELS = {"alertname", "alertstate", "severity"}
-DCGM_LABELS = {"gpu", "UUID", "Hostname"}
+DCGM_LABELS = {"gpu", "UUID", "Hostname", "GPU_I_PROFILE", "GPU_I_ID"}
 OWN_OF_PROMETHEUS = {"ALERTS"}
 NOT_NATIVE = {"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}
 """GPM's ratios have no family of ours."""

@@ -28,7 +28,6 @@ LOST = 40 * 60
 
 NEVER = {
     "fairlead-cluster / Jobs by status / A": "nobody submitted a job",
-    "fairlead-cluster / Which GPUs are idle but allocated / A": "all that is held is at work",
     "fairlead-cluster / Firing alerts / A": "no rules are loaded",
     "fairlead-gpu-app / Memory above the grant / A": "no node agent is scraped",
     "fairlead-gpu-app / Containers refused a device / A": "no node agent is scraped",
@@ -91,4 +90,20 @@ def test_a_lost_card_and_one_that_hangs_stay_on_their_boards(prometheus: Prometh
     (two,) = prometheus.query_range("count(fairlead_gpu_up == 0)", START + LAST, START + LAST, STEP)
     assert (list(one.values()), list(two.values())) == ([1], [2])
     (cards,) = prometheus.query_range("count(fairlead_gpu_up)", START + FIRST, START + LAST, STEP)
-    assert set(cards.values()) == {10}
+    assert set(cards.values()) == {12}
+
+
+def test_an_instance_that_is_held_and_does_nothing_is_on_the_panel_of_idle_cards(prometheus: Prometheus) -> None:
+    (panel,) = [query for query in asked_of("fairlead-cluster") if "Which GPUs are idle but allocated / A" in query.name]
+    told = prometheus.query(f"last_over_time(({panel.expression})[{STEP}s:{STEP}s] @ {START + LAST:.0f})")
+    names = ("node_name", "gpu", "mig_gi_id", "mig_profile")
+    assert [tuple(each.labels[name] for name in names) for each in told] == [("mig-1", "0", "3", "2g.35gb")]
+
+
+def test_a_divided_card_s_power_counts_once(prometheus: Prometheus) -> None:
+    node = 'node_name="mig-1"'
+    (dcgm,) = prometheus.query_range('sum(DCGM_FI_DEV_POWER_USAGE{Hostname="mig-1"})', START + FIRST, START + LAST, STEP)
+    (boards_power,) = prometheus.query_range(f"sum(fairlead_gpu_power_watts{{{node}}})", START + FIRST, START + LAST, STEP)
+    (count,) = prometheus.query_range(f"count(fairlead_gpu_power_watts{{{node}}})", START + FIRST, START + LAST, STEP)
+    assert set(count.values()) == {2}, "one series a board, not one an instance"
+    assert dcgm == pytest.approx(boards_power, abs=1e-3)

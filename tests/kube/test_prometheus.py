@@ -214,11 +214,11 @@ class TestOurBoards:
             both_pages = ("fairlead_container_gpu_memory_used_bytes", "fairlead_gpu_pod_info")
             for metric in both_pages:
                 prometheus.wait_for_data(f'{metric}{{pod_name="app-6g-v1-0"}}')
-            both = {f"app-3g-v1-{index} app-3g-v1 GPU 0 " for index in (0, 1)}
+            both = {f"app-3g-v1-{index} app-3g-v1 GPU 0  " for index in (0, 1)}
             assert self.of_app(prometheus, "GPU memory used", "app-3g-v1") == dict.fromkeys(both, 3193 * MIB)
             parts = self.of_app(prometheus, "GPU memory used / limit", "app-3g-v1")
             assert parts == pytest.approx(dict.fromkeys(both, 3193 / 4301))
-            assert self.of_app(prometheus, "GPU memory used", "app-6g-v1") == {"app-6g-v1-0 app-6g-v1 GPU 0 ": 0}
+            assert self.of_app(prometheus, "GPU memory used", "app-6g-v1") == {"app-6g-v1-0 app-6g-v1 GPU 0  ": 0}
             assert min(self.of_app(prometheus, "Restarts", "app-6g-v1").values()) > 1
             assert self.of_app(prometheus, "Restarts", "app-3g-v1") == {"app-3g-v1-0": 0, "app-3g-v1-1": 0}
             (used,) = [query for query in asked_of("fairlead-gpu-node") if (query.panel, query.letter) == ("GPU memory", "A")]
@@ -243,7 +243,7 @@ class TestOurBoards:
                 expression = re.sub(r"<<\.(\w+)>>", lambda part, words=asked_for: words[part.group(1)], rule["metricsQuery"])
                 assert {sample.labels[pod] for sample in prometheus.query(expression)} == set(names.split("|"))
             if space == "namespace_name":
-                assert pods == holders(prometheus, "exclusive|share")
+                assert pods == holders(prometheus, "exclusive|share|mig")
             elif pods:
                 found[space] = pods
         return found

@@ -312,6 +312,17 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Card **card) {
     return OK;
 }
 
+/* `<card>.peer.<index>`: what stands in the way to that card; a card without one does not support it. */
+int nvmlDeviceGetP2PStatus(Card *card, Card *other, int which, int *status) {
+    FAIL(card->called);
+    char key[64];
+    ull value = 0;
+    snprintf(key, sizeof key, "peer.%d", other->number);
+    int code = which == 2 ? figure(card, key, &value) : INVALID_ARGUMENT;
+    if (!code) *status = (int)value;
+    return code;
+}
+
 int nvmlDeviceGetUUID(Card *card, char *uuid, unsigned length) {
     FAIL(card->called);
     if (card->slot >= 0) return part(card, 2, uuid, length);
@@ -593,7 +604,8 @@ int nvmlDeviceGetProcessUtilization(Card *card, Sample *into, unsigned *count, u
     snprintf(line, sizeof line, "%s", told);
     while (total < 256 && (row = strsep(&rest, ","))) {
         Sample one = {0};
-        if (sscanf(row, "%u:%llu:%u", &one.pid, &one.stamp, &one.sm) == 3 && one.stamp > since) found[total++] = one;
+        int told = sscanf(row, "%u:%llu:%u:%u:%u:%u", &one.pid, &one.stamp, &one.sm, &one.memory, &one.encoder, &one.decoder);
+        if (told >= 3 && one.stamp > since) found[total++] = one;
     }
     if (!total) return NOT_FOUND;
     unsigned room = *count;

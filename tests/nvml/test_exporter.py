@@ -195,3 +195,12 @@ def test_a_load_generator_without_a_card_moves_cards_that_nvml_shows(library: Pa
             generator.kill()
             generator.wait(20)
         exporter.until("its process is gone", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", {"0": 0.0, "1": 0.0})
+
+
+def test_a_row_of_links_between_cards_is_on_the_page(library: Path, state: StubState, tmp_path: Path) -> None:
+    state.say({"0.peer.1": 0, "1.peer.0": 5})
+    rows = tmp_path / "counters.csv"
+    rows.write_text("DCGM_EXP_P2P_STATUS, gauge, Links.\n", encoding="utf-8")
+    with exporting(library, state, tmp_path, f"--collectors={rows}", "--slow-interval=1s") as made:
+        made.until("both ways are told", "DCGM_EXP_P2P_STATUS", {"0": 0.0, "1": 5.0})
+        made.until("in words", "DCGM_EXP_P2P_STATUS", {"1": 5.0}, link_status="NS", peer_gpu="0")

@@ -166,7 +166,7 @@ def test_one_call_of_field_values_for_each_group(h200: CardReader, state: StubSt
     state.say({"note-fields": 1})
     h200.fast()
     h200.slow()
-    assert [call for call in state.calls() if "field values" in call] == ["7 field values of 0", "27 field values of 0"]
+    assert [call for call in state.calls() if "field values" in call] == ["7 field values of 0", "45 field values of 0"]
 
 
 @pytest.mark.parametrize("call", ["CurrentClocksThrottleReasons", "TotalEnergyConsumption", "EccMode"])
@@ -300,7 +300,8 @@ def test_an_unset_id_up_to_31_is_not_supported(h200: CardReader, state: StubStat
     assert reading.failures == {}
     clock.now += 1
     assert h200.slow().fields["DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"] == 9
-    assert [call.split()[0] for call in state.calls() if "field values" in call] == ["27", "26", "27"]
+    # the second turn leaves out this one and the eighteen of a newer generation
+    assert [call.split()[0] for call in state.calls() if "field values" in call] == ["45", "26", "45"]
 
 
 @pytest.mark.parametrize(("told", "degrees"), [("0:67", 67), ("3:200", 200), ("1:201", None), ("1:255", None), ("error:3", None)])
@@ -485,3 +486,33 @@ def test_any_calls_fail_and_nothing_else_is_lost(h200: CardReader, state: StubSt
     assert set(fast.failures) | set(slow.failures) <= troubled
     if {call for call, code in failing.items() if code in TROUBLE} - not_asked:
         assert set(fast.failures) | set(slow.failures)
+
+
+def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(h200: CardReader, state: StubState) -> None:
+    state.say({f"0.fv.{number}.{ALL_LINKS}": f"3:{number}" for number in range(201, 223)})
+    told = h200.slow().fields
+    names = {
+        206: "RX_MALFORMED_PACKET_ERRORS",
+        211: "LOCAL_LINK_INTEGRITY_ERRORS",
+        214: "LINK_RECOVERY_FAILED_EVENTS",
+        221: "RX_SYMBOL_ERRORS",
+    }
+    for number, name in names.items():
+        assert told[f"DCGM_FI_DEV_NVLINK_COUNT_{name}"] == number
+    assert len([name for name in told if "NVLINK_COUNT" in name]) == 18, "four ids are out of use"
+
+
+def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(state: StubState, reader_on: ReaderOn) -> None:
+    state.show_cards(4)
+    state.say({"0.peer.1": 0, "0.peer.2": 5, "0.peer.3": 0})
+    assert reader_on(0).slow().peers == {}
+    reader = reader_on(0, "DCGM_EXP_P2P_STATUS")
+    assert reader.slow().peers == {1: 0, 2: 5, 3: 0}
+    state.fail("nvmlDeviceGetHandleByIndex_v2", 15, card=2)
+    told = reader.slow()
+    assert (told.peers, told.failures) == ({1: 0, 3: 0}, {}), "another card that is lost is no fault of this one"
+
+
+def test_a_card_that_does_not_tell_the_way_has_no_peers_and_no_trouble(state: StubState, reader_on: ReaderOn) -> None:
+    told = reader_on(0, "DCGM_EXP_P2P_STATUS").slow()
+    assert (told.peers, told.failures) == ({}, {})

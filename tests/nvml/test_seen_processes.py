@@ -8,11 +8,16 @@ import pytest
 from tests.nvml.conftest import ReaderOn, Seconds
 from tests.nvml.stub import MIB, StubState
 
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import EngineTime, SeenProcess
 
 ALL_ONES = 2**64 - 1
 START = 1_000_000_000
 """What the clock of these tests says at first, in microseconds."""
+
+
+def timed(pid: int, kind: str, memory: int | None, percent: float | None) -> SeenProcess:
+    """A process whose time the driver tells: of memory and video engines none."""
+    return SeenProcess(pid, kind, memory, percent, EngineTime(0.0, 0.0, 0.0))
 
 
 def test_kinds_memory_and_shares(reader_on: ReaderOn, state: StubState) -> None:
@@ -25,22 +30,22 @@ def test_kinds_memory_and_shares(reader_on: ReaderOn, state: StubState) -> None:
         }
     )
     assert reader_on(0).fast().processes == (
-        SeenProcess(3, "M", MIB, 0.0),
-        SeenProcess(5, "C+G", 2 * MIB, 12.0),
-        SeenProcess(7, "M+C", 5 * MIB, 61.0),
-        SeenProcess(8, "C", None, 0.0),
-        SeenProcess(9, "G", MIB + 1, 0.0),
+        timed(3, "M", MIB, 0.0),
+        timed(5, "C+G", 2 * MIB, 12.0),
+        timed(7, "M+C", 5 * MIB, 61.0),
+        timed(8, "C", None, 0.0),
+        timed(9, "G", MIB + 1, 0.0),
     )
 
 
 def test_each_question_reaches_back_to_the_last_sample_and_never_to_0(reader_on: ReaderOn, state: StubState, clock: Seconds) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START - 2_000_000}:99,7:{START - 10}:40"})
     reader = reader_on(0)
-    assert reader.fast().processes == (SeenProcess(7, "C", MIB, 40.0),)
+    assert reader.fast().processes == (timed(7, "C", MIB, 40.0),)
     clock.now += 5
-    assert reader.fast().processes == (SeenProcess(7, "C", MIB, 0.0),)
+    assert reader.fast().processes == (timed(7, "C", MIB, 0.0),)
     state.say({"0.samples": f"7:{START + 2_000_000}:30,7:{START + 4_000_000}:50,7:{START + 3_000_000}:70"})
-    assert reader.fast().processes == (SeenProcess(7, "C", MIB, 50.0),)
+    assert reader.fast().processes == (timed(7, "C", MIB, 50.0),)
     assert "utilization since 0" not in state.calls()
 
 
@@ -58,12 +63,12 @@ def test_a_clock_that_was_set_back(reader_on: ReaderOn, state: StubState, clock:
     reader.fast()
     clock.now -= 500
     state.say({"0.samples": f"7:{START - 500_000_010}:33"})
-    assert reader.fast().processes == (SeenProcess(7, "C", MIB, 33.0),)
+    assert reader.fast().processes == (timed(7, "C", MIB, 33.0),)
 
 
 def test_a_share_that_cannot_be_is_unknown(reader_on: ReaderOn, state: StubState) -> None:
     state.say({"0.compute": f"7:{MIB},8:{MIB}", "0.samples": f"7:{START}:4000000000,8:{START}:100"})
-    assert reader_on(0).fast().processes == (SeenProcess(7, "C", MIB, None), SeenProcess(8, "C", MIB, 100.0))
+    assert reader_on(0).fast().processes == (timed(7, "C", MIB, None), timed(8, "C", MIB, 100.0))
 
 
 @pytest.mark.parametrize("code", [3, 13])
@@ -76,7 +81,7 @@ def test_shares_that_a_card_does_not_tell_are_unknown(reader_on: ReaderOn, state
     state.fail("nvmlDeviceGetProcessUtilization", None)
     assert reader.fast().processes == (SeenProcess(7, "C", MIB, None),)
     clock.now += 600
-    assert reader.fast().processes == (SeenProcess(7, "C", MIB, 40.0),)
+    assert reader.fast().processes == (timed(7, "C", MIB, 40.0),)
 
 
 @pytest.mark.parametrize(("code", "words"), [(4, "Insufficient Permissions"), (999, "Unknown Error")])
@@ -107,9 +112,16 @@ def test_two_hundred_processes(reader_on: ReaderOn, state: StubState) -> None:
     state.say({"0.compute": ",".join(f"{pid}:{MIB}" for pid in range(1, 201))})
     state.say({"0.samples": ",".join(f"{pid}:{START}:{pid % 100}" for pid in range(1, 201))})
     told = reader_on(0).fast().processes
-    assert told == tuple(SeenProcess(pid, "C", MIB, float(pid % 100)) for pid in range(1, 201))
+    assert told == tuple(timed(pid, "C", MIB, float(pid % 100)) for pid in range(1, 201))
 
 
 def test_an_old_driver_lists_processes(reader_on: ReaderOn, state: StubState, old_library: Path) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.graphics": f"8:{MIB}"})
     assert reader_on(0, library=old_library).fast().processes == (SeenProcess(7, "C", MIB), SeenProcess(8, "G", MIB))
+
+
+def test_time_of_memory_and_of_video_engines_is_told_beside_that_of_the_multiprocessors(reader_on: ReaderOn, state: StubState) -> None:
+    state.say({"0.compute": f"7:{MIB},8:{MIB}", "0.samples": f"7:{START}:40:30:20:101"})
+    busy, idle = reader_on(0).fast().processes or ()
+    assert (busy.sm_percent, busy.engines) == (40.0, EngineTime(30.0, 20.0, None)), "more than all of the time is no value"
+    assert (idle.sm_percent, idle.engines) == (0.0, EngineTime(0.0, 0.0, 0.0))

@@ -276,6 +276,12 @@ CASES: Mapping[str, Case] = {
                 **_restarted(gpu, "utilization_ratio", 0.02, 110 * MINUTE, 10 * MINUTE + STEP_SECONDS),
                 gpu("allocated_ratio"): held(1, _IDLE),
             },
+            "the idle instance is nobody's": {
+                gpu("utilization_ratio", mig_gi_id="7"): held(0, _IDLE),
+                gpu("utilization_ratio", mig_gi_id="8"): held(0.5, _IDLE),
+                gpu("allocated_ratio", mig_gi_id="7"): held(0, _IDLE),
+                gpu("allocated_ratio", mig_gi_id="8"): held(1, _IDLE),
+            },
         },
         not_yet=2 * HOUR - STEP_SECONDS,
         lasts=6 * MINUTE,

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
+from tests.apps.fakes import device
 
 from fairlead.model.devices.device import XidEvent
-from fairlead.rules.metrics.dcgm_made import WATCHES, ClockEventCounts, MadeRow, XidCounts, health_rows, p2p_rows
+from fairlead.rules.metrics.dcgm_made import P2P_STATUS, WATCHES, ClockEventCounts, MadeMetrics, MadeRow, XidCounts, health_rows, p2p_rows
 
 BITS = {
     "gpu_idle": 1,
@@ -127,3 +129,12 @@ def test_health_is_the_worst_of_what_was_checked(checks: dict[str, int]) -> None
 @pytest.mark.parametrize(("status", "word"), [(0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, "U"), (99, "U")])
 def test_links_are_told_in_nvidia_smis_words(status: int, word: str) -> None:
     assert p2p_rows({7: status}) == [MadeRow({"link_status": word, "peer_gpu": "7"}, status)]
+
+
+def test_the_way_to_peers_is_on_the_page_of_a_card_that_answers() -> None:
+    card = device(0, peers={1: 0, 3: 5})
+    rows = MadeMetrics().of([card, structs.replace(card, node="gpu-2", up=False)], 10.0, 1010.0)[P2P_STATUS]
+    assert rows == {
+        ("gpu-1", card.uuid): [MadeRow({"link_status": "OK", "peer_gpu": "1"}, 0), MadeRow({"link_status": "NS", "peer_gpu": "3"}, 5)],
+        ("gpu-2", card.uuid): [],
+    }

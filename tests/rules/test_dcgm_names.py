@@ -117,3 +117,30 @@ def test_a_value_with_quotes_and_lines_stays_one_value() -> None:
     names = SeriesNames({("research", "job-1"): PodIdentity("u", {"note": 'a"b\\c\nd' * 1000})})
     (line,) = [each for each in lines([card(*ALONE)], names) if each.startswith(TEMP)]
     assert 'note="a\\"b\\\\c\\nd' in line
+
+
+def test_a_field_of_one_link_bears_the_links_labels_in_the_place_of_its_cards() -> None:
+    rate = "DCGM_FI_PROF_NVLINK_L3_TX_BYTES"
+    counters = [Counter(field, field, "gauge", "") for field in (rate, "DCGM_FI_DEV_NVLINK_BANDWIDTH_L17", "DCGM_FI_DEV_GPU_UTIL")]
+    counters.append(Counter("DCGM_FI_DRIVER_VERSION", "DCGM_FI_DRIVER_VERSION", "label", ""))
+    card = device(0, processes=(process("a", "exclusive", 300, 15360, 10),))
+    card = structs.replace(card, fields={**card.fields, rate: 7, "DCGM_FI_DEV_NVLINK_BANDWIDTH_L17": 9})
+    families = dcgm_families([card, device(1)], counters, DcgmLabels())
+    page = b"".join(render_page(families, render_dcgm_number)).decode()
+    told = [line for line in page.splitlines() if "_L3_" in line or "_L17" in line]
+    assert [line for line in told if not line.startswith("#")] == [
+        f'{rate}{{nvlink="3",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",device="nvidia0",model_name="Tesla T4",'
+        f'Hostname="gpu-1",DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",pod="a"}} 7',
+        f'DCGM_FI_DEV_NVLINK_BANDWIDTH_L17{{nvlink="17",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",device="nvidia0",'
+        f'model_name="Tesla T4",Hostname="gpu-1",DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",'
+        'pod="a"} 9',
+    ]
+    assert 'DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="GPU-gpu-1-1"' in page
+
+
+def test_the_links_of_a_divided_card_are_the_boards() -> None:
+    rate = "DCGM_FI_PROF_NVLINK_L0_RX_BYTES"
+    parts = (MigInstance(1, 0, "3g.71gb", "MIG-a"), MigInstance(7, 0, "1g.18gb", "MIG-b"))
+    card = structs.replace(device(0, instances=parts), fields={rate: 5})
+    (family,) = dcgm_families([card], [Counter(rate, rate, "gauge", "")], DcgmLabels(repeats_card=True))
+    assert family.values == [5], "a link is no part of an instance, and counts once"

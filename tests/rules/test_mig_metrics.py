@@ -81,7 +81,8 @@ def test_native_series_of_an_instance_carry_its_id_and_profile_and_the_cards_uui
     ]
     ratios = [(row["gpu"], row["mig_gi_id"], value) for row, value in of(families, "fairlead_gpu_utilization_ratio")]
     assert ratios == [("0", "", 0.42), ("1", "9", 0.5)]
-    assert [value for _, value in of(families, "fairlead_gpu_allocated_ratio")] == [0, 0.5]
+    given = [(row["gpu"], row["mig_gi_id"], value) for row, value in of(families, "fairlead_gpu_allocated_ratio")]
+    assert given == [("0", "", 0), ("1", "2", 0), ("1", "9", 1)], "so that an idle instance meets who has it"
     assert [value for _, value in of(families, "fairlead_gpu_containers")] == [0, 1]
 
 
@@ -100,3 +101,12 @@ def test_two_compute_instances_of_one_gpu_instance_are_one_series() -> None:
     parts = (MigInstance(2, 0, "1c.3g.71gb", "MIG-a", {USED: 12}), MigInstance(2, 1, "2c.3g.71gb", "MIG-b", {USED: 12, BYTES: 12 << 20}))
     found = of(dcgm_families([device(0, instances=parts)], COUNTERS, DcgmLabels()), USED)
     assert [(labels["GPU_I_ID"], labels["GPU_I_PROFILE"], value) for labels, value in found] == [("2", "3g.71gb", 12)]
+
+
+def test_whoever_has_an_instance_keeps_it_as_busy_as_it_is() -> None:
+    (held,) = of(container_families([divided()]), "fairlead_container_gpu_utilization_ratio")
+    assert held[1] == 0.5, "the driver tells no time of programs on instances"
+
+
+def test_a_divided_card_that_is_down_has_nothing_allocated() -> None:
+    assert of(gpu_families([structs.replace(divided(), up=False)]), "fairlead_gpu_allocated_ratio") == []

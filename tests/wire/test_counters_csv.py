@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.model.devices.counter import Counter
+from fairlead.wire.devices.gpm_values import GPM_METRICS
 from fairlead.wire.metrics.counters_csv import TYPES, parse_counters, render_counters
 from fairlead.wire.metrics.dcgm_fields import FIELDS, is_double
 
@@ -48,7 +49,7 @@ def test_the_built_in_counters_are_all_understood_and_are_the_contracts() -> Non
         ("DCGM_FI_DEV_GPU_UTIL, gauge", "2 fields instead of 3"),
         ("DCGM_FI_DEV_GPU_UTIL, gauge, one, two", "4 fields instead of 3 (a help text with a comma needs quotes)"),
         ("DCGM_FI_DEV_COFFEE, gauge, Cups.", "`DCGM_FI_DEV_COFFEE` is no field of DCGM"),
-        ("DCGM_EXP_P2P_STATUS, gauge, Links.", "`DCGM_EXP_P2P_STATUS` is not available yet"),
+        ("DCGM_FI_DEV_NVSWITCH_FATAL_ERRORS, gauge, Switches.", "`DCGM_FI_DEV_NVSWITCH_FATAL_ERRORS` is no field of DCGM"),
         ("DCGM_FI_DEV_GPU_UTIL, guage, Percent.", "`guage` is none of gauge, counter, histogram, summary, label"),
         (" # indented, comment, no", "`# indented` is no field of DCGM"),
         ('DCGM_FI_DEV_GPU_UTIL, gauge, "open', "not CSV"),
@@ -113,3 +114,22 @@ def test_no_row_of_dcgm_exporters_own_files_is_refused() -> None:
     assert {counter.name for counter in found.counters if counter.is_double and counter.name.startswith("dcgm_fi_prof")} == {
         f"dcgm_fi_prof_{name}_active" for name in ("gr_engine", "sm", "pipe_tensor", "dram")
     } | {"dcgm_fi_prof_sm_occupancy"}
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *(f"DCGM_FI_PROF_NVLINK_L{link}_{way}_BYTES" for link in (0, 17) for way in ("TX", "RX")),
+        *(f"DCGM_FI_PROF_C2C_{way}_{what}_BYTES" for way in ("TX", "RX") for what in ("ALL", "DATA")),
+        "DCGM_FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS",
+        "DCGM_EXP_P2P_STATUS",
+    ],
+)
+def test_links_and_what_is_asked_of_them_are_fields(field: str) -> None:
+    found = parse_counters(f"{field}, gauge, Help.\n")
+    assert found.rejected == ()
+    assert [(counter.field, counter.is_double) for counter in found.counters] == [(field, False)]
+
+
+def test_every_field_that_profiling_measures_is_one_that_a_row_may_ask_for() -> None:
+    assert set(GPM_METRICS) - FIELDS == set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.wire.metrics.gpu_readings import parse_readings, with_idle_since
 from fairlead.wire.metrics.prom_text import parse_page
@@ -111,8 +113,13 @@ def test_a_divided_card_has_the_memory_of_its_instances_and_all_their_holders() 
         rows += [f"fairlead_container_gpu_memory_used_bytes{{{who}}} {used << 20}"]
     (found,) = readings("\n".join(rows) + "\n")
     assert (found.memory_used_mib, found.memory_total_mib, found.power_watts) == (30, 300, 300)
-    assert found.utilization_ratio is None, "how busy the whole card is nobody said"
+    assert found.utilization_ratio == 0.5, "its instances, by their slices of compute"
+    assert [(each.id, each.profile, each.memory_used_mib, each.utilization_ratio) for each in found.instances] == [
+        (1, "1g.18gb", 10, 0.5),
+        (2, "1g.18gb", 20, 0.5),
+    ]
     assert [(holder.pod, holder.mode, holder.memory_used_mib) for holder in found.holders] == [("p", "mig", 30)]
+    assert [holder.utilization_ratio for each in found.instances for holder in each.holders] == [0.5, 0.5]
 
 
 def test_a_holder_of_instances_that_is_told_twice_has_its_memory_once() -> None:
@@ -120,3 +127,25 @@ def test_a_holder_of_instances_that_is_told_twice_has_its_memory_once() -> None:
     lines = [f'fairlead_container_gpu_memory_used_bytes{{{labels},mig_gi_id="{instance}"}} 1048576' for instance in (1, 2)]
     (found,) = readings("\n".join([*lines, *lines]))
     assert [each.memory_used_mib for each in found.holders] == [2]
+
+
+def test_instances_that_dcgm_exporter_tells_of_are_read_and_the_board_s_repeated_values_count_once() -> None:
+    lines = []
+    for instance, profile, used, busy in ((1, "3g.71gb", 30, 0.5), (9, "1g.18gb", 7, 0.1)):
+        labels = f'gpu="0",UUID="GPU-a",GPU_I_PROFILE="{profile}",GPU_I_ID="{instance}",Hostname="n1",namespace="ns",pod="p{instance}"'
+        lines += [f"DCGM_FI_DEV_FB_USED{{{labels}}} {used}", f"DCGM_FI_DEV_FB_FREE{{{labels}}} 1", f"DCGM_FI_DEV_FB_RESERVED{{{labels}}} 0"]
+        lines += [f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{labels}}} {busy}", f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} 300"]
+    (found,) = readings("\n".join(lines) + "\n")
+    assert (found.memory_used_mib, found.memory_total_mib, found.power_watts) == (37, 39, 300)
+    assert found.utilization_ratio == pytest.approx((3 * 0.5 + 0.1) / 4)
+    assert [(each.id, each.profile, [holder.pod for holder in each.holders]) for each in found.instances] == [
+        (1, "3g.71gb", ["p1"]),
+        (9, "1g.18gb", ["p9"]),
+    ]
+
+
+def test_a_card_that_does_not_tell_of_one_instance_s_work_does_not_tell_of_its_own() -> None:
+    labels = 'node_name="n1",gpu="0",uuid="GPU-a",mig_profile="1g.18gb"'
+    lines = [f'fairlead_gpu_utilization_ratio{{{labels},mig_gi_id="7"}} 0.5', f'fairlead_gpu_memory_used_bytes{{{labels},mig_gi_id="8"}} 0']
+    (found,) = readings("\n".join(lines) + "\n")
+    assert found.utilization_ratio is None

@@ -168,11 +168,24 @@ BOARD = Board(
                 ),
                 Panel(
                     "Which GPUs are idle but allocated",
-                    (Query(f"max by (node_name, gpu, uuid, model) ({_IDLE})", "Utilization in 30 min", "percentunit"),),
+                    (
+                        Query(
+                            f"max by (node_name, gpu, uuid, model, mig_profile, mig_gi_id) ({_IDLE})",
+                            "Utilization in 30 min",
+                            "percentunit",
+                        ),
+                    ),
                     Kind.TABLE,
                     empty="No GPU is held for nothing.",
                     width=14,
-                    labels=(("node_name", "Name"), ("gpu", "GPU"), ("model", "Model"), ("uuid", "UUID")),
+                    labels=(
+                        ("node_name", "Name"),
+                        ("gpu", "GPU"),
+                        ("mig_profile", "MIG"),
+                        ("mig_gi_id", "Instance"),
+                        ("model", "Model"),
+                        ("uuid", "UUID"),
+                    ),
                     links=(("Name", Link("fairlead-gpu-node", "node_name")),),
                 ),
                 Panel(

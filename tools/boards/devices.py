@@ -10,7 +10,7 @@ from boards.shape import CARD_KEY, NO_GPU_EXPORTER, YELLOW, Board, Kind, Panel, 
 
 _CARD = 'instance=~"$instance", gpu=~"$gpu"'
 _LEGEND = "{{node_name}} GPU {{gpu}}"
-_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
+_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}} {{{{mig_gi_id}}}}"
 _TEMPERATURE = once(f'fairlead_gpu_temperature_celsius{{{_CARD}, sensor="gpu"}}', CARD_KEY)
 _POWER = once(f"fairlead_gpu_power_watts{{{_CARD}}}", CARD_KEY)
 _HOT = (Threshold(80, YELLOW), Threshold(87, "red"))
@@ -82,7 +82,7 @@ BOARD = Board(
                 _chart("GPU Framebuffer Mem Used", once(f"fairlead_gpu_memory_used_bytes{{{_CARD}}}"), "bytes", _INSTANCE),
                 Panel(
                     "Tensor Core Utilization",
-                    (Query(f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{{{_CARD}}}", "{{Hostname}} GPU {{gpu}}"),),
+                    (Query(f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{{{_CARD}}}", "{{Hostname}} GPU {{gpu}} {{GPU_I_PROFILE}} {{GPU_I_ID}}"),),
                     unit="percentunit",
                     empty="No card here tells of its tensor cores: NVML does from Hopper on, with this field in the counters file.",
                     width=12,

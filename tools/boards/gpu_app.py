@@ -6,7 +6,7 @@ from boards.shape import CONTAINER_KEY, FULL, NO_GPU_EXPORTER, Board, Kind, Link
 
 _POD = 'namespace_name=~"$namespace_name", pod_name=~"$pod_name"'
 _PODS = f'fairlead_gpu_pod_info{{{_POD}, owner_name=~"$app"}}'
-_LEGEND = "{{pod_name}} {{container_name}} GPU {{gpu}} {{mig_profile}}"
+_LEGEND = "{{pod_name}} {{container_name}} GPU {{gpu}} {{mig_profile}} {{mig_gi_id}}"
 _KEY = "namespace_name, pod_name"
 _USED = once(f"fairlead_container_gpu_memory_used_bytes{{{_POD}}}", CONTAINER_KEY)
 _LIMIT = once(f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}", CONTAINER_KEY)

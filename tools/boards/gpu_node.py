@@ -6,7 +6,8 @@ from boards.shape import ANY_IS_BAD, CARD_KEY, CONTAINER_KEY, NO_GPU_EXPORTER, B
 
 _CARD = 'node_name=~"$node_name", gpu=~"$gpu"'
 _LEGEND = "{{node_name}} GPU {{gpu}}"
-_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}}"
+_INSTANCE = f"{_LEGEND} {{{{mig_profile}}}} {{{{mig_gi_id}}}}"
+_PARTS = f"{CARD_KEY}, mig_gi_id"
 
 
 def _of_card(name: str) -> str:
@@ -20,6 +21,10 @@ def _of_cards(name: str) -> str:
 
 
 _USED, _TOTAL = _of_card("memory_used_bytes"), _of_card("memory_total_bytes")
+_ALLOCATED = (
+    f"sum by ({CARD_KEY}) (max by ({_PARTS}) (fairlead_gpu_memory_total_bytes{{{_CARD}}})"
+    f" * on ({_PARTS}) max by ({_PARTS}) (fairlead_gpu_allocated_ratio))"
+)
 _THROTTLED = f'fairlead_gpu_throttled{{{_CARD}, reason!="gpu_idle"}}'
 _HELD_DOWN = f"rate(fairlead_gpu_throttle_seconds_total{{{_CARD}}}[$__rate_interval])"
 _XIDS = once(f"fairlead_gpu_xid_errors_total{{{_CARD}}}", f"{CARD_KEY}, xid")
@@ -54,7 +59,7 @@ BOARD = Board(
                         Query(f"min by ({CARD_KEY}) (fairlead_gpu_up{{{_CARD}}})", "Answers"),
                         Query(f"min by ({CARD_KEY}) (fairlead_gpu_healthy{{{_CARD}}})", "Healthy"),
                         Query(_USED, "Used", "bytes"),
-                        Query(f"max by ({CARD_KEY}) (fairlead_gpu_allocated_ratio{{{_CARD}}})", "Allocated", "percentunit"),
+                        Query(f"{_ALLOCATED} / {_TOTAL}", "Allocated", "percentunit"),
                         Query(_TOTAL, "Total", "bytes"),
                         Query(f"max by ({CARD_KEY}) (fairlead_gpu_containers{{{_CARD}}})", "Containers"),
                     ),
@@ -68,7 +73,7 @@ BOARD = Board(
                     "GPU memory",
                     (
                         Query(_USED, f"{_LEGEND} used"),
-                        Query(f"{_TOTAL} * on ({CARD_KEY}) max by ({CARD_KEY}) (fairlead_gpu_allocated_ratio)", f"{_LEGEND} allocated"),
+                        Query(_ALLOCATED, f"{_LEGEND} allocated"),
                         Query(_TOTAL, f"{_LEGEND} total"),
                     ),
                     unit="bytes",

@@ -6,7 +6,7 @@ from boards.shape import NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, 
 
 _NODE = 'node_name=~"$gpu_node"'
 _CARD = f'{_NODE}, uuid=~"$GPU"'
-_LEGEND = "{{node_name}} GPU {{gpu}} {{mig_profile}}"
+_LEGEND = "{{node_name}} GPU {{gpu}} {{mig_profile}} {{mig_gi_id}}"
 _BY = "max by (node_name)"
 
 

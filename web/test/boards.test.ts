@@ -11,12 +11,13 @@ import { heldColumns, heldRows } from "../src/boards/nodes/NodeHeld";
 import { isInTrouble } from "../src/boards/nodes/NodeMore";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
-import { gpus } from "../src/format/format";
+import { gpus, memoryFraction } from "../src/format/format";
 import { type Cell, type CellState, STATES } from "../src/gpumap/cells";
 import { countMarks } from "../src/gpumap/counts";
 import { wholeOf } from "../src/gpumap/draw";
 import { isCardInFocus } from "../src/gpumap/focus";
 import { sentenceWords } from "../src/i18n/sentences";
+import { instancesHeld } from "../src/gpumap/instances";
 import { type Locale, type MessageKey, translate, translateCode, type Values } from "../src/i18n/translate";
 
 const words = (locale: Locale) => (key: MessageKey, values?: Values) => translate(locale, key, values);
@@ -97,7 +98,7 @@ const job = (status: string) => ({ status, state: "Suspended", gpusAllocated: 4,
 const sharing = (more: Partial<Sharing>): Sharing => ({ offers: true, placement: "", conflict: "", unitsFree: 2, largestFree: 2, largestFreeMiB: 2154, ...more });
 const spokenOf = (sentence: Sentence) => ({ ...sentence, values: Object.fromEntries(Object.entries(sentence.values).map(([key, value]) => [key, typeof value === "number" ? gpus(value) : value])) });
 
-const card = (more: Partial<GpuRow>) => ({ index: 0, uuid: "GPU-a", units: 14, unitsAllocated: 12, unitsFree: 2, coreFreePercent: null, coreAllocatedPercent: null, memoryTotalMiB: 15079, memoryAllocatedMiB: 12924, memoryFreeMiB: 2154, flags: [], pods: [], ...more }) as unknown as GpuRow;
+const card = (more: Partial<GpuRow>) => ({ index: 0, uuid: "GPU-a", units: 14, unitsAllocated: 12, unitsFree: 2, coreFreePercent: null, coreAllocatedPercent: null, memoryTotalMiB: 15079, memoryAllocatedMiB: 12924, memoryFreeMiB: 2154, flags: [], pods: [], migInstances: [], ...more }) as unknown as GpuRow;
 const seat = { namespace: "team-a", name: "nb" };
 
 const cardShown = (of: Partial<GpuRow>) => {
@@ -128,6 +129,8 @@ const podOn = (name: string, more: Partial<NodePod> = {}) => ({ namespace: "team
 const seatOf = (name: string, container = "c") => ({ namespace: "team-a", name, container, job: "", units: 2, corePercent: 0 }) as unknown as GpuRow["pods"][number];
 const whole = (index: number, more: Partial<GpuRow> = {}) => card({ index, units: 0, health: "Healthy", ...more });
 
+const part = (id: number, pods: GpuRow["pods"]) => ({ id, profile: "1g.18gb", memoryTotalMiB: 17894, memoryUsedMiB: 9000, utilPercent: 40, pods });
+
 const heldKeys = (gpu: GpuRow) => heldColumns({ gpus: [gpu], pods: [] }, en).map((c) => c.key);
 const faultWidth = (reason: string) => heldColumns({ gpus: [whole(0, { health: "Unhealthy", reason })], pods: [] }, en).find((c) => c.key === "health")?.width ?? 0;
 
@@ -145,6 +148,18 @@ describe("the cards of a node and who holds them, in one table", () => {
     const rows = heldRows(detail);
     expect(rows.map((row) => row.key)).toEqual(["0", "?team-a/lost"]);
     expect(heldColumns(detail, en).find((c) => c.key === "index")?.cell(rows[1] as (typeof rows)[number])).toBe("");
+  });
+  it("each instance of a divided card has its row, with who has it or nobody", () => {
+    const gpu = whole(0, { pods: [seatOf("a")], migInstances: [part(7, [seatOf("a")]), part(8, [])] });
+    const rows = heldRows({ gpus: [gpu], pods: [podOn("a")] });
+    expect(rows.map((row) => [row.key, row.pod?.name])).toEqual([["0", undefined], ["0 7 0", "a"], ["0 8 0", undefined]]);
+    const columns = heldColumns({ gpus: [gpu], pods: [podOn("a")] }, en);
+    const shown = (key: string) => rows.map((row) => columns.find((c) => c.key === key)?.cell(row));
+    expect(shown("instance")).toEqual([null, "1g.18gb #7", "1g.18gb #8"]);
+    expect(shown("pod").slice(2)).toEqual(["—"]);
+    expect(shown("memory").slice(1)).toEqual([memoryFraction(9000, 17894), memoryFraction(9000, 17894)]);
+    expect([instancesHeld(gpu, en), instancesHeld(gpu, zh), instancesHeld(whole(1), en)]).toEqual(["1 of 2 instances", "1 / 2 个实例", null]);
+    expect(heldKeys(whole(1))).not.toContain("instance");
   });
   it("the longest fault has room", () => {
     expect(faultWidth("XID 79, the GPU has fallen off the bus")).toBeGreaterThan(faultWidth("XID 79") + 200);

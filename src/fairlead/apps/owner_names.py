@@ -28,7 +28,7 @@ class OwnerNames:
         pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
         self._pause_seconds = pause_seconds
-        self._identities = identities
+        self.identities = identities
         self._allowed = allowed
         self._jobs = jobs
 
@@ -36,8 +36,8 @@ class OwnerNames:
         """Until cancelled. `news`: of pods that came or went, which the next page shows; then a pause."""
         changed = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            if self._identities is not None:
-                group.create_task(self._identities.run(changed.set))
+            if self.identities is not None:
+                group.create_task(self.identities.run(changed.set))
             while True:
                 await changed.wait()
                 changed.clear()
@@ -46,8 +46,8 @@ class OwnerNames:
 
     def latest(self) -> SeriesNames:
         """As they are now. May read files."""
-        told = {} if self._identities is None else self._identities.latest()
-        pods = {who: PodIdentity(uid, self._printed(labels)) for who, (uid, labels) in told.items()}
+        told = {} if self.identities is None else self.identities.latest()
+        pods = {who: PodIdentity(pod.uid, self._printed(pod.labels)) for who, pod in told.items()}
         return SeriesNames(pods, {} if self._jobs is None else self._jobs())
 
     def _printed(self, labels: Mapping[str, str]) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import structs
@@ -19,14 +20,16 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
-from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, ProcessHomes
+from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, PodIdentities, ProcessHomes
 from fairlead.rules.devices.container_use import container_use, filled_use, sole_holder_use
-from fairlead.rules.devices.pod_devices import device_processes
+from fairlead.rules.devices.pod_devices import LocalPods, device_processes, homeless, named_homes, node_cards
 from fairlead.rules.metrics.exporter import PodMapState
 
 ASK_SECONDS: Final = 5.0
+MOST_ASKED_FOR: Final = 4096
+NO_HOST_PID: Final = "no_host_pid"
 RETRY_SECONDS: Final = 1.0
-_TOTAL, _USED, _PERCENT = "DCGM_FI_DEV_FB_TOTAL_BYTES", "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
+_USED, _PERCENT = "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
 _PART: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 _log: Final = logging.getLogger(__name__)
 
@@ -48,9 +51,15 @@ class PodMap:
         more_resources: Collection[str] = (),
         claimable: ClaimableCards | None = None,
         is_wanted: bool = True,
+        identities: PodIdentities | None = None,
     ) -> None:
         self._is_wanted = is_wanted
         self._claimable = claimable
+        self._identities = identities
+        self._by_mps: set[str] = set()
+        self._asked_for: set[int] = set()
+        self._unknown = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._more_resources = more_resources
         self._ask_seconds = ask_seconds
         self._kubelet = kubelet
@@ -61,7 +70,7 @@ class PodMap:
         self._held: tuple[HeldDevices, ...] = ()
         self._shares: tuple[GivenShare, ...] = ()
         self._at: float | None = None
-        self._errors = {"kubelet": 0, "grants": 0}
+        self._errors = {"kubelet": 0, "grants": 0, NO_HOST_PID: 0}
         self._faults = frozenset[str]()
         self._totals: dict[str, int] = {}
 
@@ -71,13 +80,17 @@ class PodMap:
         await asyncio.gather(self._ask_on(news), *asking)
 
     async def _ask_on(self, news: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
         told = self._told
         while True:
-            is_good = await self.ask()
+            self._unknown.clear()
+            wait = self._ask_seconds if await self.ask() else RETRY_SECONDS
             before, told = told, self._told
             if told != before:
                 news()
-            await asyncio.sleep(self._ask_seconds if is_good else RETRY_SECONDS)
+            await asyncio.sleep(min(wait, RETRY_SECONDS))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._unknown.wait(), max(0.0, wait - RETRY_SECONDS))
 
     @property
     def _told(self) -> tuple[object, ...]:
@@ -109,36 +122,61 @@ class PodMap:
         """The samples with the containers that have each card, and what they use of it. Reads /proc."""
         if not self._is_fresh:
             return [structs.replace(sample, knows_holders=False, knows_foreign=False) for sample in samples]
-        totals = {sample.uuid: (sample.index, self._total(sample)) for sample in samples if sample.uuid}
-        totals |= {each.uuid: (-1, self._total(each)) for sample in samples for each in sample.instances if each.uuid}
-        self._totals = {uuid: total for uuid, (_, total) in totals.items() if total is not None}
         claims = {} if self._claimable is None else self._claimable.latest()
-        holders = device_processes(self._held, self._shares, totals, self._more_resources, claims)
-        return [self._attributed(sample, holders) for sample in samples]
+        pods = {} if self._identities is None else self._identities.latest()
+        self._look_for_mps(samples)
+        cards = node_cards(samples, self._by_mps, self._totals)
+        self._totals = {uuid: total for uuid, (_, total) in cards.totals.items() if total is not None}
+        holders = device_processes(self._held, self._shares, cards, self._more_resources, claims, pods)
+        return [self._attributed(sample, holders, pods) for sample in samples]
 
-    def _total(self, entity: DeviceSample | MigInstance) -> int | None:
-        """All its memory in bytes: as it says, else as it said last."""
-        told = entity.fields.get(_TOTAL)
-        return self._totals.get(entity.uuid) if told is None else int(told)
+    def _look_for_mps(self, samples: Sequence[DeviceSample]) -> None:
+        """A card's programs go through MPS, or take turns, until others are seen."""
+        entities: list[DeviceSample | MigInstance] = [*samples, *(each for sample in samples for each in sample.instances)]
+        for each in entities:
+            if each.seen:
+                is_mps = any("M" in process.type for process in each.seen)
+                (self._by_mps.add if is_mps else self._by_mps.discard)(each.uuid)
 
-    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]]) -> DeviceSample:
+    def _attributed(self, sample: DeviceSample, holders: Mapping[str, tuple[DeviceProcess, ...]], pods: LocalPods) -> DeviceSample:
         shared = {each for each, count in Counter(each.gpu_instance for each in sample.instances).items() if count > 1}
         instances = tuple(
-            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()), each.gpu_instance not in shared))
+            structs.replace(each, processes=self._use(each, holders.get(each.uuid, ()), pods, each.gpu_instance not in shared))
             if each.uuid
             else each
             for each in sample.instances
         )
-        processes = self._use(sample, holders.get(sample.uuid, ()), True)
+        processes = self._use(sample, holders.get(sample.uuid, ()), pods, True)
         knows = self._homes is not None and all(each.seen is not None for each in sample.instances or (sample,))
         return structs.replace(sample, processes=processes, instances=instances, knows_foreign=knows)
 
-    def _use(self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...], is_whole: bool) -> tuple[DeviceProcess, ...]:
+    def _use(
+        self, sample: DeviceSample | MigInstance, containers: tuple[DeviceProcess, ...], pods: LocalPods, is_whole: bool
+    ) -> tuple[DeviceProcess, ...]:
         """`is_whole`: what is told of it is its own, and not that of several compute instances together."""
         used, percent = (sample.fields.get(_USED), _percent(sample)) if is_whole else (None, None)
         if sample.seen is None or self._homes is None:
+            if sample.seen:
+                self._note_no_host_pid()
             return sole_holder_use(containers, used, percent)
-        return filled_use(container_use(containers, sample.seen, self._homes.homes([each.pid for each in sample.seen])), used, percent)
+        homes = named_homes(self._homes.homes([each.pid for each in sample.seen]), pods)
+        self._ask_for(homeless(homes, containers))
+        return filled_use(container_use(containers, sample.seen, homes), used, percent)
+
+    def _note_no_host_pid(self) -> None:
+        """Counted and said once. No fault of the map: names of pods are known."""
+        if not self._errors[NO_HOST_PID]:
+            _log.warning("what containers use is not known: processes of the node cannot be seen from here (hostPID)")
+        self._errors[NO_HOST_PID] += 1
+
+    def _ask_for(self, pids: set[int]) -> None:
+        """Ask the kubelet soon, at most once a second, and once for each process that nobody is known to
+        have."""
+        if pids <= self._asked_for:
+            return
+        self._asked_for = pids if len(self._asked_for) > MOST_ASKED_FOR else self._asked_for | pids
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._unknown.set)
 
     @property
     def state(self) -> PodMapState:

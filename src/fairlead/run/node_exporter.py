@@ -217,6 +217,7 @@ async def _run_node_exporter(
             more_resources=args.nvidia_resource_names,
             claimable=await _claimable(asked, chosen, ending),
             is_wanted=args.kubernetes,
+            identities=names.identities,
         )
         exporter = GpuExporter(devices, WallClock(), chosen, pods=pods, counters=counters, names=names)
         said = f"GPU metrics of node {chosen.node} on {url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"

@@ -16,6 +16,7 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.gpu_load import NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX
 from fairlead.model.devices.xid import CRITICAL
 from fairlead_sim.gpus.cards import CardModel
+from fairlead_sim.gpus.division import CardPart
 from fairlead_sim.gpus.prof_load import AnyLoad, SteadyLoad
 
 FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
@@ -61,7 +62,7 @@ class Run:
 @dataclass(slots=True)
 class Hold:
     """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run` is
-    None between its runs."""
+    None between its runs; `gpu_instance` where it has no MIG instance."""
 
     namespace: str
     pod: str
@@ -71,6 +72,7 @@ class Hold:
     limit_mib: int
     run: Run | None = None
     fixed_mib: int | None = None
+    gpu_instance: int | None = None
 
     def used_mib(self, now: float) -> int:
         if self.run is None or not self.run.is_live(now):
@@ -108,7 +110,8 @@ class Counters:
 @dataclass(slots=True)
 class Card:
     """`booted_at` is when its counters began. `ambient` and `efficiency` make equal models differ a
-    little, as real ones do."""
+    little, as real ones do. `others`: indexes of its node's other cards. `instances`: into which it is
+    divided by MIG, with their UUIDs by id."""
 
     node: str
     index: int
@@ -129,6 +132,9 @@ class Card:
     hangs: list[tuple[float, float | None]] = field(default_factory=list)
     strangers: list[Stranger] = field(default_factory=list)
     counted: Counters = field(default_factory=Counters)
+    others: tuple[int, ...] = ()
+    instances: tuple[CardPart, ...] = ()
+    instance_uuids: Mapping[int, str] = field(default_factory=dict)
     _recent: list[Run] = field(default_factory=list)
     _told: Run | None = None
 
@@ -210,7 +216,14 @@ class Card:
         return self.ambient + rise + 0.6 * sin(now / 900.0 + self.index)
 
     def used_mib(self, now: float) -> int:
-        return sum(hold.used_mib(now) for hold in self.holds) + _DRIVER_MIB + sum(self.strange_mib(now))
+        own = _DRIVER_MIB * max(1, len(self.instances))
+        return sum(hold.used_mib(now) for hold in self.holds) + own + sum(self.strange_mib(now))
+
+    def holds_of(self, instance: CardPart) -> list[Hold]:
+        return [hold for hold in self.holds if hold.gpu_instance == instance.gpu_instance]
+
+    def instance_used_mib(self, instance: CardPart, now: float) -> int:
+        return sum(hold.used_mib(now) for hold in self.holds_of(instance)) + _DRIVER_MIB
 
     def strange_mib(self, now: float) -> list[int]:
         """What each stranger at work has: no more than containers leave, the first ones first."""

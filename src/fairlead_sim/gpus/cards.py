@@ -16,7 +16,8 @@ class CardModel(Struct, frozen=True, gc=False):
 
     `memory_idle_mhz` differs from `memory_mhz` only on cards that lower their memory clock when idle.
     `has_gpm`: the driver measures how busy each part of the chip is (Hopper and later); other cards have no
-    `DCGM_FI_PROF_*` (telemetry contract 1.6).
+    `DCGM_FI_PROF_*` (telemetry contract 1.6). `slice_gigabytes`: what names of MIG profiles say of 1, 2, 4
+    and 8 slices of memory; none: it cannot be divided. `links`: NVLinks.
     """
 
     name: str
@@ -30,6 +31,8 @@ class CardModel(Struct, frozen=True, gc=False):
     memory_idle_mhz: int
     pcie_bytes: float
     nvlink_bytes: float = 0.0
+    links: int = 0
+    slice_gigabytes: tuple[int, ...] = ()
     has_memory_sensor: bool = True
     remaps_rows: bool = True
     has_gpm: bool = False
@@ -45,11 +48,12 @@ class CardModel(Struct, frozen=True, gc=False):
         return self.memory_mib // 1024
 
 
+_H200_SLICES, _A100_SLICES = (18, 35, 71, 141), (10, 20, 40, 80)
 _CARDS = (
-    CardModel("NVIDIA H200", 143771, 621, 76.0, 700.0, 345, 1980, 3201, 3201, 12e9, 180e9, has_gpm=True),
-    CardModel("NVIDIA A100-SXM4-80GB", 81920, 601, 58.0, 400.0, 210, 1410, 1593, 1593, 9e9, 120e9),
+    CardModel("NVIDIA H200", 143771, 621, 76.0, 700.0, 345, 1980, 3201, 3201, 12e9, 180e9, 18, _H200_SLICES, has_gpm=True),
+    CardModel("NVIDIA A100-SXM4-80GB", 81920, 601, 58.0, 400.0, 210, 1410, 1593, 1593, 9e9, 120e9, 12, _A100_SLICES),
     CardModel("NVIDIA A10", 23028, 297, 21.0, 150.0, 210, 1695, 6251, 405, 6e9),
-    CardModel("Tesla V100-SXM2-16GB", 16384, 254, 42.0, 300.0, 135, 1530, 877, 877, 6e9, 60e9, remaps_rows=False),
+    CardModel("Tesla V100-SXM2-16GB", 16384, 254, 42.0, 300.0, 135, 1530, 877, 877, 6e9, 60e9, 6, remaps_rows=False),
     CardModel("Tesla T4", 15360, 281, 9.5, 70.0, 300, 1590, 5001, 405, 4e9, has_memory_sensor=False, remaps_rows=False),
 )
 

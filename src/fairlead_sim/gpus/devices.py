@@ -15,6 +15,7 @@ from fairlead.model.devices.gpu import CardMode, GpuMode, Health
 from fairlead.model.devices.gpu_load import LoadTest, ToldLoad
 from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold, Run, Stranger
 from fairlead_sim.gpus.cards import CardModel, card_model
+from fairlead_sim.gpus.division import CardPart, bad_division, divided
 from fairlead_sim.gpus.load import make_load
 from fairlead_sim.gpus.prof_load import ProfLoad
 from fairlead_sim.gpus.readings import read_card
@@ -37,22 +38,25 @@ class SimulatedDevices:
         self._holds: dict[str, list[tuple[Card, Hold]]] = {}
         self._told: set[str] = set()
 
-    def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False) -> None:
-        """A node with so many cards; nobody gets readings of a silent one (its kubelet and its exporter do
-        not answer)."""
+    def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False, mig: Sequence[str] = ()) -> None:
+        """A node with so many cards, each divided into instances of the profiles `mig`; nobody gets readings
+        of a silent one (its kubelet and its exporter do not answer)."""
         self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
+        self._divide(node, mig)
         if not is_silent:
             insort(self._answering, node)
 
     def add_cards(self, node: str, models: Sequence[CardModel]) -> None:
         """A node with these cards, each for itself."""
         self._cards[node] = [self._new_card(node, index, model, False) for index, model in enumerate(models)]
+        self._divide(node, ())
         insort(self._answering, node)
 
-    def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool) -> None:
+    def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool, mig: Sequence[str] = ()) -> None:
         """A node with the cards that its inventory (annotation `fairlead.io/gpus`) tells; their counters
         begin anew."""
         self._cards[node] = [self._told_card(node, entry) for entry in inventory]
+        self._divide(node, () if any(bad_division(card.model, mig) for card in self._cards[node]) else mig)
         self.set_silent(node, is_silent)
 
     def _told_card(self, node: str, told: Mapping[str, Any]) -> Card:
@@ -76,13 +80,22 @@ class SimulatedDevices:
         return self._cards.get(node, ())
 
     def free_cards(self, node: str) -> list[Card]:
-        """Healthy cards that nobody holds, lowest index first."""
-        return [card for card in self.cards(node) if card.is_healthy and not card.holds]
+        """Healthy cards that nobody holds and that are not divided, lowest index first."""
+        return [card for card in self.cards(node) if card.is_healthy and not card.holds and not card.instances]
 
-    def hold(self, card: Card, owner: Owner, container: str, *, mode: GpuMode, limit_mib: int) -> None:
+    def free_instances(self, node: str, profile: str) -> list[tuple[Card, CardPart]]:
+        """MIG instances of healthy cards that nobody holds, in order."""
+        return [
+            (card, each)
+            for card in self.cards(node)
+            for each in card.instances
+            if card.is_healthy and each.profile == profile and not card.holds_of(each)
+        ]
+
+    def hold(self, card: Card, owner: Owner, container: str, *, mode: GpuMode, limit_mib: int, gpu_instance: int | None = None) -> None:
         """Give (a part of) a card to a container until `release`."""
         namespace, pod, uid = owner
-        hold = Hold(namespace, pod, uid, container, mode, limit_mib)
+        hold = Hold(namespace, pod, uid, container, mode, limit_mib, gpu_instance=gpu_instance)
         card.holds.append(hold)
         self._holds.setdefault(uid, []).append((card, hold))
 
@@ -92,7 +105,8 @@ class SimulatedDevices:
 
     def told(self, uid: str) -> list[HeldCard]:
         """The cards of a pod, as `restore_node` and `hold` would have them again."""
-        return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib) for card, hold in self._holds.get(uid, ())]
+        held = self._holds.get(uid, ())
+        return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib, hold.gpu_instance) for card, hold in held]
 
     def start(
         self,
@@ -109,7 +123,7 @@ class SimulatedDevices:
         """
         began = self._clock.now() - lived_seconds
         for card, hold in self.held(uid, container):
-            ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == GpuMode.SHARE else 1.0
+            ceiling = _ceiling(card, hold)
             random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
             hold.fixed_mib = fixed_mib
             card.start(hold, make_load(load, random, ceiling) if isinstance(load, str) else ProfLoad(load, ceiling), began)
@@ -177,6 +191,16 @@ class SimulatedDevices:
                 for card in self._cards[node]
             ]
 
+    def _divide(self, node: str, mig: Sequence[str]) -> None:
+        """The node has all its cards: they know of each other, and each is divided so."""
+        indexes = [card.index for card in self._cards[node]]
+        for card in self._cards[node]:
+            card.others = tuple(index for index in indexes if index != card.index)
+        for card in self._cards[node] if mig else ():
+            card.instances = divided(card.model, mig)
+            numbers = [each.gpu_instance for each in card.instances]
+            card.instance_uuids = {number: f"MIG-{uuid_of(self._seed, 'mig', node, card.index, number)}" for number in numbers}
+
     def _new_card(self, node: str, index: int, model: CardModel, shared: bool) -> Card:
         bus = 7 + 13 * index
         return Card(
@@ -192,3 +216,10 @@ class SimulatedDevices:
             ambient=27.0 + 5.0 * fraction(self._seed, "ambient", node, index),
             efficiency=0.94 + 0.06 * fraction(self._seed, "efficiency", node, index),
         )
+
+
+def _ceiling(card: Card, hold: Hold) -> float:
+    """The part of the card that the container can keep busy."""
+    if hold.mode == GpuMode.SHARE:
+        return hold.limit_mib / card.model.memory_mib
+    return next((each.compute for each in card.instances if each.gpu_instance == hold.gpu_instance), 1.0)

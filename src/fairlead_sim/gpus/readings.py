@@ -1,7 +1,8 @@
 """What a driver says about a card at an instant: a `DeviceSample` with DCGM's field names and units.
 
-A card that has fallen off the bus (XID 79) answers nothing more: its sample is there, `up` is False and it
-has no fields. One whose call hangs is not `up` either, and has what it said before.
+A card that is divided by MIG has neither utilization nor profiling as a whole, its instances have (telemetry
+contract 1.8). A card that has fallen off the bus (XID 79) answers nothing more: its sample is there, `up` is
+False and it has no fields. One whose call hangs is not `up` either, and has what it said before.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample
+from msgspec import structs
+
+from fairlead.model.devices.device import CollectorRun, DeviceProcess, DeviceSample, MigInstance, NamedProcess
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.gpu_load import (
     DRAM,
@@ -25,8 +28,10 @@ from fairlead.model.devices.gpu_load import (
     SM,
     TENSOR,
 )
+from fairlead.model.devices.readings import EngineTime
 from fairlead_sim.gpus.card import Card, Hold, Run, Stranger
 from fairlead_sim.gpus.cards import CardModel
+from fairlead_sim.gpus.division import CardPart
 
 DRIVER_VERSION = "570.172.08"
 CUDA_VERSION = "12.8"
@@ -50,8 +55,14 @@ _RATIOS = {
     "PIPE_FP32_ACTIVE": FP32,
     "PIPE_FP16_ACTIVE": FP16,
 }
+_NOT_OF_DIVIDED = frozenset(f"DCGM_FI_DEV_{name}" for name in ("GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL"))
+"""The driver does not measure these of a card that is divided."""
+LINKED, NOT_LINKED = 0, 5
+"""NVML's status of the way to another card over NVLink; a divided card has none."""
+_FIRST_PID, _PIDS = 2000, 60_000
 _BUSY = 0.01
 _BAR1_MIB = 256
+_PROF = "DCGM_FI_PROF_"
 _MIB = 1 << 20
 
 Values = dict[str, int | float]
@@ -111,6 +122,32 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
         sampled_at=now if is_up else card.lost_at or now,
         texts=_TEXTS,
         collectors=() if is_brief else (_run(card, now, is_up=is_up, is_stuck=is_stuck),),
+        instances=tuple(_instance(moment, each, is_brief=is_brief) for each in card.instances) if is_up else (),
+        mig_mode="enabled" if card.instances else "disabled",
+        peers=dict.fromkeys(card.others, LINKED if card.model.links and not card.instances else NOT_LINKED) if not is_brief else {},
+    )
+
+
+def _instance(moment: _Moment, instance: CardPart, *, is_brief: bool) -> MigInstance:
+    """What is the instance's own: memory and, of cards that can, profiling; programs on it have no time of
+    their own."""
+    card, now = moment.card, moment.now
+    holds = card.holds_of(instance)
+    fields = _memory_of(instance.total_mib, instance.reserved_mib, card.instance_used_mib(instance, now))
+    if not is_brief:
+        fields |= _named(_bar1(sum(1 for hold in holds if hold.run)))
+    if card.model.has_gpm:
+        runs = [hold.run for hold in holds if hold.run is not None and hold.run.is_live(now)]
+        part = _Moment(card, now, runs, [], 0.0)
+        ratios = {"GR_ENGINE_ACTIVE": GRAPHICS} if is_brief else _RATIOS
+        fields |= _named({name: round(min(1.0, part.part(field) / instance.compute), 6) for name, field in ratios.items()}, _PROF)
+    return MigInstance(
+        instance.gpu_instance,
+        0,
+        instance.profile,
+        card.instance_uuids[instance.gpu_instance],
+        fields,
+        processes=tuple(_untimed(_held(card, hold, now, instance.total_mib)) for hold in holds),
     )
 
 
@@ -122,6 +159,8 @@ def _run(card: Card, now: float, *, is_up: bool, is_stuck: bool) -> CollectorRun
 def _fields(moment: _Moment) -> Values:
     fields = {**_essentials(moment), **_pace(moment), **_memory(moment), **_counters(moment), **_faults(moment.card)}
     fields |= _constants(moment.card.model)
+    if moment.card.instances:
+        return {name: value for name, value in fields.items() if name not in _NOT_OF_DIVIDED}
     return fields | _profile(moment) if moment.card.model.has_gpm else fields
 
 
@@ -139,8 +178,9 @@ def _essentials(moment: _Moment) -> Values:
     """What boards show of a card."""
     card, now = moment.card, moment.now
     used = card.used_mib(now)
+    utilization: Values = {} if card.instances else {"GPU_UTIL": round(100 * moment.level)}
     values: Values = {
-        "GPU_UTIL": round(100 * moment.level),
+        **utilization,
         "FB_TOTAL": card.model.total_mib,
         "FB_TOTAL_BYTES": card.model.total_mib * _MIB,
         "FB_USED": used,
@@ -182,7 +222,6 @@ def _constants(model: CardModel) -> Values:
         "ECC_CURRENT": 1,
         "ECC_PENDING": 1,
         "VGPU_LICENSE_STATUS": 0,
-        "BAR1_TOTAL": _BAR1_MIB,
     }
     never = ["ENC_UTIL", "PCIE_REPLAY_COUNTER"]
     never += [f"{cause}_VIOLATION" for cause in ("THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTIL", "RELIABILITY")]
@@ -193,18 +232,19 @@ def _constants(model: CardModel) -> Values:
 
 def _memory(moment: _Moment) -> Values:
     model, used = moment.card.model, moment.card.used_mib(moment.now)
-    total, reserved = model.total_mib, model.reserved_mib
-    bar1_used = 4 + 2 * len(moment.runs)
-    values: Values = {
-        "FB_RESERVED": reserved,
-        "FB_RESERVED_BYTES": reserved * _MIB,
-        "FB_FREE": total - reserved - used,
-        "FB_FREE_BYTES": (total - reserved - used) * _MIB,
-        "FB_USED_PERCENT": round(used / (total - reserved), 6),
-        "BAR1_USED": bar1_used,
-        "BAR1_FREE": _BAR1_MIB - bar1_used,
-    }
-    return _named(values)
+    return _memory_of(model.total_mib, model.reserved_mib, used) | _named(_bar1(len(moment.runs)))
+
+
+def _memory_of(total: int, reserved: int, used: int) -> Values:
+    mib = {"TOTAL": total, "USED": used, "RESERVED": reserved, "FREE": total - reserved - used}
+    values: Values = {f"FB_{name}": amount for name, amount in mib.items()}
+    values |= {f"FB_{name}_BYTES": amount * _MIB for name, amount in mib.items()}
+    return _named(values | {"FB_USED_PERCENT": round(used / (total - reserved), 6)})
+
+
+def _bar1(runs: int) -> Values:
+    used = 4 + 2 * runs
+    return {"BAR1_TOTAL": _BAR1_MIB, "BAR1_USED": used, "BAR1_FREE": _BAR1_MIB - used}
 
 
 def _counters(moment: _Moment) -> Values:
@@ -219,6 +259,8 @@ def _counters(moment: _Moment) -> Values:
     }
     if card.model.nvlink_bytes:
         values["NVLINK_BANDWIDTH_TOTAL"] = int(card.model.nvlink_bytes * (moment.part(NVLINK_TX) + moment.part(NVLINK_RX)) / 1_024_000)
+        each = values["NVLINK_BANDWIDTH_TOTAL"] // card.model.links
+        values |= {f"NVLINK_BANDWIDTH_L{link}": each for link in range(card.model.links)}
         values["NVLINK_TX_BYTES"] = totals.nvlink_tx_bytes
         values["NVLINK_RX_BYTES"] = totals.nvlink_rx_bytes
     return _named(values)
@@ -251,7 +293,10 @@ def _profile(moment: _Moment) -> Values:
     if model.nvlink_bytes:
         values["NVLINK_TX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_TX))
         values["NVLINK_RX_BYTES"] = int(model.nvlink_bytes * moment.part(NVLINK_RX))
-    return _named(values, "DCGM_FI_PROF_")
+        for way in ("TX", "RX"):
+            each = values[f"NVLINK_{way}_BYTES"] // model.links
+            values |= {f"NVLINK_L{link}_{way}_BYTES": each for link in range(model.links)}
+    return _named(values, _PROF)
 
 
 def _sm_clock(moment: _Moment) -> int:
@@ -276,14 +321,29 @@ def _is_capped(card: Card, run: Run, level: float, now: float) -> bool:
 def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
     """Those of containers, then those of nobody."""
     strangers = zip(card.live_strangers(now), card.strange_mib(now), strict=True)
-    return (*(_held(card, hold, now) for hold in card.holds), *(_strange(stranger, mib, now) for stranger, mib in strangers))
+    held = (_held(card, hold, now, card.model.total_mib) for hold in card.holds if hold.gpu_instance is None)
+    return (*held, *(_strange(card, stranger, mib, now) for stranger, mib in strangers))
 
 
-def _strange(stranger: Stranger, mib: int, now: float) -> DeviceProcess:
-    return DeviceProcess("", "", "", "", GpuMode.NONE, mib * _MIB, 0, round(100 * stranger.run.level(now), 1))
+def _strange(card: Card, stranger: Stranger, mib: int, now: float) -> DeviceProcess:
+    member = _member(card, stranger.run, card.strangers.index(stranger), mib, now)
+    return DeviceProcess("", "", "", "", GpuMode.NONE, mib * _MIB, 0, member.sm_percent, members=(member,))
 
 
-def _held(card: Card, hold: Hold, now: float) -> DeviceProcess:
+def _member(card: Card, run: Run, place: int, used_mib: int, now: float) -> NamedProcess:
+    """The one process of a run: one that begins anew has another number. `place`: among those of its card."""
+    pid = _FIRST_PID + (int(run.started_at) * 613 + card.index * 7919 + place) % _PIDS
+    busy = round(100 * run.level(now), 1)
+    engines = EngineTime(round(100 * run.part(DRAM, now), 1), 0.0, round(100 * run.level(now) * run.load.codec_ratio, 1))
+    return NamedProcess(pid, "python3", "C", used_mib * _MIB, busy, engines)
+
+
+def _untimed(process: DeviceProcess) -> DeviceProcess:
+    members = tuple(structs.replace(each, sm_percent=None, engines=EngineTime()) for each in process.members)
+    return structs.replace(process, sm_percent=None, members=members)
+
+
+def _held(card: Card, hold: Hold, now: float, whole_mib: int) -> DeviceProcess:
     return DeviceProcess(
         namespace=hold.namespace,
         pod=hold.pod,
@@ -291,7 +351,8 @@ def _held(card: Card, hold: Hold, now: float) -> DeviceProcess:
         pod_uid=hold.pod_uid,
         allocate_mode=hold.mode,
         memory_used_bytes=hold.used_mib(now) * _MIB,
-        memory_limit_bytes=_MIB * (hold.limit_mib if hold.mode == GpuMode.SHARE else card.model.total_mib),
+        memory_limit_bytes=_MIB * (hold.limit_mib if hold.mode == GpuMode.SHARE else whole_mib),
         sm_percent=round(100 * hold.run.level(now), 1) if hold.run else 0.0,
         processes=1 if hold.run else 0,
+        members=(_member(card, hold.run, card.holds.index(hold), hold.used_mib(now), now),) if hold.run else (),
     )

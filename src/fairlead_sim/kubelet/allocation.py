@@ -1,7 +1,8 @@
 """The cards of a pod's containers on their node: what device plugins answer the kubelet.
 
-Whole cards (`nvidia.com/gpu`) are chosen here, when the pod is admitted. Parts of shared cards were chosen by
-the scheduler's extender; the node's agent, a hook, says what a container that starts is given of them.
+Whole cards (`nvidia.com/gpu`) and MIG instances are chosen here, when the pod is admitted. Parts of shared
+cards were chosen by the scheduler's extender; the node's agent, a hook, says what a container that starts is
+given of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
 from fairlead.wire.names import ANNOTATION_ALLOCATION
 from fairlead_sim.gpus.devices import Owner, SimulatedDevices
 from fairlead_sim.kubelet.pod_status import NOT_STARTED
@@ -23,12 +24,13 @@ Object = dict[str, Any]
 
 
 def allocate(pod: Object, node: str, devices: SimulatedDevices) -> str:
-    """Take the pod's whole cards, all of them or none; the reason when that is impossible, else ""."""
+    """Take the pod's whole cards and instances, all of them or none; the reason when that is impossible, else
+    ""."""
     metadata = pod["metadata"]
     if devices.held(metadata["uid"]):
         return ""
     for container in pod["spec"]["containers"]:
-        reason = _allocate_whole(container, node, _owner(pod), devices)
+        reason = _allocate_whole(container, node, _owner(pod), devices) or _allocate_instances(container, node, _owner(pod), devices)
         if reason:
             devices.release(metadata["uid"])
             return reason
@@ -75,7 +77,8 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Simula
     for hold in held:
         if hold.index < len(cards):
             limit = hold.limit_mib or cards[hold.index].model.memory_mib
-            devices.hold(cards[hold.index], _owner(pod), hold.container, mode=hold.mode, limit_mib=limit)
+            card, instance = cards[hold.index], hold.gpu_instance
+            devices.hold(card, _owner(pod), hold.container, mode=hold.mode, limit_mib=limit, gpu_instance=instance)
     if not held:
         allocate(pod, node, devices)
 
@@ -105,11 +108,27 @@ def _allocate_whole(container: Object, node: str, owner: Owner, devices: Simulat
     wanted = limit_of(container, NVIDIA_GPU)
     free = [card for card in devices.free_cards(node) if not card.is_shared]
     if wanted > len(free):
-        why = f"requested number of devices unavailable for {NVIDIA_GPU}. Requested: {wanted}, Available: {len(free)}"
-        return f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
+        return _too_few(NVIDIA_GPU, wanted, len(free))
     for card in free[:wanted]:
         devices.hold(card, owner, container["name"], mode=GpuMode.EXCLUSIVE, limit_mib=card.model.memory_mib)
     return ""
+
+
+def _allocate_instances(container: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
+    asked = (container.get("resources") or {}).get("limits") or {}
+    for resource in [name for name in asked if name.startswith(MIG_PREFIX)]:
+        wanted, free = limit_of(container, resource), devices.free_instances(node, resource.removeprefix(MIG_PREFIX))
+        if wanted > len(free):
+            return _too_few(resource, wanted, len(free))
+        for card, instance in free[:wanted]:
+            limit, number = instance.memory_mib, instance.gpu_instance
+            devices.hold(card, owner, container["name"], mode=GpuMode.MIG, limit_mib=limit, gpu_instance=number)
+    return ""
+
+
+def _too_few(resource: str, wanted: int, free: int) -> str:
+    why = f"requested number of devices unavailable for {resource}. Requested: {wanted}, Available: {free}"
+    return f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
 
 
 def granted(pod: Object) -> dict[str, list[Object]]:

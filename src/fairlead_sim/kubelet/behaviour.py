@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import is_gpu_resource
 from fairlead.wire.kube.quantity import parse_quantity
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_REPLICA_TYPE, PREFIX
 from fairlead_sim.kubelet.dcgm_tester import MATRICES_MIB, OURS, PROGRAM, ProfTest, parse_prof_test
@@ -211,7 +211,8 @@ def surroundings(pod: Object, container: Object, seed: int, *, is_init: bool, is
 
 
 def _has_gpu(container: Object) -> bool:
-    return any(limit_of(container, resource) for resource in (NVIDIA_GPU, GPU_MEMORY))
+    asked = (container.get("resources") or {}).get("limits") or {}
+    return any(limit_of(container, resource) for resource in asked if is_gpu_resource(resource))
 
 
 def _environment(container: Object) -> dict[str, str]:

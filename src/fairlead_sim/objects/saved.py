@@ -19,12 +19,14 @@ Object = dict[str, Any]
 
 
 class HeldCard(Struct, frozen=True, gc=False, array_like=True):
-    """One card of a pod's node: `container` has it, whole or (`mode` share) a part of `limit_mib`."""
+    """One card of a pod's node: `container` has it, whole or (`mode` share) a part of `limit_mib`, or (mig)
+    one of its GPU instances."""
 
     container: str
     index: int
     mode: GpuMode = GpuMode.EXCLUSIVE
     limit_mib: int = 0
+    gpu_instance: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from fairlead.model.devices.gpu import CardMode, Health
-from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
 from fairlead.wire import names
 from fairlead.wire.kube.quantity import parse_quantity
 from fairlead.wire.kube.time import render_micro_time, render_time
@@ -146,12 +147,15 @@ def render_lease(node: Object, now: float) -> Object:
 
 def _without_cards(amounts: dict[str, str] | None) -> dict[str, str]:
     """What is left when its cards are taken away, in whichever mode they were."""
-    return {name: amount for name, amount in (amounts or {}).items() if name not in (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY, GPU_CORE)}
+    ours = (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY, GPU_CORE)
+    return {name: amount for name, amount in (amounts or {}).items() if name not in ours and not name.startswith(MIG_PREFIX)}
 
 
 def _offer(cards: Sequence[Card], is_shared: bool, has_cores: bool) -> dict[str, str]:
     if not is_shared:
-        return {NVIDIA_GPU: str(len(cards))}
+        instances = Counter(f"{MIG_PREFIX}{each.profile}" for card in cards for each in card.instances)
+        whole = sum(not card.instances for card in cards)
+        return {name: str(count) for name, count in instances.items()} | ({NVIDIA_GPU: str(whole)} if whole or not instances else {})
     cores = {GPU_CORE: str(100 * len(cards))} if has_cores else {}
     return {GPU_COUNT: str(len(cards)), GPU_MEMORY: str(sum(card.model.units for card in cards)), **cores}
 
@@ -186,11 +190,19 @@ def _inventory(cards: Sequence[Card]) -> str:
             "units": card.model.units,
             "health": Health.HEALTHY if card.is_healthy else Health.UNHEALTHY,
             "reason": f"XID {card.failed_by}" if card.failed_by > 0 else "",
-            "mode": CardMode.DRAINING if card.is_draining else CardMode.SHARED if card.is_shared else CardMode.EXCLUSIVE,
+            "mode": _card_mode(card),
         }
         for card in cards
     ]
     return json.dumps(entries, separators=(",", ":"))
+
+
+def _card_mode(card: Card) -> CardMode:
+    if card.is_draining:
+        return CardMode.DRAINING
+    if card.instances:
+        return CardMode.MIG
+    return CardMode.SHARED if card.is_shared else CardMode.EXCLUSIVE
 
 
 def _labels(pool: NodePool, name: str, cards: Sequence[Card]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from fairlead.wire.kube.quantity import parse_amounts, parse_quantity
 from fairlead_sim.gpus.cards import CARD_MODELS
+from fairlead_sim.gpus.division import bad_division
 from fairlead_sim.objects.pod_counts import MOST_PODS
 from fairlead_sim.scenario.network import API_SERVICE, split_port
 from fairlead_sim.scenario.scenario import (
@@ -84,6 +85,12 @@ def _bad_cards(here: KeyPath, pool: NodePool) -> Faults:
         yield (*here, "gpu_model"), f"a model (`{pool.gpu_model}`) of no cards: `gpus` is 0"
     if pool.shared and not pool.gpus:
         yield (*here, "shared"), "a node without GPUs cannot share them"
+    if pool.mig and pool.shared:
+        yield (*here, "mig"), "a node divides its GPUs by MIG or shares them, not both"
+    elif pool.mig and pool.gpu_model in CARD_MODELS and (problem := bad_division(CARD_MODELS[pool.gpu_model], pool.mig)):
+        yield (*here, "mig"), problem
+    elif pool.mig and not pool.gpus:
+        yield (*here, "mig"), "a node without GPUs cannot divide them"
 
 
 def _bad_node_names(scenario: Scenario) -> Faults:
@@ -230,6 +237,11 @@ def _bad_asks(scenario: Scenario) -> Faults:
 def _bad_amount(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, str]]:
     if asks.gpus and asks.gpu_memory:
         yield "gpu_memory", "a container asks for whole GPUs (`gpus`) or for a part of one (`gpu_memory`), not both"
+    if asks.mig and (asks.gpus or asks.gpu_memory):
+        yield "mig", "a container asks for a MIG instance (`mig`) or for other parts of GPUs, not both"
+    offered = dict.fromkeys(profile for pool in pools for profile in pool.mig)
+    if asks.mig and asks.mig not in offered and not asks.oversized:
+        yield "mig", f"no machine has an instance `{asks.mig}`; there are {', '.join(offered) or 'none'}"
     for field in ("gpus", "gpu_memory"):
         if getattr(asks, field) < 0:
             yield field, f"{getattr(asks, field)} is below 0"
@@ -241,7 +253,8 @@ def _bad_amount(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, st
 
 def _too_large(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, str]]:
     """What no machine could ever hold, however empty."""
-    largest = {"gpus": max((pool.gpus for pool in pools if not pool.shared), default=0), "gpu_memory": _largest_share(pools)}
+    whole = [pool.gpus for pool in pools if not pool.shared and not pool.mig]
+    largest = {"gpus": max(whole, default=0), "gpu_memory": _largest_share(pools)}
     for field, most in largest.items():
         if getattr(asks, field) > most:
             yield field, f"{getattr(asks, field)} fits on no machine; the largest has {most}"
@@ -348,6 +361,8 @@ def _bad_devices(scenario: Scenario) -> Faults:
         yield from (((*here, field), problem) for field, problem in (*_no_such_card(process, pools), *_bad_span(process)))
         if problem := _bad_quantity(process.memory):
             yield (*here, "memory"), problem
+        if process.node in pools and pools[process.node].mig:
+            yield (*here, "node"), f"the GPUs of `{process.node}` are divided by MIG; a process of nobody takes memory of whole ones"
 
 
 def _no_such_card(named: Xid | Hang | ForeignProcess, pools: Mapping[str, NodePool]) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,7 @@ class PoolTaint(Struct, frozen=True, forbid_unknown_fields=True):
 
 class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
     """`count` equal machines, named `<name>-1` …, or those of `names`; with `gpus` each has so many cards of
-    `gpu_model` (`gpus/cards.py`).
+    `gpu_model` (`gpus/cards.py`), and with `mig` each of these is divided into instances of the profiles.
 
     A machine's address is that of `addresses`, else the one its name ends in (`cn-beijing.192.168.1.151`),
     else follows from its number.
@@ -60,6 +60,7 @@ class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
     gpu_model: str = ""
     gpus: int = 0
     shared: bool = False
+    mig: tuple[str, ...] = ()
     instance_type: str = ""
     zone: str = ""
     labels: Mapping[str, str] = {}
@@ -138,7 +139,8 @@ class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem.
+    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem, `mig` the
+    profile of one MIG instance.
 
     `oversized`: more than any machine has, on purpose: it waits for ever.
     """
@@ -147,6 +149,7 @@ class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     memory: str = "2Gi"
     gpus: int = 0
     gpu_memory: int = 0
+    mig: str = ""
     oversized: bool = False
 
 

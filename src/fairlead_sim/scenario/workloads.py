@@ -8,7 +8,7 @@ from hashlib import md5
 from random import Random
 from typing import Any
 
-from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
 from fairlead.wire import names
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION
 from fairlead_sim.objects.resources import JOBS, MPI_JOBS, PYTORCH_JOBS, TF_JOBS
@@ -171,6 +171,8 @@ def _container(name: str, image: str, asks: Asks) -> Object:
         limits[NVIDIA_GPU] = str(asks.gpus)
     if asks.gpu_memory:
         limits[GPU_MEMORY] = str(asks.gpu_memory)
+    if asks.mig:
+        limits[MIG_PREFIX + asks.mig] = "1"
     return {"name": name, "image": image, "resources": {"requests": dict(limits), "limits": limits}}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from fairlead.model.resources import CPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts
+from fairlead.model.resources import CPU, Amounts, is_gpu_resource
 from fairlead_sim.objects.conditions import is_true, status_of
 from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, Neighbourhood, suits_node
 from fairlead_sim.scheduler.needs import amounts_of, untolerated
@@ -57,7 +57,7 @@ class Room:
 
     @property
     def has_gpus(self) -> bool:
-        return any(self.allocatable.get(name) for name in (NVIDIA_GPU, GPU_MEMORY, GPU_COUNT))
+        return any(amount for name, amount in self.allocatable.items() if is_gpu_resource(name))
 
     def free(self, resource: str) -> int:
         return self.allocatable.get(resource, 0) - self.used.get(resource, 0)

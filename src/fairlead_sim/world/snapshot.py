@@ -11,12 +11,13 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.kinds.workloads import OWNER_KINDS, workload_of
-from fairlead.model.devices.device import LEAST_STALE_SECONDS, DeviceSample
-from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.device import LEAST_STALE_SECONDS, DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuReading, instances_utilization
 from fairlead.model.jobs.job import Job
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.tree import QuotaTree
@@ -110,6 +111,10 @@ def reading_of(sample: DeviceSample, now: float) -> GpuReading:
     is_fresh = now - sample.sampled_at <= LEAST_STALE_SECONDS
     fields = sample.fields if is_fresh else {}
     total, percent = fields.get("DCGM_FI_DEV_FB_TOTAL"), fields.get("DCGM_FI_DEV_GPU_UTIL")
+    used = fields.get("DCGM_FI_DEV_FB_USED")
+    instances = tuple(_instance(each, is_fresh=is_fresh) for each in sample.instances)
+    if instances and fields:  # what exporters' pages say of a divided card: its instances together
+        total, used = sum(each.memory_total_mib or 0 for each in instances), sum(each.memory_used_mib or 0 for each in instances)
     newest = max(sample.xids, key=lambda event: event.last_at, default=None)
     return GpuReading(
         node=sample.node,
@@ -117,8 +122,8 @@ def reading_of(sample: DeviceSample, now: float) -> GpuReading:
         uuid=sample.uuid,
         model=sample.model,
         memory_total_mib=total,
-        memory_used_mib=fields.get("DCGM_FI_DEV_FB_USED"),
-        utilization_ratio=None if percent is None else percent / 100,
+        memory_used_mib=used,
+        utilization_ratio=instances_utilization(instances) if percent is None else percent / 100,
         temperature_celsius=fields.get("DCGM_FI_DEV_GPU_TEMP"),
         power_watts=fields.get("DCGM_FI_DEV_POWER_USAGE"),
         healthy=sample.healthy,
@@ -126,19 +131,37 @@ def reading_of(sample: DeviceSample, now: float) -> GpuReading:
         last_xid_at=newest.last_at if newest else None,
         driver_version=sample.driver_version,
         read_at=now,
-        holders=tuple(
-            GpuHolder(
-                namespace=process.namespace,
-                pod=process.pod,
-                container=process.container,
-                mode=process.allocate_mode,
-                memory_used_mib=process.memory_used_bytes / _MIB if is_fresh and process.memory_used_bytes is not None else None,
-                memory_limit_mib=None if process.memory_limit_bytes is None else process.memory_limit_bytes / _MIB,
-                utilization_ratio=process.sm_percent / 100 if is_fresh and process.sm_percent is not None else None,
-            )
-            for process in sample.processes
-            if process.pod
+        holders=(
+            *(_holder(process, is_fresh=is_fresh) for process in sample.processes if process.pod),
+            *(holder for instance in instances for holder in instance.holders),
         ),
+        instances=instances,
+    )
+
+
+def _instance(told: MigInstance, *, is_fresh: bool) -> GpuInstance:
+    fields = told.fields if is_fresh else {}
+    busy = fields.get("DCGM_FI_PROF_GR_ENGINE_ACTIVE")
+    held = (_holder(process, is_fresh=is_fresh) for process in told.processes if process.pod)
+    return GpuInstance(
+        id=told.gpu_instance,
+        profile=told.profile,
+        memory_total_mib=fields.get("DCGM_FI_DEV_FB_TOTAL"),
+        memory_used_mib=fields.get("DCGM_FI_DEV_FB_USED"),
+        utilization_ratio=busy,
+        holders=tuple(replace(holder, utilization_ratio=busy) for holder in held),
+    )
+
+
+def _holder(process: DeviceProcess, *, is_fresh: bool) -> GpuHolder:
+    return GpuHolder(
+        namespace=process.namespace,
+        pod=process.pod,
+        container=process.container,
+        mode=process.allocate_mode,
+        memory_used_mib=process.memory_used_bytes / _MIB if is_fresh and process.memory_used_bytes is not None else None,
+        memory_limit_mib=None if process.memory_limit_bytes is None else process.memory_limit_bytes / _MIB,
+        utilization_ratio=process.sm_percent / 100 if is_fresh and process.sm_percent is not None else None,
     )
 
 

@@ -17,6 +17,7 @@ from fairlead_sim.access.roles import install_operator_roles, install_roles
 from fairlead_sim.gpus.card import FATAL_XIDS
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.gpus.devices import SimulatedDevices
+from fairlead_sim.gpus.division import offered_profiles
 from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.kubelet.logs import ContainerLogs
 from fairlead_sim.objects.chance import between, fraction
@@ -38,6 +39,7 @@ from fairlead_sim.scenario.network import LoadBalancers, keep_api_service, rende
 from fairlead_sim.scenario.scenario import ForeignProcess, Hang, NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead_sim.scenario.workloads import render_pod, render_priority_class, render_quota_tree, render_service
 from fairlead_sim.scheduler.hooks import Hooks, no_hooks
+from fairlead_sim.scheduler.needs import amounts_of
 from fairlead_sim.scheduler.scheduler import Scheduler
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.store.accounts import Accounts
@@ -237,7 +239,8 @@ class World:
         back."""
         name, is_heard = node["metadata"]["name"], is_true(node, "Ready")
         if told := inventory_of(node, is_wished_shared=self._shares(_labels(node))):
-            self.devices.restore_node(name, told, is_silent=not is_heard)
+            mig = offered_profiles(amounts_of(status_of(node).get("capacity")), len(told))
+            self.devices.restore_node(name, told, is_silent=not is_heard, mig=mig)
         if is_heard:
             self.timers.after(FIRST_BEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
         else:
@@ -246,8 +249,8 @@ class World:
 
     def _add_node(self, pool: NodePool, name: str, number: int) -> None:
         if pool.gpus:
-            is_shared = pool.shared or self._shares(pool.labels)
-            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=is_shared, is_silent=not pool.ready)
+            is_shared = not pool.mig and (pool.shared or self._shares(pool.labels))
+            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=is_shared, is_silent=not pool.ready, mig=pool.mig)
         created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name or name)
         node = self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
         self.cluster.create(render_lease(node, self.epoch), is_trusted=True)
@@ -276,6 +279,8 @@ class World:
             return
         name, cards = event.object["metadata"]["name"], self.devices.cards(event.object["metadata"]["name"])
         had, wishes = _labels(event.previous), _labels(event.object)
+        if any(card.instances for card in cards):
+            return  # divided by MIG, whatever labels say
         is_shared = self._shares(wishes)
         moves = self._shares(had) is not is_shared and cards and cards[0].is_shared is not is_shared
         if cards and (moves or any(had.get(label) != wishes.get(label) for label in SHARING_LABELS)):

@@ -37,7 +37,7 @@ async def test_only_a_name_that_changed_is_told(tmp_path: Path) -> None:
             for number in range(20):
                 assert client.patch(f"{PODS}/p/status", {"status": {"message": f"{number}"}}).status == 200
             assert client.patch(f"{PODS}/p", {"metadata": {"labels": {"app": "train"}}}).status == 200
-            await until(lambda: pods.latest()["default", "p"][1] == {"app": "train"})
+            await until(lambda: pods.latest()["default", "p"].labels == {"app": "train"})
             client.delete(f"{PODS}/p", gracePeriodSeconds=0)
             await until(lambda: not pods.latest())
             following.cancel()

@@ -107,3 +107,10 @@ def test_whoever_uses_it_nothing_is_lost_and_nothing_counts_twice(used: list[tup
     alive = [size for pid, size in used if pid in homes]
     assert sum(row.processes for row in rows) == len(alive)
     assert sum(row.memory_used_bytes for row in rows) == sum(alive)
+
+
+def test_two_containers_of_one_pod_are_told_apart_by_the_names_of_their_ids() -> None:
+    containers = [holder("a", "ua", "main", GpuMode.EXCLUSIVE), holder("a", "ua", "side", GpuMode.EXCLUSIVE)]
+    homes = {1: ProcessHome("ua", container="side"), 2: ProcessHome("ua", container="main"), 3: ProcessHome("ua")}
+    seen = [SeenProcess(pid, "C", 100 * pid * MIB, None) for pid in homes]
+    assert uses(container_use(containers, seen, homes)) == [("a", "main", 500, 2), ("a", "side", 100, 1)]

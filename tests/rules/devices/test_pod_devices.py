@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from tests.apps.fakes import device
 
+from fairlead.model.devices.device import MigInstance
+from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
+from fairlead.model.devices.series_names import LocalPod
 from fairlead.rules.devices.ids import token
-from fairlead.rules.devices.pod_devices import device_processes
+from fairlead.rules.devices.pod_devices import device_processes, homeless, named_homes, node_cards
 
 MEMORY, WHOLE = "aliyun.com/gpu-mem", "nvidia.com/gpu"
 TOTALS = {"GPU-a": (0, 15360 << 20), "GPU-b": (1, 15360 << 20)}
@@ -98,3 +102,63 @@ def test_one_container_on_two_cards_and_two_on_one() -> None:
     assert {uuid: len(rows) for uuid, rows in found.items()} == {"GPU-a": 1, "GPU-b": 1}
     both = device_processes([held(WHOLE, "GPU-a::0"), held(WHOLE, "GPU-a::1", pod="q")], [], TOTALS)
     assert [each.pod for each in both["GPU-a"]] == ["p", "q"]
+
+
+DIVIDED = node_cards(
+    [
+        device(
+            0,
+            instances=(
+                MigInstance(1, 0, "3g.71gb", "MIG-a", {"DCGM_FI_DEV_FB_TOTAL_BYTES": 70 << 30}),
+                MigInstance(2, 0, "1c.2g.35gb", "MIG-b", {"DCGM_FI_DEV_FB_TOTAL_BYTES": 35 << 30}),
+                MigInstance(2, 1, "1c.2g.35gb", "MIG-c", {"DCGM_FI_DEV_FB_TOTAL_BYTES": 35 << 30}),
+            ),
+        )
+    ],
+    by_mps=["MIG-a", "GPU-gpu-1-0"],
+)
+
+
+@pytest.mark.parametrize(
+    ("device_id", "uuid", "mode", "replica"),
+    [
+        ("MIG-GPU-gpu-1-0/2/1", "MIG-c", "mig", ""),
+        ("MIG-GPU-gpu-1-0/2/0::3", "MIG-b", "timeslice", "3"),
+        ("nvidia0/gi1", "MIG-a", "mig", ""),
+        ("nvidia0/gi2", "MIG-b", "mig", ""),
+        ("nvidia0/gi2/vgpu1", "MIG-b", "timeslice", "1"),
+        ("nvidia0/gi1/vgpu0", "MIG-a", "mps", "0"),
+        ("MIG-a::1", "MIG-a", "mps", "1"),
+        ("GPU-gpu-1-0::1", "GPU-gpu-1-0", "mps", "1"),
+        ("nvidia0/vgpu4", "GPU-gpu-1-0", "mps", "4"),
+        ("nvidia0", "GPU-gpu-1-0", "exclusive", ""),
+    ],
+)
+def test_ids_of_instances_in_their_older_forms_and_who_shares_by_mps(device_id: str, uuid: str, mode: str, replica: str) -> None:
+    found = device_processes([held("nvidia.com/mig-2g.35gb" if "gi" in device_id else WHOLE, device_id)], [], DIVIDED)
+    assert {key: [(each.allocate_mode, each.replica) for each in rows] for key, rows in found.items()} == {uuid: [(mode, replica)]}
+
+
+@pytest.mark.parametrize("device_id", ["MIG-GPU-gpu-1-0/9/0", "MIG-GPU-elsewhere/1/0", "nvidia0/gi7", "nvidia3/gi1", "nvidia0/gi"])
+def test_an_instance_that_is_not_there_is_nobodys(device_id: str) -> None:
+    assert device_processes([held(WHOLE, device_id)], [], DIVIDED) == {}
+
+
+def test_the_uid_of_a_holder_is_the_api_servers_where_the_kubelet_tells_none() -> None:
+    pods = {("ns", "p"): LocalPod("ns", "p", "uid-of-the-mirror", "hash-of-the-static-pod")}
+    (holder,) = device_processes([held(WHOLE, "GPU-a")], [], TOTALS, pods=pods)["GPU-a"]
+    assert holder.pod_uid == "hash-of-the-static-pod", "as its processes' cgroups have it"
+    rows = [held(WHOLE, "GPU-a"), HeldDevices(WHOLE, ("GPU-a",), "c", pod_uid="of-the-checkpoint")]
+    (known,) = device_processes(rows, [], TOTALS, pods=pods)["GPU-a"]
+    assert known.pod_uid == "of-the-checkpoint"
+
+
+def test_a_container_id_becomes_the_name_that_the_api_server_tells() -> None:
+    pods = {("ns", "p"): LocalPod("ns", "p", "u", "u", {}, {"a" * 64: "main", "b" * 64: "side"})}
+    homes = {1: ProcessHome("u", container_id="b" * 64), 2: ProcessHome("u", container_id="c" * 64)}
+    assert {pid: home.container for pid, home in named_homes(homes, pods).items()} == {1: "side", 2: ""}
+
+
+def test_a_process_in_a_pod_without_a_grant_is_homeless_and_one_of_no_pod_is_not() -> None:
+    (holder,) = device_processes([held(WHOLE, "GPU-a")], [], TOTALS, pods={("ns", "p"): LocalPod("ns", "p", "u", "u")})["GPU-a"]
+    assert homeless({1: ProcessHome("u"), 2: ProcessHome("v"), 3: ProcessHome()}, [holder]) == {2}

@@ -234,4 +234,4 @@ def test_a_brief_sample_says_the_same_of_what_it_says() -> None:
     for whole, brief in zip(world.devices.sample(), world.devices.sample(is_brief=True), strict=True):
         assert brief.fields.items() <= whole.fields.items()
         assert whole.up is ({"DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP"} <= brief.fields.keys())
-        assert structs.replace(brief, fields=whole.fields, collectors=whole.collectors) == whole
+        assert structs.replace(brief, fields=whole.fields, collectors=whole.collectors, peers=whole.peers) == whole

@@ -109,6 +109,8 @@ def test_a_fault_names_line_and_key(old: str, new: str, key: str, told: str) -> 
     assert told in what
 
 
+T4 = 'gpu_model = "Tesla T4"'
+DIVIDED = 'gpu_model = "NVIDIA H200"\nmig = '
 MORE = """
 [[hangs]]
 node = "gpu-1"
@@ -171,6 +173,24 @@ _NODE_PORT_SERVICE = '\n\n[[network_services]]\nname = "{}"\nnamespace = "a"\nty
         ("gpus = 2", "gpus = 0", "node_pools[0].gpu_model", "a model (`Tesla T4`) of no cards"),
         ("gpus = 2", "gpus = 2\ncpu = 0", "node_pools[0].cpu", "0 is not between 1 and 4096"),
         ("gpus = 2", "gpus = 2\nmemory = '-1Gi'", "node_pools[0].memory", "`-1Gi` is below 0"),
+        ("gpus = 2", "gpus = 2\nmig = ['1g.18gb']", "node_pools[0].mig", "a Tesla T4 cannot be divided by MIG"),
+        (T4, f'{DIVIDED}["1g.10gb"]', "node_pools[0].mig", "`1g.10gb` is no profile of a NVIDIA H200; it has 1g.18gb,"),
+        (
+            T4,
+            f'{DIVIDED}["4g.71gb", "4g.71gb"]',
+            "node_pools[0].mig",
+            "these instances need 8 slices of compute, a card has 7",
+        ),
+        (
+            T4,
+            f'{DIVIDED}["1g.35gb", "1g.35gb", "1g.35gb", "1g.35gb", "1g.35gb"]',
+            "node_pools[0].mig",
+            "these instances need 10 slices of memory, a card has 8",
+        ),
+        (T4, f'{DIVIDED}["1g.18gb"]\nshared = true', "node_pools[0].mig", "divides its GPUs by MIG or shares them"),
+        (T4, f'{DIVIDED}["1g.18gb"]', "foreign_processes[0].node", "the GPUs of `gpu-1` are divided by MIG"),
+        ('image = "web:1"', 'image = "web:1"\nmig = "1g.18gb"', "services[0].mig", "no machine has an instance `1g.18gb`; there are none"),
+        ('image = "web:1"', 'image = "web:1"\nmig = "1g.18gb"\ngpus = 1', "services[0].mig", "a MIG instance (`mig`) or"),
         (
             'namespaces = ["a"]',
             'namespaces = ["a"]\n\n[[teams]]\nname = "b"\nnamespaces = ["a"]',

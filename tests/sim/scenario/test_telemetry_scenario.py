@@ -9,12 +9,15 @@ from tests.sim.small_world import EPOCH
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.run.hooks.sharing_hooks import sharing_world
+from fairlead.wire.metrics.gpu_readings import parse_readings
+from fairlead.wire.metrics.prom_text import parse_page
 from fairlead_sim.gpus.sampled import SampledDevices
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.snapshot import take_snapshot
 from fairlead_sim.world.world import World
 
+LIMITS = "fairlead_container_gpu_memory_limit_bytes"
 Labels = tuple[tuple[str, str], ...]
 GIB = 2**30
 
@@ -27,13 +30,14 @@ class Page:
         self._devices = SampledDevices(world.devices.in_parts, world.clock.now, 5.0, world.devices.stuck_calls)
         self._exporter = GpuExporter(self._devices, world.clock, GpuExporterSettings())
         self._values: dict[str, dict[Labels, float]] = {}
+        self.text = b""
 
     async def read(self) -> None:
         await self._devices.sample_once()
         await self._exporter.refresh()
-        text = b"".join(self._exporter.page.pieces).decode()
+        self.text = b"".join(self._exporter.page.pieces)
         self._values = {}
-        for family in text_string_to_metric_families(text):
+        for family in text_string_to_metric_families(self.text.decode()):
             for sample in family.samples:
                 self._values.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
 
@@ -62,7 +66,8 @@ async def page(world: World) -> Page:
 
 async def test_every_card_is_told_and_the_lost_and_the_hung_one_are_down(page: Page) -> None:
     down = {("t4-2", "1"), ("t4-1", "1")}
-    cards = [(node, str(gpu)) for node, count in (("hopper-1", 4), ("t4-1", 2), ("t4-2", 2), ("a10-1", 2)) for gpu in range(count)]
+    nodes = {"hopper-1": 4, "t4-1": 2, "t4-2": 2, "a10-1": 2, "mig-1": 2}
+    cards = [(node, str(gpu)) for node, count in nodes.items() for gpu in range(count)]
     for node, gpu in cards:
         assert page.one("fairlead_gpu_up", node_name=node, gpu=gpu) == ((node, gpu) not in down), (node, gpu)
     assert len(page.of("fairlead_gpu_up")) == len(cards)
@@ -100,7 +105,8 @@ async def test_the_application_s_xid_leaves_the_card_healthy_and_the_lost_one_fa
 async def test_profiling_is_hopper_s_alone(page: Page) -> None:
     assert sorted(page._values["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]) != []
     told = {dict(key)["Hostname"] for name, rows in page._values.items() if name.startswith("DCGM_FI_PROF_") for key in rows}
-    assert told == {"hopper-1"}
+    assert told == {"hopper-1", "mig-1"}
+    assert page.of("DCGM_FI_PROF_PCIE_TX_BYTES", Hostname="mig-1") == [], "of a divided card only its instances are measured"
     assert page.of("fairlead_gpu_temperature_celsius", node_name="t4-1", sensor="memory") == []
     assert len(page.of("fairlead_gpu_temperature_celsius", node_name="hopper-1", sensor="memory")) == 4
 
@@ -121,10 +127,36 @@ async def test_a_process_of_nobody_is_foreign_and_takes_the_card_from_nobody(pag
 async def test_containers_and_strangers_never_have_more_than_the_card(page: Page) -> None:
     for key, used in page._values["fairlead_gpu_memory_used_bytes"].items():
         card = {name: value for name, value in key if name in ("node_name", "gpu")}
+        part = {name: value for name, value in key if name == "mig_gi_id"}
+        assert used <= page.one("fairlead_gpu_memory_total_bytes", **card, **part)
         held = sum(page.of("fairlead_container_gpu_memory_used_bytes", **card))
         rest = page.one("fairlead_gpu_memory_foreign_bytes", **card) + page.one("fairlead_gpu_memory_unattributed_bytes", **card)
-        assert held + rest == used
-        assert used <= page.one("fairlead_gpu_memory_total_bytes", **card)
+        assert held + rest == (sum(page.of("fairlead_gpu_memory_used_bytes", **card)) if part else used)
+
+
+async def test_a_divided_card_s_power_counts_once_and_each_instance_has_its_holder(page: Page, world: World) -> None:
+    boards = [card.watts(world.clock.now()) for card in world.devices.cards("mig-1")]
+    assert sum(page.of("DCGM_FI_DEV_POWER_USAGE", Hostname="mig-1")) == pytest.approx(sum(boards), abs=0.01)
+    assert sum(page.of("fairlead_gpu_power_watts", node_name="mig-1")) == pytest.approx(sum(boards), abs=0.01)
+    assert page.of("DCGM_FI_DEV_GPU_UTIL", Hostname="mig-1") == [], "the driver does not measure it"
+    holders = [dict(key) for key in page._values[LIMITS]]
+    held = sorted((each["mig_profile"], each["pod_name"].split("-")[0]) for each in holders if "mig_gi_id" in each)
+    assert held == [("1g.18gb", "small")] * 3 + [("2g.35gb", "forgotten"), ("3g.71gb", "half")]
+    given = [page.one("fairlead_gpu_allocated_ratio", node_name="mig-1", gpu="1", mig_gi_id=instance) for instance in "1378"]
+    assert given == [0, 0, 1, 0]
+    (forgotten,) = page.of("fairlead_gpu_utilization_ratio", node_name="mig-1", gpu="0", mig_profile="2g.35gb")
+    assert (forgotten, page.one("fairlead_gpu_allocated_ratio", node_name="mig-1", gpu="0", mig_gi_id="3")) == (0, 1)
+
+
+async def test_the_snapshot_and_the_page_say_the_same_of_instances(page: Page, world: World) -> None:
+    taken = {each.index: each for each in take_snapshot(world).gpus if each.node == "mig-1"}
+    told = {each.index: each for each in parse_readings(parse_page(page.text.decode()).samples, world.clock.now()) if each.node == "mig-1"}
+    assert [[(each.id, each.profile) for each in told[index].instances] for index in (0, 1)] == [
+        [(1, "3g.71gb"), (3, "2g.35gb"), (7, "1g.18gb"), (8, "1g.18gb")]
+    ] * 2
+    for index, reading in told.items():
+        assert (reading.instances, reading.memory_used_mib) == (taken[index].instances, taken[index].memory_used_mib)
+        assert reading.utilization_ratio == taken[index].utilization_ratio
 
 
 def test_a_process_that_nobody_granted_a_card_has_it_in_no_mode(world: World) -> None:

@@ -12,7 +12,7 @@ from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
 from fairlead_sim.objects.saved import SavedWorld
 from fairlead_sim.scenario.file import load_scenario
-from fairlead_sim.scenario.scenario import Duration, Outage, Scenario, ScenarioService, Stream, Xid
+from fairlead_sim.scenario.scenario import Duration, NodePool, Outage, Scenario, ScenarioService, Stream, Xid
 from fairlead_sim.scenario.workloads import render_service
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
@@ -335,3 +335,20 @@ def test_objects_of_a_kind_of_ones_own_come_back() -> None:
     with pytest.raises(ApiStatus) as told:
         world.cluster.watch(ref, None, version)
     assert told.value.code == 410
+
+
+def test_cards_divided_by_mig_are_divided_again_and_their_instances_held_by_the_same_pods() -> None:
+    pool = NodePool(name="mig", cpu=96, memory="1Ti", gpu_model="NVIDIA H200", gpus=2, mig=("3g.71gb", "1g.18gb", "1g.18gb"))
+    services = (ScenarioService(name="part", namespace="work", image="i:1", mig="1g.18gb", load="inference", replicas=3),)
+    world = sharing_world(small_scenario(CPU_POOL, pool, services=services), 1, EPOCH)
+    world.run_until(EPOCH + 300)
+    again = woken(world)
+
+    def held(world: World) -> list[tuple[int, int | None, str, int]]:
+        cards = world.devices.cards("mig-1")
+        return sorted((card.index, hold.gpu_instance, hold.pod, hold.limit_mib) for card in cards for hold in card.holds)
+
+    assert [(index, number) for index, number, _, _ in held(world)] == [(0, 7), (0, 8), (1, 7)]
+    for before, after in zip(world.devices.cards("mig-1"), again.devices.cards("mig-1"), strict=True):
+        assert (after.instances, after.instance_uuids, after.uuid) == (before.instances, before.instance_uuids, before.uuid)
+    assert held(again) == held(world)

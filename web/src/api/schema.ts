@@ -226,7 +226,7 @@ export interface GpuPod {
   utilPercent: number | null
 }
 
-/** `mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into. `unitsFree`, `memoryFreeMiB`, `coreFreePercent`: what a new pod could get; a broken or draining card gives nothing. Core percents are null where the node offers none. `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`. */
+/** `mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into. `unitsFree`, `memoryFreeMiB`, `coreFreePercent`: what a new pod could get; a broken or draining card gives nothing. Core percents are null where the node offers none. `migInstances`: of a card that is divided, as far as its exporter tells; the card's memory and utilization are theirs together. `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`. */
 export interface GpuRow {
   index: number
   uuid: string
@@ -249,7 +249,7 @@ export interface GpuRow {
   lastXid: LastXid | null
   idleSeconds: number | null
   pods: Array<GpuPod>
-  migInstances: Array<string>
+  migInstances: Array<MigInstanceRow>
   flags: Array<string>
 }
 
@@ -528,6 +528,16 @@ export interface Me {
   features: Features
   version: string
   build: string
+}
+
+/** One MIG instance of a card: its id there, its profile (`1g.18gb`), and who has it. */
+export interface MigInstanceRow {
+  id: number
+  profile: string
+  memoryTotalMiB: number | null
+  memoryUsedMiB: number | null
+  utilPercent: number | null
+  pods: Array<GpuPod>
 }
 
 /** A pod that would be admitted or evicted. Of one that is evicted: `how` (`evict`, or `suspend` of its job) and `forUnit`, for whom. `isGuaranteed` of one that is admitted: within its leaf's min. */

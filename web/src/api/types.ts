@@ -21,6 +21,7 @@ export type {
   GpuMap as GpuMapAnswer,
   GpuPod,
   GpuRow,
+  MigInstanceRow,
   Instance,
   InstanceList,
   InstanceLog,

@@ -7,6 +7,7 @@ import { useWords } from "../i18n/locale";
 import { Ago } from "../parts/Ago";
 import type { Cell, GpuMapData } from "./cells";
 import type { Palette } from "./colour";
+import { instanceName, instancesHeld } from "./instances";
 import { useRested } from "./useRested";
 
 interface Props {
@@ -22,6 +23,8 @@ interface Props {
 }
 
 export const CARD_WIDTH = 292;
+/** A card has seven at most. */
+const MOST_INSTANCES = 7;
 const EDGE = 8;
 const OFF = 10;
 /** The height of a card with some holders. */
@@ -71,6 +74,12 @@ export function MapCard({ map, cell, palette, x, y, size, chosen }: Props) {
             </dd>
           </>
         )}
+        {gpu && gpu.migInstances.length > 0 && (
+          <>
+            <dt>{t("map.granted")}</dt>
+            <dd>{instancesHeld(gpu, t)}</dd>
+          </>
+        )}
         <dt>{t("map.by.temperature")}</dt>
         <dd>{cell.celsius === null ? UNKNOWN : `${Math.round(cell.celsius)} °C`}</dd>
         {cell.idleSeconds ? (
@@ -96,6 +105,21 @@ function sinceOf(pods: readonly { namespace: string; name: string; heldSince: st
 }
 
 function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Cell; palette: Palette; gpu: GpuRow | undefined; since: Since }) {
+  if (gpu && gpu.migInstances.some((each) => each.pods.length > 0)) {
+    return (
+      <ul className="holders" data-testid="map-instances">
+        {gpu.migInstances.slice(0, MOST_INSTANCES).map((instance) => (
+          <li key={instance.id}>
+            <i className="mark" style={{ background: palette.teams[map.teams.indexOf(instance.pods[0]?.namespace ?? "")] ?? palette.tokens.rest }} />
+            <span className="mono whole">{instance.pods.map((pod) => shown(`${pod.namespace}/${pod.name}`)).join(", ") || UNKNOWN}</span>
+            <span className="dim nowrap num">
+              {instanceName(instance)} · {percent(instance.utilPercent)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    );
+  }
   if (gpu && gpu.pods.length > 0) {
     return (
       <ul className="holders">

@@ -10,6 +10,7 @@ import { navigate } from "../router/router";
 import type { Column } from "../table/columns";
 import { DataTable } from "../table/DataTable";
 import type { Cell, GpuMapData } from "./cells";
+import { instancesHeld } from "./instances";
 import { useRested } from "./useRested";
 
 export function MapTable({ map }: { map: GpuMapData }) {
@@ -24,7 +25,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
     { key: "state", head: t("map.state"), width: 92, cell: (c) => t(`map.state.${c.state}`) },
     { key: "util", head: t("map.by.util"), width: 76, number: true, cell: (c) => percent(c.util) },
     { key: "memory", head: t("map.by.memory"), width: 130, number: true, cell: (c) => told(c, memoryOf, percent(c.memory)) },
-    { key: "granted", head: t("map.granted"), width: 92, number: true, cell: (c) => told(c, (gpu) => grantedOf(gpu), UNKNOWN) },
+    { key: "granted", head: t("map.granted"), width: 92, number: true, cell: (c) => told(c, (gpu) => instancesHeld(gpu, t) ?? grantedOf(gpu), UNKNOWN) },
     { key: "celsius", head: "°C", width: 44, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
     { key: "idle", head: t("map.by.idle"), width: 76, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
     { key: "holders", head: t("node.heldBy"), width: 190, mono: true, cell: (c) => (c.slices.length > 0 ? told(c, (gpu) => holdersOf(gpu) || teamsOf(c, map), teamsOf(c, map)) : UNKNOWN) },

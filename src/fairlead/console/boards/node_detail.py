@@ -13,7 +13,8 @@ from fairlead.console.boards.idle_cards import Idleness, card_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent, timestamp
-from fairlead.console.pages.nodes import ConditionRow, GpuPod, GpuRow, LastXid, NodePod, Sharing, TaintRow
+from fairlead.console.pages.nodes import ConditionRow, GpuPod, GpuRow, LastXid, MigInstanceRow, NodePod, Sharing, TaintRow
+from fairlead.model.devices.gpu import GpuHolder, GpuInstance
 from fairlead.model.event import Event
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
@@ -124,8 +125,37 @@ def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Ma
         last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at)) if reading and reading.last_xid else None,
         idle_seconds=card_idle_seconds(card, node, idle.now),
         pods=[_gpu_pod(card, holder, job_by_pod) for holder in card.holders],
-        mig_instances=[],
+        mig_instances=[_instance(each, card, job_by_pod) for each in reading.instances] if reading else [],
         flags=_flags(card, has_unplaced, idle),
+    )
+
+
+def _instance(instance: GpuInstance, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> MigInstanceRow:
+    """Whom its exporter saw there, as long as the API server has them as holders."""
+    here = {(holder.pod.namespace, holder.pod.name) for holder in card.holders}
+    held = [holder for holder in instance.holders if (holder.namespace, holder.pod) in here]
+    return MigInstanceRow(
+        id=instance.id,
+        profile=instance.profile,
+        memory_total_mib=neat_or_null(instance.memory_total_mib),
+        memory_used_mib=neat_or_null(instance.memory_used_mib),
+        util_percent=percent(instance.utilization_ratio),
+        pods=[_instance_pod(holder, job_by_pod) for holder in held],
+    )
+
+
+def _instance_pod(holder: GpuHolder, job_by_pod: Mapping[str, str]) -> GpuPod:
+    return GpuPod(
+        namespace=holder.namespace,
+        name=holder.pod,
+        container=holder.container,
+        job=job_by_pod.get(f"{holder.namespace}/{holder.pod}", ""),
+        mode=holder.mode,
+        units=0,
+        core_percent=0,
+        allocated_mib=neat_or_null(holder.memory_limit_mib),
+        used_mib=neat_or_null(holder.memory_used_mib),
+        util_percent=percent(holder.utilization_ratio),
     )
 
 

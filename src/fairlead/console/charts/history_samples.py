@@ -6,7 +6,7 @@ and become gaps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -15,6 +15,7 @@ from fairlead.console.boards.job_detail import instance_rows
 from fairlead.console.charts.history import Labels, LineSample
 from fairlead.console.pages.envelope import percent_of
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.rules.pods.devices import has_gpu
 
 NODES_MAX: Final = 200
 JOBS_MAX: Final = 500
@@ -25,6 +26,7 @@ def samples_of(board_state: BoardState) -> Iterator[LineSample]:
     yield from _cluster_samples(board_state)
     yield from _node_samples(board_state)
     yield from _gpu_samples(board_state)
+    yield from _pod_samples(board_state)
     yield from _job_samples(board_state)
     yield from _instance_samples(board_state)
     yield from _quota_samples(board_state)
@@ -54,6 +56,22 @@ def _node_samples(board_state: BoardState) -> Iterator[LineSample]:
         yield from _some("node-gpus-allocated", labels, each.gpus_allocated)
         yield from _some("node-gpus-total", labels, each.gpus_total)
         yield from _some("node-gpu-memory-total", labels, each.memory_total_mib)
+        for line, mib in (
+            ("used", each.memory_used_mib),
+            ("allocated", each.memory_allocated_mib),
+            ("total", each.memory_total_mib),
+            ("rest", _rest(board_state.snapshot.gpus_on(each.node.name))),
+        ):
+            yield from _some("node-gpu-memory", (*labels, ("line", line)), mib)
+
+
+def _rest(readings: Sequence[GpuReading]) -> float | None:
+    """What is used by no container that has a grant; None while it is not known of all."""
+    used = [reading.memory_used_mib for reading in readings]
+    held = [holder.memory_used_mib for reading in readings for holder in reading.holders]
+    if not used or None in used or None in held:
+        return None
+    return max(0.0, sum(mib or 0.0 for mib in used) - sum(mib or 0.0 for mib in held))
 
 
 def _gpu_samples(board_state: BoardState) -> Iterator[LineSample]:
@@ -83,6 +101,18 @@ def _holder_samples(reading: GpuReading) -> Iterator[LineSample]:
         yield from _some("container-gpu-memory-used", labels, holder.memory_used_mib)
         yield from _some("container-gpu-memory-percent", labels, percent_of(holder.memory_used_mib, limit))
         yield from _some("container-gpu-utilization", labels, None if ratio is None else ratio * 100)
+        yield from _some("container-gpu-memory-limit", labels, limit)
+    for namespace, pod in dict.fromkeys((holder.namespace, holder.pod) for holder in reading.holders):
+        yield from _some("pod-gpu-power", (*card, ("namespace", namespace), ("pod", pod)), reading.power_watts)
+
+
+def _pod_samples(board_state: BoardState) -> Iterator[LineSample]:
+    """Pods that ask for a GPU on the nodes whose cards are kept."""
+    for each in board_state.occupancy.nodes[:NODES_MAX]:
+        for pod in board_state.snapshot.pods_on(each.node.name):
+            if pod.is_holding and has_gpu(pod):
+                labels = (("node", each.node.name), ("namespace", pod.namespace), ("pod", pod.name))
+                yield from _some("pod-restarts", labels, sum(status.restarts for status in (*pod.statuses, *pod.init_statuses)))
 
 
 def _job_samples(board_state: BoardState) -> Iterator[LineSample]:

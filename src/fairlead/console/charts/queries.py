@@ -73,6 +73,10 @@ _EXPORTED_CONTAINER: Final = {
 }
 _NVIDIA_CONTAINER: Final = {**_NVIDIA_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
 _NODE: Final = {"node_name": "node"}
+_NODE_LINE: Final = {**_NODE, "line": "line"}
+_POD_FILTERS: Final = {"gpu_node": "node", "namespace": "namespace", "pod": "pod"}
+_OWN_POD: Final = {**_NODE, "namespace_name": "namespace", "pod_name": "pod"}
+_OWN_POD_GPU: Final = {**_OWN_GPU, "namespace_name": "namespace", "pod_name": "pod"}
 _LINE: Final = {"line": "line"}
 _JOB: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
 _INSTANCE: Final = {**_JOB, "instance_name": "instance"}
@@ -80,6 +84,9 @@ _OWN_INSTANCE: Final = {**_INSTANCE, "node_name": "node"}
 _QUOTA: Final = {"path": "path", "quota": "name", "resource": "resource"}
 _ARENA_QUOTA: Final = {"path": "path", "user_group": "name", "resource_name": "resource"}
 _MIB: Final = " / 1048576"
+_WHOLE: Final = "sum without (mig_gi_id,mig_profile)"
+_DCGM_WHOLE: Final = "sum without (GPU_I_ID,GPU_I_PROFILE,container,namespace,pod,exported_container,exported_namespace,exported_pod)"
+"""Of a divided card its instances together."""
 _DEVICE: Final = '{allocate_mode!="share",$m}'
 _EXPORTED_HELD: Final = '{exported_pod!="",$m}'
 _HELD: Final = f'{{exported_pod="",pod!="",container!~"{"|".join(EXPORTER_CONTAINERS)}",$m}}'
@@ -140,6 +147,11 @@ def _cluster(name: str, title: str, unit: str, words: str, *expressions: str) ->
 
 def _node(name: str, title: str, unit: str, words: str, *expressions: str) -> ChartQuery:
     return ChartQuery(name, title, unit, words, tuple(Spelling(expression, _NODE) for expression in expressions), _NODE_FILTERS)
+
+
+def _of_card(metric: str) -> str:
+    """Each card and instance once, however many targets tell it; of a node together."""
+    return f"sum by (node_name) (max by (node_name,uuid,mig_gi_id) ({metric}{{$m}})){_MIB}"
 
 
 def _job(name: str, title: str, unit: str, words: str, own: str, arena: str) -> ChartQuery:
@@ -256,6 +268,24 @@ CHART_QUERIES: Final = {
             "max by (node_name) (fairlead_node_gpu_memory_bytes{$m})" + _MIB,
             f"sum by (node_name) (nvidia_gpu_memory_total_bytes{_DEVICE}){_MIB}",
         ),
+        ChartQuery(
+            "node-gpu-memory",
+            "GPU Memory Of The Node",
+            "MiB",
+            "GPU memory of each node: used, allocated, in all, and used by no container with a grant (rest)",
+            (
+                Spelling(
+                    _lines(
+                        used=_of_card("fairlead_gpu_memory_used_bytes"),
+                        allocated=f"max by (node_name) (fairlead_node_gpu_memory_allocated_bytes{{$m}}){_MIB}",
+                        total=_of_card("fairlead_gpu_memory_total_bytes"),
+                        rest=f"({_of_card('fairlead_gpu_memory_unattributed_bytes')} + {_of_card('fairlead_gpu_memory_foreign_bytes')})",
+                    ),
+                    _NODE_LINE,
+                ),
+            ),
+            _NODE_FILTERS,
+        ),
         _gpu(
             "gpu-duty-cycle",
             "GPU Duty Cycle",
@@ -270,8 +300,8 @@ CHART_QUERIES: Final = {
             "GPU Memory Usage",
             "MiB",
             "memory used on each GPU",
-            "fairlead_gpu_memory_used_bytes{$m}" + _MIB,
-            "DCGM_FI_DEV_FB_USED{$m}",
+            f"{_WHOLE} (fairlead_gpu_memory_used_bytes{{$m}}){_MIB}",
+            f"{_DCGM_WHOLE} (DCGM_FI_DEV_FB_USED{{$m}})",
             f"nvidia_gpu_memory_used_bytes{_DEVICE}{_MIB}",
         ),
         _gpu(
@@ -279,8 +309,8 @@ CHART_QUERIES: Final = {
             "GPU Memory Usage Percentage",
             "percent",
             "memory used on each GPU, of its total",
-            "100 * fairlead_gpu_memory_used_bytes{$m} / fairlead_gpu_memory_total_bytes{$m}",
-            "100 * DCGM_FI_DEV_FB_USED{$m} / (DCGM_FI_DEV_FB_USED{$m} + DCGM_FI_DEV_FB_FREE{$m})",
+            f"100 * {_WHOLE} (fairlead_gpu_memory_used_bytes{{$m}}) / {_WHOLE} (fairlead_gpu_memory_total_bytes{{$m}})",
+            f"100 * {_DCGM_WHOLE} (DCGM_FI_DEV_FB_USED{{$m}}) / {_DCGM_WHOLE} (DCGM_FI_DEV_FB_USED{{$m}} + DCGM_FI_DEV_FB_FREE{{$m}})",
             f"100 * nvidia_gpu_memory_used_bytes{_DEVICE} / nvidia_gpu_memory_total_bytes{_DEVICE}",
         ),
         _gpu(
@@ -324,6 +354,42 @@ CHART_QUERIES: Final = {
             "fairlead_container_gpu_memory_used_bytes{$m}" + _MIB,
             "DCGM_FI_DEV_FB_USED$held",
             f"nvidia_gpu_memory_used_bytes{_NVIDIA_HELD}{_MIB}",
+        ),
+        ChartQuery(
+            "container-gpu-memory-limit",
+            "GPU Memory That Containers May Use",
+            "MiB",
+            "memory each container may use on each GPU; of one that has the card for itself all of it",
+            (
+                Spelling(
+                    f"max by ({','.join(_OWN_CONTAINER)}) (sum without (mig_gi_id,mig_profile) "
+                    f"(fairlead_container_gpu_memory_limit_bytes{{$m}})){_MIB}",
+                    _OWN_CONTAINER,
+                ),
+            ),
+            _CONTAINER_FILTERS,
+        ),
+        ChartQuery(
+            "pod-gpu-power",
+            "Power Of The Pods' GPUs",
+            "watts",
+            "power draw of each GPU that a pod holds a part of, whoever else is on it",
+            (
+                Spelling(
+                    f"0 * max by ({','.join(_OWN_POD_GPU)}) (fairlead_container_gpu_memory_limit_bytes{{$m}}) "
+                    "+ on (node_name,uuid) group_left () max by (node_name,uuid) (fairlead_gpu_power_watts)",
+                    _OWN_POD_GPU,
+                ),
+            ),
+            _CONTAINER_FILTERS,
+        ),
+        ChartQuery(
+            "pod-restarts",
+            "Restarts Of Pods That Hold GPUs",
+            "count",
+            "restarts of the containers of each pod that asks for a GPU",
+            (Spelling("max by (node_name,namespace_name,pod_name) (fairlead_gpu_pod_restarts_total{$m})", _OWN_POD),),
+            _POD_FILTERS,
         ),
         _container(
             "container-gpu-memory-percent",

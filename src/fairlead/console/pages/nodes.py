@@ -91,12 +91,24 @@ class GpuPod(Json, frozen=True):
     util_percent: float | None
 
 
+class MigInstanceRow(Json, frozen=True):
+    """One MIG instance of a card: its id there, its profile (`1g.18gb`), and who has it."""
+
+    id: int
+    profile: str
+    memory_total_mib: float | None
+    memory_used_mib: float | None
+    util_percent: float | None
+    pods: list[GpuPod]
+
+
 class GpuRow(Json, frozen=True):
     """`mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into.
 
     `units_free`, `memory_free_mib`, `core_free_percent`: what a new pod could get; a broken or draining card
-    gives nothing. Core percents are null where the node offers none. `flags`: `used-without-allocation`,
-    `idle` (allocated and below 1 % for an hour), `overcommitted`.
+    gives nothing. Core percents are null where the node offers none. `mig_instances`: of a card that is
+    divided, as far as its exporter tells; the card's memory and utilization are theirs together. `flags`:
+    `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`.
     """
 
     index: int
@@ -120,7 +132,7 @@ class GpuRow(Json, frozen=True):
     last_xid: LastXid | None
     idle_seconds: int | None
     pods: list[GpuPod]
-    mig_instances: list[str]
+    mig_instances: list[MigInstanceRow]
     flags: list[str]
 
 

@@ -1,4 +1,4 @@
-"""Labels and UIDs of a node's pods, followed through the API server (`ports.PodIdentities`)."""
+"""Labels, UIDs and containers of a node's pods, followed through the API server (`ports.PodIdentities`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector
 from fairlead.edge.kube.resource import PODS
-from fairlead.model.pod import Pod
-from fairlead.wire.kube.objects import WirePod, parse_pod
-
-_Identity = tuple[str, str, str, Mapping[str, str]]
+from fairlead.model.devices.series_names import LocalPod
+from fairlead.wire.kube.local_pod import WireLocalPod, parse_local_pod
 
 
 class NodePods:
@@ -22,31 +20,31 @@ class NodePods:
     """
 
     def __init__(self, api: KubeApi, node: str) -> None:
-        self._pods: dict[str, _Identity] = {}
+        self._pods: dict[str, LocalPod] = {}
         self._is_news = False
         self._news: Callable[[], None] = lambda: None
-        here = Selection(fields=f"spec.nodeName={node}")
-        self._reflector: Reflector[Pod] = Reflector(api, ItemReader(PODS, WirePod, parse_pod), self, selection=here, on_change=self._tell)
+        here, reader = Selection(fields=f"spec.nodeName={node}"), ItemReader(PODS, WireLocalPod, parse_local_pod)
+        self._reflector: Reflector[LocalPod] = Reflector(api, reader, self, selection=here, on_change=self._tell)
 
     async def run(self, news: Callable[[], None]) -> None:
         self._news = news
         await self._reflector.run()
 
-    def latest(self) -> Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]:
-        return {(namespace, name): (uid, labels) for namespace, name, uid, labels in self._pods.values()}
+    def latest(self) -> Mapping[tuple[str, str], LocalPod]:
+        return {(pod.namespace, pod.name): pod for pod in self._pods.values()}
 
-    def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
+    def replace(self, rows: dict[str, LocalPod], unreadable: Collection[str]) -> None:
         kept = {key: self._pods[key] for key in unreadable if key in self._pods}
-        self._adopt({**kept, **{key: _identity(row) for key, row in rows.items()}})
+        self._adopt({**kept, **rows})
 
-    def upsert(self, key: str, row: Pod) -> None:
-        if self._pods.get(key) != (told := _identity(row)):
-            self._adopt({**self._pods, key: told})
+    def upsert(self, key: str, row: LocalPod) -> None:
+        if self._pods.get(key) != row:
+            self._adopt({**self._pods, key: row})
 
     def remove(self, key: str) -> None:
         self._adopt({each: pod for each, pod in self._pods.items() if each != key})
 
-    def _adopt(self, pods: dict[str, _Identity]) -> None:
+    def _adopt(self, pods: dict[str, LocalPod]) -> None:
         self._is_news |= pods != self._pods
         self._pods = pods
 
@@ -55,7 +53,3 @@ class NodePods:
         if self._is_news:
             self._is_news = False
             self._news()
-
-
-def _identity(pod: Pod) -> _Identity:
-    return pod.namespace, pod.name, pod.uid, pod.labels

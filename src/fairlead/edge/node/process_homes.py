@@ -1,17 +1,22 @@
 """Where the processes of this node run (`ports.ProcessHomes`), as /proc tells.
 
-Pids are those of the node: in a pid namespace of its own an agent finds nobody.
+Pids are those of the node: in a pid namespace of its own an agent finds nobody. A process stays in its
+container for as long as it lives, so that it is read once; a number that is given again has another start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Final
 
 from fairlead.model.devices.driver import ProcessHome
-from fairlead.wire.kubelet.process_home import pod_of_cgroups, token_of_mounts
+from fairlead.wire.kubelet.process_home import container_of_cgroups, pod_of_cgroups, token_of_mounts
 
 PROC = Path("/proc")
+MOST_KNOWN: Final = 4096
+_START: Final = 19
+"""The place of the start among the fields of `stat` behind the program's name."""
 
 
 class NodeProcesses:
@@ -19,18 +24,36 @@ class NodeProcesses:
 
     def __init__(self, proc: Path = PROC) -> None:
         self._proc = proc
+        self._known: dict[tuple[int, str], ProcessHome] = {}
 
     def homes(self, pids: Collection[int]) -> Mapping[int, ProcessHome]:
         found: dict[int, ProcessHome] = {}
         for pid in pids:
             try:
-                mounts, cgroups, name = (
-                    (self._proc / str(pid) / file).read_text(encoding="utf-8", errors="replace") for file in ("mountinfo", "cgroup", "comm")
-                )
+                found[pid] = self._home(pid)
             except OSError:
                 continue  # it has ended
-            found[pid] = ProcessHome(pod_of_cgroups(cgroups), token_of_mounts(mounts), name.rstrip("\n"))
         return found
+
+    def _home(self, pid: int) -> ProcessHome:
+        began = (pid, _start(self._text(pid, "stat")))
+        known = self._known.get(began)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            mounts, cgroups, name = (self._text(pid, file) for file in ("mountinfo", "cgroup", "comm"))
+            pod, container = pod_of_cgroups(cgroups), container_of_cgroups(cgroups)
+            known = self._known[began] = ProcessHome(pod, token_of_mounts(mounts), name.rstrip("\n"), container)
+        return known
+
+    def _text(self, pid: int, file: str) -> str:
+        return (self._proc / str(pid) / file).read_text(encoding="utf-8", errors="replace")
+
+
+def _start(stat: str) -> str:
+    """When it began, in ticks since the boot; a program's name may have blanks and brackets."""
+    fields = stat.rpartition(")")[2].split()
+    return fields[_START] if len(fields) > _START else ""
 
 
 def sees_node(proc: Path = PROC) -> bool:

@@ -125,6 +125,7 @@ class KnownCard:
         self._is_divided_anew = False
         self._instances: tuple[MigInstance, ...] = ()
         self._slow_of_instances: Mapping[str, Mapping[str, int | float]] = {}
+        self._peers: Mapping[int, int] = {}
         self._runs = {name: CollectorRun(name) for name in COLLECTORS}
         self.xids = XidTally()
         self._awaits_reset = False
@@ -189,6 +190,7 @@ class KnownCard:
         self._instances = tuple(_instance(each, slower.get(each.uuid, {})) for each in turn.fast.instances)
         if turn.slow is not None:
             self._slow = structs.replace(self._slow, fields=turn.slow.fields, read_at=now)
+            self._peers = turn.slow.peers
         if turn.static is not None:
             self._static = structs.replace(self._static, fields=turn.static.fields, read_at=now)
             self._texts = turn.static.texts
@@ -263,6 +265,7 @@ class KnownCard:
             seen=None if self._is_lost else self._processes,
             instances=() if self._is_lost else tuple(self._with_xid(each) for each in self._instances),
             mig_mode=_mig_mode(self._static.fields.get(_MIG_MODE)),
+            peers={} if self._is_lost else self._peers,
             collectors=tuple(structs.replace(self._runs[name], gpu=str(self.seen.index)) for name in sorted(self._runs)),
             reset_at=self._reset_at,
         )

@@ -11,13 +11,18 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml.absences import Absences, Failures
 from fairlead.edge.nvml.cards import running, whole_list
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import EngineTime, SeenProcess
 
 COLLECTOR: Final = "processes"
 _LIST: Final = "nvmlDeviceGetComputeRunningProcesses"
 _SHARES: Final = "nvmlDeviceGetProcessUtilization"
 _FIRST_MICROSECONDS: Final = 1_000_000
 """So far back the first question reaches. Without a start the driver gives all it has kept, of any age."""
+
+
+_Share = tuple[float | None, EngineTime]
+"""Of the multiprocessors in percent, and of the rest."""
+_IDLE: Final[_Share] = (0.0, EngineTime(0.0, 0.0, 0.0))
 
 
 class Processes:
@@ -43,9 +48,9 @@ class Processes:
         shares = self._shares(failures) if seen and self._has_shares else None
         if shares is None:
             return tuple(seen)
-        return tuple(msgspec.structs.replace(each, sm_percent=shares.get(each.pid, 0.0)) for each in seen)
+        return tuple(_with_share(each, shares.get(each.pid, _IDLE)) for each in seen)
 
-    def _shares(self, failures: Failures) -> dict[int, float | None] | None:
+    def _shares(self, failures: Failures) -> dict[int, _Share] | None:
         """By pid since the last question, none = nobody worked; None = not known."""
         if self._absences.has(_SHARES):
             return None
@@ -67,4 +72,14 @@ class Processes:
             if sample.pid not in newest or sample.timeStamp >= newest[sample.pid].timeStamp:
                 newest[sample.pid] = sample
         self._seen_until = max([self._seen_until, *(sample.timeStamp for sample in samples)])
-        return {pid: float(sample.smUtil) if sample.smUtil <= 100 else None for pid, sample in newest.items()}
+        return {pid: _share(sample) for pid, sample in newest.items()}
+
+
+def _share(sample: Any) -> _Share:
+    told = (sample.smUtil, sample.memUtil, sample.encUtil, sample.decUtil)
+    multiprocessors, *others = (float(percent) if percent <= 100 else None for percent in told)
+    return multiprocessors, EngineTime(*others)
+
+
+def _with_share(process: SeenProcess, share: _Share) -> SeenProcess:
+    return msgspec.structs.replace(process, sm_percent=share[0], engines=share[1])

@@ -16,6 +16,7 @@ from fairlead.edge.nvml.field_values import read_fields
 from fairlead.edge.nvml.gpm import Gpm
 from fairlead.edge.nvml.instances import Instances
 from fairlead.edge.nvml.memory import MemoryForm
+from fairlead.edge.nvml.peers import PEERS, read_peers
 from fairlead.edge.nvml.processes import Processes
 from fairlead.model.devices.readings import GroupReading
 from fairlead.wire.devices.nvml_values import BANDWIDTHS, FAST_FIELDS, SLOW_FIELDS, bandwidths
@@ -67,12 +68,14 @@ class CardReader:
         return GroupReading(fields, {}, failures.told(), processes)
 
     def slow(self) -> GroupReading:
-        """ECC, remapped rows, retired pages, violations, NVLink errors, replays, BAR1, limits, recovery."""
+        """ECC, remapped rows, retired pages, violations, NVLink errors, replays, BAR1, limits, recovery,
+        peers."""
         failures = Failures(self._absences)
         fields = read_fields(self._card.handle, SLOW_FIELDS, self._absences, failures)
         self._ask(SLOW_CALLS, fields, self.wanted, failures)
         instances = self._instances.slow(failures)
-        return GroupReading(fields, {}, failures.told(), None, instances)
+        peers = read_peers(self._card, self._absences, failures) if PEERS in self.wanted else {}
+        return GroupReading(fields, {}, failures.told(), None, instances, peers)
 
     def static(self) -> GroupReading:
         """What changes with driver, firmware or division only: texts, minor number, MIG mode."""

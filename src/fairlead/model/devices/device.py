@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import EngineTime, SeenProcess
 
 LEAST_STALE_SECONDS: Final = 15.0
 """An older value of the fast group is shown by nobody (telemetry contract 1.14)."""
@@ -28,6 +28,7 @@ class NamedProcess(Struct, frozen=True, gc=False):
     type: str
     memory_bytes: int | None = None
     sm_percent: float | None = None
+    engines: EngineTime = EngineTime()
 
 
 class DeviceProcess(Struct, frozen=True, gc=False):
@@ -113,7 +114,8 @@ class DeviceSample(Struct, frozen=True, gc=False):
     say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
     `reset_at`: when the card was seen to be reset (epoch seconds), None = never.
     `knows_holders`: whether `processes` has all containers that hold it, `knows_foreign`: and all others that
-    run on it.
+    run on it. `peers`: by the index of another card NVML's status of the NVLinks there (0 = good), where
+    somebody asked.
     """
 
     node: str
@@ -140,6 +142,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     seen: tuple[SeenProcess, ...] | None = None
     instances: tuple[MigInstance, ...] = ()
     mig_mode: str = "disabled"
+    peers: Mapping[int, int] = {}
     collectors: tuple[CollectorRun, ...] = ()
     reset_at: float | None = None
     knows_holders: bool = True

@@ -62,9 +62,12 @@ class ProcessHome(Struct, frozen=True, gc=False):
     """Where a process of the node runs. `pod_uid`: the kubelet's, "" = in no pod.
 
     `token`: of the shared memory that its container was given, "" = none. `name`: its program's, at most 15
-    bytes of it, as the kernel keeps it.
+    bytes of it, as the kernel keeps it. `container_id`: the runtime's, 64 hex digits, "" = not told;
+    `container`: the name that belongs to it, where somebody knows it.
     """
 
     pod_uid: str = ""
     token: str = ""
     name: str = ""
+    container_id: str = ""
+    container: str = ""

@@ -6,7 +6,10 @@ comes from the API server and may have no reading; a reading comes from an expor
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -102,11 +105,51 @@ class GpuHolder(Struct, frozen=True, gc=False):
     utilization_ratio: float | None = None
 
 
+_COMPUTE_SLICES: Final = re.compile(r"(\d+)g\.", re.ASCII)
+
+
+class GpuInstance(Struct, frozen=True, gc=False):
+    """The newest values of one MIG instance: its id on the card, its profile (`1g.18gb`), who has it."""
+
+    id: int
+    profile: str = ""
+    memory_total_mib: float | None = None
+    memory_used_mib: float | None = None
+    utilization_ratio: float | None = None
+    holders: tuple[GpuHolder, ...] = ()
+
+    @property
+    def compute_slices(self) -> int:
+        """Its part of the card's compute, as the profile says; 1 where it does not.
+
+        >>> GpuInstance(1, "3g.71gb").compute_slices, GpuInstance(1).compute_slices
+        (3, 1)
+        """
+        match = _COMPUTE_SLICES.match(self.profile)
+        return int(match[1]) if match else 1
+
+
+def instances_utilization(instances: Sequence[GpuInstance]) -> float | None:
+    """How busy a divided card is: the mean of its instances by their slices; None while one does not tell.
+
+    >>> half, small = GpuInstance(1, "3g.71gb", None, None, 0.5), GpuInstance(7, "1g.18gb", None, None, 0.1)
+    >>> instances_utilization([half, small])
+    0.4
+    """
+    told = [each.utilization_ratio for each in instances]
+    known = [ratio for ratio in told if ratio is not None]
+    if not known or len(known) < len(told):
+        return None
+    slices = [each.compute_slices for each in instances]
+    return sum(ratio * count for ratio, count in zip(known, slices, strict=True)) / sum(slices)
+
+
 class GpuReading(Struct, frozen=True, gc=False):
     """The newest values of one GPU. `read_at` is when its exporter answered, epoch seconds.
 
-    `idle_since`: since when its utilization is below 1 % without a break, as far back as the reader looked;
-    None = busy or unknown.
+    `instances`: of a card that is divided by MIG; its memory and utilization are theirs together, `holders`
+    all of theirs. `idle_since`: since when its utilization is below 1 % without a break, as far back as the
+    reader looked; None = busy or unknown.
     """
 
     node: str
@@ -125,3 +168,4 @@ class GpuReading(Struct, frozen=True, gc=False):
     idle_since: Moment | None = None
     read_at: Moment = 0.0
     holders: tuple[GpuHolder, ...] = ()
+    instances: tuple[GpuInstance, ...] = ()

@@ -96,7 +96,7 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     "fairlead_container_gpu_memory_limit_bytes": _BYTES,
     "fairlead_container_gpu_utilization_ratio": _RATIO,
     **{f"{_DEVICE}{name}": bounds for bounds, names in _OF_DEVICES.items() for name in names.split()},
-    **{f"{_PROFILE}{name}": _PER_SECOND for name in ("PCIE_TX_BYTES", "PCIE_RX_BYTES", "NVLINK_TX_BYTES", "NVLINK_RX_BYTES")},
+    f"{_PROFILE}GR_ENGINE_ACTIVE": _RATIO,
     "DCGM_CUSTOM_PROCESS_MEM_USED": _MEBIBYTES,
     "nvidia_gpu_duty_cycle": _PERCENT,
     "nvidia_gpu_memory_used_bytes": _BYTES,
@@ -106,7 +106,7 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
 }
 """What a line may say, in the unit of its own metric, or a field in DCGM's; both ends belong to it.
 
-Other fields of a card are totals; of profiling, shares of 1.
+Other fields of a card are totals; of profiling, shares of 1, or bytes a second.
 """
 
 _BLANK_INT32: Final = range(0x7FFF_FFF0, 0x8000_0000)
@@ -152,7 +152,7 @@ def bounds(metric: str) -> Bounds:
     if found is not None:
         return found
     if metric.startswith(_PROFILE):
-        return _RATIO
+        return _PER_SECOND if metric.endswith("_BYTES") else _RATIO
     return _TOTAL if metric.startswith(_DEVICE) else (float("-inf"), float("inf"))
 
 

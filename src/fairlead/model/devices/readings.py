@@ -12,6 +12,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
+class EngineTime(Struct, frozen=True, gc=False):
+    """How much of the time one process kept memory and video engines busy, in percent; None = nobody says."""
+
+    memory: float | None = None
+    encoder: float | None = None
+    decoder: float | None = None
+
+
 class SeenProcess(Struct, frozen=True, gc=False):
     """One process on one card, or on one MIG instance. `pid`: of the node.
 
@@ -23,6 +31,7 @@ class SeenProcess(Struct, frozen=True, gc=False):
     type: str
     memory_bytes: int | None = None
     sm_percent: float | None = None
+    engines: EngineTime = EngineTime()
 
 
 class InstanceReading(Struct, frozen=True, gc=False):
@@ -43,7 +52,8 @@ class InstanceReading(Struct, frozen=True, gc=False):
 class GroupReading(Struct, frozen=True, gc=False):
     """`failures`: in words, by collector: device, fieldvalues, gpm, processes, mig.
 
-    `processes` None: not asked, or not known; those of a divided card stand with its instances.
+    `processes` None: not asked, or not known; those of a divided card stand with its instances. `peers`: by
+    the index of another card NVML's status of the way there, where somebody wants it.
     """
 
     fields: Mapping[str, int | float] = {}
@@ -51,3 +61,4 @@ class GroupReading(Struct, frozen=True, gc=False):
     failures: Mapping[str, str] = {}
     processes: tuple[SeenProcess, ...] | None = None
     instances: tuple[InstanceReading, ...] = ()
+    peers: Mapping[int, int] = {}

@@ -14,6 +14,19 @@ class PodIdentity(Struct, frozen=True, gc=False):
     labels: Mapping[str, str] = {}
 
 
+class LocalPod(Struct, frozen=True, gc=False):
+    """One pod of the node, as the API server tells it. `kubelet_uid`: the one in its cgroups and the
+    kubelet's checkpoint, which a static pod has from a hash. `containers`: their names by the runtime's id.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    kubelet_uid: str = ""
+    labels: Mapping[str, str] = {}
+    containers: Mapping[str, str] = {}
+
+
 class SeriesNames(Struct, frozen=True):
     """`pods`: by namespace and name. `jobs`: ids of jobs by `<gpu>` or `<gpu>.<GPU instance>`."""
 

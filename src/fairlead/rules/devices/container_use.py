@@ -2,7 +2,7 @@
 1.10, 1.11).
 
 A process of no container with a grant is foreign, whether it runs in a pod or not. What cannot be told apart
-(two containers of one pod on one card without a token) goes to the first of them by name.
+(two containers of one pod on one card without a token or a known id) goes to the first of them by name.
 """
 
 from __future__ import annotations
@@ -100,19 +100,21 @@ def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int
         return len(containers)
     same = [index for index, each in enumerate(containers) if each.pod_uid == home.pod_uid]
     by_token = [index for index in same if home.token and containers[index].token == home.token]
-    if by_token or same:
-        return (by_token or same)[0]
+    by_name = [index for index in same if home.container and containers[index].container == home.container]
+    if by_token or by_name or same:
+        return (by_token or by_name or same)[0]
     unnamed = [index for index, each in enumerate(containers) if not each.pod_uid]
     return unnamed[0] if len(containers) == len(unnamed) == 1 else len(containers)
 
 
 def _with(row: DeviceProcess, process: SeenProcess, name: str) -> DeviceProcess:
+    told = (process.type, process.memory_bytes, process.sm_percent, process.engines)
     return structs.replace(
         row,
         memory_used_bytes=_sum(row.memory_used_bytes, process.memory_bytes),
         sm_percent=_sum(row.sm_percent, process.sm_percent),
         processes=(row.processes or 0) + 1,
-        members=(*row.members, NamedProcess(process.pid, name, process.type, process.memory_bytes, process.sm_percent)),
+        members=(*row.members, NamedProcess(process.pid, name, *told)),
     )
 
 

@@ -8,23 +8,28 @@ does not inherit them. Whoever the kubelet does not list any more has nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from fairlead.model.devices.device import DeviceProcess
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
+from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.rules.devices.ids import token
 
 CARD_RESOURCES: Final = frozenset({NVIDIA_GPU, "aliyun.com/gpu"})
-_BY_INDEX: Final = re.compile(r"nvidia(\d+)(/vgpu\d+)?", re.ASCII)
+_BY_INDEX: Final = re.compile(r"nvidia(\d+)", re.ASCII)
+_REPLICA: Final = re.compile(r"(?:::|/vgpu)([^/:]+)$", re.ASCII)
 _EXCLUSIVE: Final = GpuMode.EXCLUSIVE
 _TIMESLICE: Final = GpuMode.TIMESLICE
+_MPS: Final = GpuMode.MPS
 _SHARE: Final = GpuMode.SHARE
 _MIG: Final = GpuMode.MIG
+_TOTAL: Final = "DCGM_FI_DEV_FB_TOTAL_BYTES"
 _MIG_RESOURCE: Final = "nvidia.com/mig-"
 _NO_CLAIMS: Final[Mapping[tuple[str, str, str], ClaimableCard]] = {}
 
@@ -41,18 +46,68 @@ Claims = Mapping[tuple[str, str, str], ClaimableCard]
 """By driver, pool and device."""
 Totals = Mapping[str, tuple[int, int | None]]
 """By UUID the card's index and all its memory in bytes, None = nobody knows."""
+LocalPods = Mapping[tuple[str, str], LocalPod]
+"""By namespace and name."""
+_NO_PODS: Final[LocalPods] = {}
+_NO_TOTALS: Final[Mapping[str, int]] = {}
+
+
+class NodeCards(Struct, frozen=True):
+    """What ids can name: cards and instances with their `totals`, instances by other names (`aliases`).
+
+    `by_mps`: UUIDs whose programs go through MPS.
+    """
+
+    totals: Totals
+    aliases: Mapping[str, str] = {}
+    by_mps: Collection[str] = ()
+
+
+def node_cards(samples: Sequence[DeviceSample], by_mps: Collection[str] = (), known: Mapping[str, int] = _NO_TOTALS) -> NodeCards:
+    """The cards of the node with their instances, and the older names of these (telemetry contract 2.3).
+
+    `known`: all the memory of those that do not say it now, as they said it last.
+
+    >>> from fairlead.model.devices.device import MigInstance
+    >>> parts = (MigInstance(2, 0, "3g.71gb", "MIG-b"),)
+    >>> node_cards([DeviceSample("n", 1, 1, "GPU-a", "", "", "", None, {}, instances=parts)]).aliases
+    {'MIG-GPU-a/2/0': 'MIG-b', 'nvidia1/gi2': 'MIG-b'}
+    """
+
+    def total(entity: DeviceSample | MigInstance) -> int | None:
+        told = entity.fields.get(_TOTAL)
+        return known.get(entity.uuid) if told is None else int(told)
+
+    totals: dict[str, tuple[int, int | None]] = {}
+    aliases: dict[str, str] = {}
+    for sample in samples:
+        if sample.uuid:
+            totals[sample.uuid] = (sample.index, total(sample))
+        for each in sample.instances:
+            if each.uuid:
+                totals[each.uuid] = (-1, total(each))
+                aliases[f"MIG-{sample.uuid}/{each.gpu_instance}/{each.compute_instance}"] = each.uuid
+                aliases.setdefault(f"nvidia{sample.index}/gi{each.gpu_instance}", each.uuid)
+    return NodeCards(totals, aliases, by_mps)
 
 
 def device_processes(
-    held: Iterable[HeldDevices], given: Iterable[GivenShare], totals: Totals, more: Collection[str] = (), claims: Claims = _NO_CLAIMS
+    held: Iterable[HeldDevices],
+    given: Iterable[GivenShare],
+    cards: NodeCards | Totals,
+    more: Collection[str] = (),
+    claims: Claims = _NO_CLAIMS,
+    pods: LocalPods = _NO_PODS,
 ) -> dict[str, tuple[DeviceProcess, ...]]:
     """By UUID of a card, the containers that have it or a part of it, by name.
 
     What they use is not known here. `held`: the kubelet's list of pod resources, which has names, and its
-    checkpoint, which has uids. `totals`: of MIG instances, too, by their UUIDs; an id of another one names
-    nothing. `more`: resources whose ids are of whole cards, beside the usual ones. `claims`: the cards that
-    resource claims can name.
+    checkpoint, which has uids. An id of a card or instance that is not among `cards` names nothing. `more`:
+    resources whose ids are of whole cards, beside the usual ones. `claims`: the cards that resource claims
+    can name. `pods`: as the API server tells them, for uids that the kubelet does not.
     """
+    cards = cards if isinstance(cards, NodeCards) else NodeCards(cards)
+    totals = cards.totals
     uuids = {index: uuid for uuid, (index, _) in totals.items()}
     rows: dict[tuple[str, str, str, str], list[GivenShare]] = {}
     for share in given:
@@ -75,25 +130,50 @@ def device_processes(
                 found.setdefault(card.uuid, {})[who] = structs.replace(process, claim=_claim(each.claimed, card))
         elif each.resource in CARD_RESOURCES or each.resource in more or each.resource.startswith(_MIG_RESOURCE):
             for device_id in each.ids:
-                uuid, mode = _card_of(device_id, uuids)
+                uuid, mode = _card_of(device_id, uuids, cards)
                 if uuid in totals:
                     process = _process(*who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1])
                     found.setdefault(uuid, {})[who] = structs.replace(process, replica=_replica(device_id))
-    return {uuid: tuple(process for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
+    return {uuid: tuple(_known(process, pods) for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
 
 
-def _card_of(device_id: str, uuids: Mapping[int, str]) -> tuple[str, GpuMode]:
+def _known(process: DeviceProcess, pods: LocalPods) -> DeviceProcess:
+    """With the uid that its processes' cgroups bear, where somebody tells it."""
+    pod = pods.get((process.namespace, process.pod)) if not process.pod_uid else None
+    return process if pod is None else structs.replace(process, pod_uid=pod.kubelet_uid)
+
+
+def named_homes(homes: Mapping[int, ProcessHome], pods: LocalPods) -> Mapping[int, ProcessHome]:
+    """The same, with the names of containers whose ids the API server tells."""
+    names = {number: name for pod in pods.values() for number, name in pod.containers.items()}
+    if not names:
+        return homes
+    return {pid: structs.replace(home, container=names.get(home.container_id, "")) for pid, home in homes.items()}
+
+
+def homeless(homes: Mapping[int, ProcessHome], containers: Sequence[DeviceProcess]) -> set[int]:
+    """Processes in pods that nobody is known to have a grant for: the kubelet may tell of them by now."""
+    uids = {each.pod_uid for each in containers}
+    return {pid for pid, home in homes.items() if home.pod_uid and home.pod_uid not in uids}
+
+
+def _card_of(device_id: str, uuids: Mapping[int, str], cards: NodeCards) -> tuple[str, GpuMode]:
     """The card or instance of an id, "" where it names none, and how its holder has it.
 
-    >>> [_card_of(each, {1: "GPU-b"})[0] for each in ("GPU-a", "GPU-a::3", "nvidia1", "MIG-a", "a")]
-    ['GPU-a', 'GPU-a', 'GPU-b', 'MIG-a', '']
+    >>> cards = NodeCards({}, {"nvidia1/gi2": "MIG-c"})
+    >>> ids = ("GPU-a", "GPU-a::3", "nvidia1", "nvidia1/gi2/vgpu0", "MIG-a", "a")
+    >>> [_card_of(each, {1: "GPU-b"}, cards)[0] for each in ids]
+    ['GPU-a', 'GPU-a', 'GPU-b', 'MIG-c', 'MIG-a', '']
     """
-    if match := _BY_INDEX.fullmatch(device_id):
-        return uuids.get(int(match[1]), ""), _TIMESLICE if match[2] else _EXCLUSIVE
-    uuid, _, replica = device_id.partition("::")
-    if uuid.startswith("MIG-"):
-        return uuid, _TIMESLICE if replica else _MIG
-    return (uuid, _TIMESLICE if replica else _EXCLUSIVE) if uuid.startswith("GPU-") else ("", _EXCLUSIVE)
+    replica = _REPLICA.search(device_id)
+    named = device_id[: replica.start()] if replica else device_id
+    by_index = _BY_INDEX.fullmatch(named)
+    uuid = uuids.get(int(by_index[1]), "") if by_index else cards.aliases.get(named, named)
+    if not uuid.startswith(("GPU-", "MIG-")):
+        return "", _EXCLUSIVE
+    if replica:
+        return uuid, _MPS if uuid in cards.by_mps else _TIMESLICE
+    return uuid, _MIG if uuid.startswith("MIG-") else _EXCLUSIVE
 
 
 def _claim(device: ClaimedDevice, card: ClaimableCard) -> Mapping[str, str]:
@@ -109,7 +189,8 @@ def _replica(device_id: str) -> str:
     >>> _replica("GPU-a::3"), _replica("nvidia0/vgpu1"), _replica("GPU-a")
     ('3', '1', '')
     """
-    return device_id.partition("::")[2] or device_id.partition("/vgpu")[2]
+    match = _REPLICA.search(device_id)
+    return match[1] if match else ""
 
 
 def _shared(share: GivenShare) -> DeviceProcess:

@@ -1,6 +1,7 @@
 """What each container uses of each GPU it was given: `fairlead_container_gpu_*` (telemetry contract 1.10).
 
-A container with a grant and no process is there with 0 used. Device values never appear here: sums over
+A container with a grant and no process is there with 0 used. Of programs on a MIG instance the driver tells
+no time: whoever has the instance keeps it as busy as it is. Device values never appear here: sums over
 containers and sums over devices are two different, both meaningful numbers.
 """
 
@@ -9,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.devices.mig import gpu_instances
-from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIG_LABELS, device_key, mig_key
+from fairlead.rules.metrics.gpu import DEVICE_LABELS, INSTANCE_BUSY, MIG_LABELS, device_key, mig_key
 
 LABELS: Final = (*DEVICE_LABELS, *MIG_LABELS, "namespace_name", "pod_name", "container_name", "pod_uid", "allocate_mode")
 
@@ -79,7 +83,15 @@ def _rows(sample: DeviceSample, *, has_strangers: bool = False) -> Iterator[tupl
     """`has_strangers`: who was granted nothing, too."""
     yield from ((sample, None, process) for process in sorted(_held(sample.processes, has_strangers), key=_name))
     for instance in gpu_instances(sample) if sample.instances else ():
-        yield from ((sample, instance, process) for process in sorted(_held(instance.processes, has_strangers), key=_name))
+        held = sorted(_held(instance.processes, has_strangers), key=_name)
+        yield from ((sample, instance, _as_busy(process, instance)) for process in held)
+
+
+def _as_busy(process: DeviceProcess, instance: MigInstance) -> DeviceProcess:
+    if process.allocate_mode != GpuMode.MIG:
+        return process
+    busy = instance.fields.get(INSTANCE_BUSY)
+    return structs.replace(process, sm_percent=None if busy is None else round(100 * busy, 6))
 
 
 def _held(processes: Sequence[DeviceProcess], has_strangers: bool) -> list[DeviceProcess]:

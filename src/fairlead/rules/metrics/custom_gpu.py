@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, NamedProcess
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.metrics.gpu import MIB, allocated_ratio, foreign, granted
@@ -42,47 +42,90 @@ def _metric(name: str, labels: tuple[str, ...], help: str) -> MetricName:
 ALLOCATE_MODE: Final = _metric("ALLOCATE_MODE", _DEVICE, "How the GPU is allocated: 0 none, 1 exclusive, 2 share.")
 FB_TOTAL: Final = _metric("DEV_FB_TOTAL", _DEVICE, "Framebuffer memory in all (in MiB).")
 FB_ALLOCATED: Final = _metric("DEV_FB_ALLOCATED", _DEVICE, "Part of the framebuffer memory allocated (0 to 1).")
-MEM_USED: Final = _metric("PROCESS_MEM_USED", _PROCESS, "Framebuffer memory used by the container's processes (in MiB).")
-SM_UTIL: Final = _metric("PROCESS_SM_UTIL", _PROCESS, "SM utilization of the container's processes (in %).")
-ILLEGAL_MEM_USED: Final = _metric("ILLEGAL_PROCESS_MEM_USED", _PROCESS, "Framebuffer memory used by processes without a grant (in MiB).")
-ILLEGAL_SM_UTIL: Final = _metric("ILLEGAL_PROCESS_SM_UTIL", _PROCESS, "SM utilization of processes without a grant (in %).")
+_WHAT: Final = {"": "the container's processes", "ILLEGAL_": "processes without a grant"}
+_HELP: Final = {
+    "MEM_USED": "Framebuffer memory used by {} (in MiB).",
+    "SM_UTIL": "SM utilization of {} (in %).",
+    "MEM_COPY_UTIL": "Memory utilization of {} (in %).",
+    "ENCODE_UTIL": "Encoder utilization of {} (in %).",
+    "DECODE_UTIL": "Decoder utilization of {} (in %).",
+}
+OF_PROCESSES: Final = {
+    (kind, name): _metric(f"{kind}PROCESS_{name}", _PROCESS, text.format(whose))
+    for kind, whose in _WHAT.items()
+    for name, text in _HELP.items()
+}
 CONTAINER_MEM: Final = _metric("CONTAINER_MEM_ALLOCATED", _PROCESS, "Framebuffer memory granted to the container (in MiB).")
-NAMES: Final = (ALLOCATE_MODE, FB_TOTAL, FB_ALLOCATED, MEM_USED, SM_UTIL, ILLEGAL_MEM_USED, ILLEGAL_SM_UTIL, CONTAINER_MEM)
+CONTAINER_CP: Final = _metric(
+    "CONTAINER_CP_ALLOCATED", _PROCESS, "Part of the compute granted to the container (0 to 1); 0 where it is not limited."
+)
+NAMES: Final = (ALLOCATE_MODE, FB_TOTAL, FB_ALLOCATED, *OF_PROCESSES.values(), CONTAINER_MEM, CONTAINER_CP)
 
-Value = Callable[[DeviceProcess], float | int | None]
+_Row = tuple[DeviceSample, DeviceProcess, NamedProcess | None]
+"""A process of a container or of nobody; None where they are not told one by one."""
 
 
 def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """Device families, then those of containers, then those of foreign processes."""
+    """Device families, then those of containers' processes, of foreign processes, and of containers."""
     devices = [_device_key(sample) for sample in samples]
     held = [(sample, process) for sample in samples for process in granted(sample)]
     strangers = [(sample, process) for sample in samples for process in foreign(sample)]
+    rows = {"": _one_by_one(held), "ILLEGAL_": _one_by_one(strangers)}
+    containers = [_process_key(sample, process, None) for sample, process in held]
     return [
         Family(ALLOCATE_MODE, devices, [_mode(sample) for sample in samples]),
         Family(FB_TOTAL, devices, [sample.fields.get("DCGM_FI_DEV_FB_TOTAL") for sample in samples]),
         Family(FB_ALLOCATED, devices, [_as_double(allocated_ratio(sample)) for sample in samples]),
-        _of_processes(MEM_USED, held, _memory_used),
-        _of_processes(SM_UTIL, held, _sm_percent),
-        _of_processes(ILLEGAL_MEM_USED, strangers, _memory_used),
-        _of_processes(ILLEGAL_SM_UTIL, strangers, _sm_percent),
-        _of_processes(CONTAINER_MEM, held, _limit),
+        *(
+            Family(metric, [_process_key(*row) for row in rows[kind]], [_VALUES[name](*row[1:]) for row in rows[kind]])
+            for (kind, name), metric in OF_PROCESSES.items()
+        ),
+        Family(CONTAINER_MEM, containers, [_limit(process) for _, process in held]),
+        Family(CONTAINER_CP, containers, [float(process.core_limit_ratio or 0) for _, process in held]),
     ]
 
 
-def _memory_used(process: DeviceProcess) -> int | None:
-    return None if process.memory_used_bytes is None else process.memory_used_bytes // MIB
+def _one_by_one(found: Sequence[tuple[DeviceSample, DeviceProcess]]) -> list[_Row]:
+    """A row for each process; one for all of a container that has none, or whose processes are not told
+    apart."""
+    rows: list[_Row] = []
+    for sample, process in found:
+        rows += [(sample, process, member) for member in sorted(process.members, key=lambda each: each.pid)]
+        rows += [] if process.members else [(sample, process, None)]
+    return rows
 
 
-def _sm_percent(process: DeviceProcess) -> float | None:
-    return None if process.sm_percent is None else float(process.sm_percent)
+def _memory_used(process: DeviceProcess, member: NamedProcess | None) -> int | None:
+    told = process.memory_used_bytes if member is None else member.memory_bytes
+    return None if told is None else told // MIB
 
 
 def _limit(process: DeviceProcess) -> int | None:
     return None if process.memory_limit_bytes is None else process.memory_limit_bytes // MIB
 
 
-def _of_processes(metric: MetricName, rows: Sequence[tuple[DeviceSample, DeviceProcess]], value: Value) -> Family:
-    return Family(metric, [_process_key(*row) for row in rows], [value(process) for _, process in rows])
+def _sm_percent(process: DeviceProcess, member: NamedProcess | None) -> float | None:
+    return _as_double(process.sm_percent if member is None else member.sm_percent)
+
+
+def _engine(name: str) -> Callable[[DeviceProcess, NamedProcess | None], float | None]:
+    """0 of a container without a process."""
+
+    def value(process: DeviceProcess, member: NamedProcess | None) -> float | None:
+        if member is None:
+            return None if process.processes != 0 else 0.0
+        return _as_double(getattr(member.engines, name))
+
+    return value
+
+
+_VALUES: Final[dict[str, Callable[[DeviceProcess, NamedProcess | None], float | int | None]]] = {
+    "MEM_USED": _memory_used,
+    "SM_UTIL": _sm_percent,
+    "MEM_COPY_UTIL": _engine("memory"),
+    "ENCODE_UTIL": _engine("encoder"),
+    "DECODE_UTIL": _engine("decoder"),
+}
 
 
 def _device_key(sample: DeviceSample) -> Key:
@@ -99,7 +142,8 @@ def _device_key(sample: DeviceSample) -> Key:
     )
 
 
-def _process_key(sample: DeviceSample, process: DeviceProcess) -> Key:
+def _process_key(sample: DeviceSample, process: DeviceProcess, member: NamedProcess | None) -> Key:
+    told = (str(member.pid), member.name, member.type) if member else ("", "", "")
     return (
         process.allocate_mode,
         process.container,
@@ -108,9 +152,7 @@ def _process_key(sample: DeviceSample, process: DeviceProcess) -> Key:
         "",
         process.pod,
         "",
-        "",
-        "",
-        "",
+        *told,
         sample.uuid,
         f"nvidia{sample.index}",
         str(sample.index),

@@ -1,12 +1,15 @@
 """dcgm-exporter's page from device samples: its names, labels, order and units (telemetry contract 1.4).
 
-A label without a value is left out here (the families omit empty labels), and a value that a device does not
-have prints nothing, so a family may be missing altogether.
+A field is of a card, of a MIG instance or of an NVLink; NVSwitches NVML does not tell of. A label without a
+value is left out here (the families omit empty labels), and a value that a device does not have prints
+nothing, so a family may be missing altogether.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -40,11 +43,34 @@ INSTANCE_FIELDS: Final = frozenset(
     ]
 )
 """What each MIG instance has for itself (telemetry contract 1.8)."""
+_OF_A_LINK: Final = re.compile(r"DCGM_FI_(?:DEV_NVLINK_BANDWIDTH|PROF_NVLINK)_L(\d+)", re.ASCII)
+_CARD_OF_LINK: Final = ("gpu", "gpu_uuid", "pci_bus_id", "device", "model_name")
+"""A link's labels of its card, in the order of the card's own."""
 _LABEL_ROWS: Final = {
     "DCGM_FI_DRIVER_VERSION": "driver_version",
     "DCGM_FI_DEV_SERIAL": "serial",
     "DCGM_FI_DEV_VBIOS_VERSION": "vbios_version",
 }
+
+
+class Level(StrEnum):
+    """What one series of a field is of."""
+
+    GPU = "gpu"
+    INSTANCE = "instance"
+    LINK = "link"
+
+
+def level_of(field: str) -> Level:
+    """
+    >>> print(level_of("DCGM_FI_DEV_GPU_TEMP"), level_of("DCGM_FI_DEV_FB_USED"))
+    gpu instance
+    >>> print(level_of("DCGM_FI_PROF_NVLINK_L3_TX_BYTES"))
+    link
+    """
+    if field in INSTANCE_FIELDS:
+        return Level.INSTANCE
+    return Level.LINK if _OF_A_LINK.match(field) else Level.GPU
 
 
 class DcgmLabels(Struct, frozen=True, gc=False):
@@ -138,11 +164,15 @@ def dcgm_families(
         if counter.field in made:
             families.append(_made(counter, cards, made[counter.field]))
             continue
-        of = struck if counter.field == _XID_FIELD else parts if counter.field in INSTANCE_FIELDS or labels.repeats_card else cards
+        level = level_of(counter.field)
+        is_of_parts = level == Level.INSTANCE or (labels.repeats_card and level == Level.GPU)
+        of = struck if counter.field == _XID_FIELD else parts if is_of_parts else cards
         values = [entity.value(counter.field) for entity in of.entities]
         if counter.is_double:
             values = [None if value is None else float(value) for value in values]
         printed, keys = of.names, of.keys
+        if level == Level.LINK:
+            printed, keys = _of_link(of, counter.field)
         if counter.field == _XID_FIELD:
             worded = [{**given, **_xid_words(value)} for given, value in zip(of.attributes, values, strict=True)]
             printed, keys = _joined(of.base_names, of.base, worded)
@@ -219,8 +249,8 @@ def _metric(counter: Counter, labels: tuple[str, ...]) -> MetricName:
 
 
 def _base_names(last: tuple[str, ...], labels: DcgmLabels) -> tuple[str, ...]:
-    instance = ("GPU_I_PROFILE", "GPU_I_ID")
-    return ("gpu", labels.uuid, "pci_bus_id", "device", "modelName", *instance, *labels.hostnames, *last)
+    card, instance = ("gpu", labels.uuid, "pci_bus_id", "device", "modelName"), ("GPU_I_PROFILE", "GPU_I_ID")
+    return (*card, *instance, *labels.hostnames, *last)
 
 
 def _base_key(entity: _Entity, last: Sequence[tuple[str, str]], labels: DcgmLabels, pod: Mapping[str, str]) -> Key:
@@ -246,6 +276,13 @@ def _label_value(sample: DeviceSample, field: str) -> str:
         return str(getattr(sample, _LABEL_ROWS[field]))
     value = sample.fields.get(field)
     return "" if value is None else str(value)
+
+
+def _of_link(rows: _Rows, field: str) -> tuple[tuple[str, ...], list[Key]]:
+    """In the place of a card's labels those of one of its links; whatever follows them stays."""
+    match = _OF_A_LINK.match(field)
+    link, card = match[1] if match else "", len(_CARD_OF_LINK)
+    return ("nvlink", *_CARD_OF_LINK, *rows.names[card:]), [(link, *key) for key in rows.keys]
 
 
 def _attributes(entity: _Entity, labels: DcgmLabels, names: SeriesNames) -> dict[str, str]:

@@ -240,7 +240,7 @@ class MadeMetrics:
 
     def of(self, samples: Sequence[DeviceSample], at: float, now: float) -> dict[str, dict[tuple[str, str], list[MadeRow]]]:
         """By field and card (node, uuid). `at`: of the snapshot; `now`: the same instant in epoch seconds."""
-        made: dict[str, dict[tuple[str, str], list[MadeRow]]] = {XID_COUNT: {}, CLOCK_COUNT: {}, HEALTH_STATUS: {}}
+        made: dict[str, dict[tuple[str, str], list[MadeRow]]] = {XID_COUNT: {}, CLOCK_COUNT: {}, HEALTH_STATUS: {}, P2P_STATUS: {}}
         cards = {f"{sample.node}/{sample.uuid}": sample for sample in samples}
         for card, sample in cards.items():
             self._xids.told(card, (), at)
@@ -252,6 +252,7 @@ class MadeMetrics:
             made[XID_COUNT][place] = self._xids.rows(card, at)
             made[CLOCK_COUNT][place] = self._clocks.rows(card, at)
             made[HEALTH_STATUS][place] = health_rows(sample.health_checks)
+            made[P2P_STATUS][place] = p2p_rows(sample.peers) if sample.up else []
         self._xids.keep(cards)
         self._clocks.keep(cards)
         return made

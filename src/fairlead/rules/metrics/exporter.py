@@ -79,7 +79,10 @@ PAGE_BYTES: Final = _metric("page_bytes", "gauge", "Size of the page before this
 POD_MAP_AGE: Final = _metric("pod_map_age_seconds", "gauge", "Since when the kubelet has not told who has the cards.")
 POD_MAP_CONTAINERS: Final = _metric("pod_map_containers", "gauge", "Containers with devices, as the kubelet told last.")
 POD_MAP_ERRORS: Final = _metric(
-    "pod_map_errors_total", "counter", "How often it was not found out who has the cards: kubelet or grants.", "reason"
+    "pod_map_errors_total",
+    "counter",
+    "How often it was not found out who has the cards: kubelet, grants; no_host_pid: processes are not seen.",
+    "reason",
 )
 POD_MAP: Final = "podmap"
 VALUES: Final = "values"

@@ -7,6 +7,7 @@ field that a device does not have prints nothing, never 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, structs
@@ -76,8 +77,10 @@ def _many(name: str, help: str, label: str, *parts: _Part, type: str = "gauge") 
     return _Scaled(f"fairlead_gpu_{name}", type, help, parts, label)
 
 
+INSTANCE_BUSY: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+"""How busy a MIG instance is, 0..1: the driver's own utilization is of undivided cards alone."""
 _INSTANCE_PARTS: Final = {
-    "utilization_ratio": _Part("", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
+    "utilization_ratio": _Part("", INSTANCE_BUSY),
     **{f"memory_{name.lower()}_bytes": _part("", f"FB_{name}_BYTES") for name in ("TOTAL", "USED", "FREE", "RESERVED")},
 }
 """What a MIG instance tells in the place of its card."""
@@ -176,9 +179,19 @@ _TABLE: Final = (
     ),
     _many(
         "nvlink_errors_total",
-        "NVLink errors of all links, by type.",
+        "NVLink errors of all links, by type; which types there are depends on the generation of the links.",
         "type",
         *(_part(kind, f"NVLINK_{kind.upper()}_ERROR_COUNT_TOTAL") for kind in ("crc_flit", "crc_data", "replay", "recovery")),
+        *(
+            _part(kind, f"NVLINK_COUNT_{field}")
+            for kind, field in {
+                "malformed_packet": "RX_MALFORMED_PACKET_ERRORS",
+                "buffer_overrun": "RX_BUFFER_OVERRUN_ERRORS",
+                "receive": "RX_ERRORS",
+                "local_link_integrity": "LOCAL_LINK_INTEGRITY_ERRORS",
+                "recovery_failed": "LINK_RECOVERY_FAILED_EVENTS",
+            }.items()
+        ),
         type="counter",
     ),
     _one("pcie_replays_total", "PCIe retries.", "PCIE_REPLAY_COUNTER", type="counter"),
@@ -195,7 +208,7 @@ INFO: Final = _device(
 UP: Final = _device("up", "1 when the device answered its last sample.")
 HEALTHY: Final = _device("healthy", "1 when the device may take work.")
 HEALTH_CHECK: Final = _device("health_check", "Health by check: 0 ok, 1 warning, 2 failed.", "check")
-ALLOCATED: Final = _device("allocated_ratio", "Part of the device given to containers, 0 to 1.")
+ALLOCATED: Final = _device("allocated_ratio", "Part of the device, or of the MIG instance, given to containers, 0 to 1.", *MIG_LABELS)
 CONTAINERS: Final = _device("containers", "Containers that hold a part of the device.")
 GRANTABLE: Final = _device(
     "memory_grantable_bytes",
@@ -271,7 +284,8 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     if not sample.up or not sample.knows_holders:
         return None
     if sample.instances:
-        return sum(any(process.pod for process in each.processes) for each in sample.instances) / len(sample.instances)
+        instances = gpu_instances(sample)
+        return sum(_is_given(each) for each in instances) / len(instances)
     if any(process.allocate_mode == GpuMode.EXCLUSIVE for process in holders):
         return 1
     if not holders:
@@ -279,6 +293,11 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     grantable = grantable_bytes(sample)
     limits = [process.memory_limit_bytes for process in holders]
     return min(1.0, sum(limit or 0 for limit in limits) / grantable) if grantable and None not in limits else None
+
+
+def _is_given(instance: MigInstance) -> int:
+    """1 when a container has it: an instance is nobody's in parts."""
+    return int(any(process.pod for process in instance.processes))
 
 
 def grantable_bytes(sample: DeviceSample) -> int | float | None:
@@ -328,7 +347,7 @@ def _fields(table: _Scaled) -> _Make:
     return make
 
 
-def _of_instances(table: _Scaled, part: _Part) -> _Make:
+def _of_instances(of_card: Value, of_instance: Callable[[DeviceSample, MigInstance], float | int | None]) -> _Make:
     """A family whose series are of MIG instances, where a card has some, and not of the card."""
 
     def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
@@ -337,10 +356,10 @@ def _of_instances(table: _Scaled, part: _Part) -> _Make:
         for key, sample in zip(keys, samples, strict=True):
             for each in gpu_instances(sample) if sample.instances else ():
                 labelled.append((*key, *mig_key(each)))
-                values.append(_scaled(each.fields.get(part.field), part))
+                values.append(of_instance(sample, each))
             if not sample.instances:
                 labelled.append((*key, "", ""))
-                values.append(_field(sample, table.parts[0]))
+                values.append(of_card(sample))
         return Family(metric, labelled, values, omits_empty=True)
 
     return make
@@ -353,6 +372,10 @@ def mig_key(instance: MigInstance | None) -> Key:
 
 def _field(sample: DeviceSample, part: _Part) -> float | int | None:
     return _scaled(sample.fields.get(part.field), part)
+
+
+def _own(part: _Part, _: DeviceSample, instance: MigInstance) -> float | int | None:
+    return _scaled(instance.fields.get(part.field), part)
 
 
 def _scaled(value: float | None, part: _Part) -> float | int | None:
@@ -418,7 +441,7 @@ def _bytes_of(processes: Sequence[DeviceProcess]) -> int | None:
 
 def _maker(table: _Scaled) -> _Make:
     part = _instance_part(table)
-    return _of_instances(table, part) if part else _fields(table)
+    return _fields(table) if part is None else _of_instances(partial(_field, part=table.parts[0]), partial(_own, part))
 
 
 _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
@@ -426,7 +449,7 @@ _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (UP, _each(lambda sample: int(sample.up))),
     (HEALTHY, _each(lambda sample: None if sample.healthy is None else int(sample.healthy))),
     (HEALTH_CHECK, _labelled(CHECKS, lambda sample, check: sample.health_checks.get(check))),
-    (ALLOCATED, _each(allocated_ratio)),
+    (ALLOCATED, _of_instances(allocated_ratio, lambda sample, each: _is_given(each) if sample.up and sample.knows_holders else None)),
     (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up and sample.knows_holders else None)),
     (FOREIGN, _each(_foreign_processes)),
     (GRANTABLE, _each(grantable_bytes)),

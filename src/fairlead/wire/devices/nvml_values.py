@@ -93,7 +93,30 @@ SLOW_FIELDS: Final = _rows(
     (144, "ROW_REMAP_PENDING"),
     (145, "ROW_REMAP_FAILURE"),
     (230, "GPU_RECOVERY_ACTION"),
+) + tuple(
+    NvmlField(number, f"DCGM_FI_DEV_NVLINK_COUNT_{name}", ALL_LINKS)
+    for number, name in {
+        201: "TX_PACKETS",
+        202: "TX_BYTES",
+        203: "RX_PACKETS",
+        204: "RX_BYTES",
+        206: "RX_MALFORMED_PACKET_ERRORS",
+        207: "RX_BUFFER_OVERRUN_ERRORS",
+        208: "RX_ERRORS",
+        209: "RX_REMOTE_ERRORS",
+        210: "RX_GENERAL_ERRORS",
+        211: "LOCAL_LINK_INTEGRITY_ERRORS",
+        212: "TX_DISCARDS",
+        213: "LINK_RECOVERY_SUCCESSFUL_EVENTS",
+        214: "LINK_RECOVERY_FAILED_EVENTS",
+        215: "LINK_RECOVERY_EVENTS",
+        219: "EFFECTIVE_ERRORS",
+        220: "EFFECTIVE_BER",
+        221: "RX_SYMBOL_ERRORS",
+        222: "SYMBOL_BER",
+    }.items()
 )
+"""The last ones are of Blackwell and later, all links together; error rates as the driver packs them."""
 BANDWIDTHS: Final[Mapping[str, tuple[NvmlField, ...]]] = {
     "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL": _LINK_BYTES,
     **{

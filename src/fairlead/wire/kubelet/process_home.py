@@ -12,6 +12,7 @@ import re
 from typing import Final
 
 _POD: Final = re.compile(r"/(?:kubepods[^/]*-)?pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12})(?:\.slice)?/")
+_CONTAINER: Final = re.compile(r"/(?:(?:cri-containerd|crio|docker)-)?([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
 _LIMITS: Final = re.compile(r"^\S+ \S+ \S+ \S*/containers/([0-9a-f]{16})/limits(?://deleted)? /etc/fairlead/gpu/limits ", re.MULTILINE)
 
 
@@ -38,3 +39,16 @@ def pod_of_cgroups(text: str) -> str:
     """
     match = _POD.search(text)
     return match[1].replace("_", "-") if match else ""
+
+
+def container_of_cgroups(text: str) -> str:
+    """The id of the container whose `/proc/<pid>/cgroup` this is; "" = it tells none (telemetry contract
+    1.11).
+
+    >>> container_of_cgroups("0::/kubepods/pod0b4a5f6e-1111-2222-3333-444444444444/" + "ab" * 32) == "ab" * 32
+    True
+    >>> container_of_cgroups("0::/user.slice/user-0.slice")
+    ''
+    """
+    match = _CONTAINER.search(text) if _POD.search(text) else None
+    return match[1] if match else ""

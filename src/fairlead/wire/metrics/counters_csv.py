@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.model.devices.counter import Counter, CounterSet, RejectedRow
 from fairlead.model.refusal import Refusal
-from fairlead.wire.metrics.dcgm_fields import NOT_YET, field_of, is_double
+from fairlead.wire.metrics.dcgm_fields import field_of, is_double
 
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
@@ -53,8 +53,6 @@ def _parse_row(line: str) -> Counter | Refusal:
     if len(fields) != 3:
         return Refusal(f"{len(fields)} fields instead of 3 (a help text with a comma needs quotes)")
     name, type_, help_ = fields
-    if name in NOT_YET:
-        return Refusal(f"`{name}` is not available yet")
     field = field_of(name)
     if field is None or not _METRIC_NAME.match(name):
         return Refusal(f"`{name}` is no field of DCGM")

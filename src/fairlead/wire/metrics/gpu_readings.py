@@ -3,7 +3,8 @@
 Our own families come first, else DCGM's with `nvidia_gpu_*`; the two are never mixed within one card. A card
 is its uuid; where our own families speak of it, DCGM's and the legacy ones are not looked at. DCGM's come
 before the legacy ones, because all answers of one query have one time. What no card can say
-(`plausible_values`) is left out and counted.
+(`plausible_values`) is left out and counted. A card that is divided by MIG tells neither memory nor
+utilization of its own; dcgm-exporter repeats what else it tells for each instance, which is the same value.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final
 import msgspec
 
 from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
-from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuMode, GpuReading, instances_utilization
 from fairlead.model.devices.plausible_values import BLANK_TEXT, BadLine, bad_value
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.one_reading import ToldCards
@@ -28,8 +29,10 @@ _NATIVE: Final = "fairlead_gpu_"
 _CONTAINER: Final = "fairlead_container_gpu_"
 _DCGM: Final = "DCGM_FI_DEV_"
 _LEGACY: Final = "nvidia_gpu_"
+_DCGM_BUSY: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 _SHARE: Final = GpuMode.SHARE
 _EXCLUSIVE: Final = GpuMode.EXCLUSIVE
+_MIG: Final = GpuMode.MIG
 
 NATIVE_METRICS: Final = (
     f"{_NATIVE}up",
@@ -54,6 +57,7 @@ OTHER_METRICS: Final = (
     f"{_DCGM}GPU_TEMP",
     f"{_DCGM}POWER_USAGE",
     f"{_DCGM}XID_ERRORS",
+    _DCGM_BUSY,
     f"{_LEGACY}duty_cycle",
     f"{_LEGACY}memory_used_bytes",
     f"{_LEGACY}memory_total_bytes",
@@ -65,22 +69,42 @@ METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS, PROCESS_MEMORY)
 """Everything that is read; a page's other lines need not be parsed, and a query need not ask for more."""
 
 
+_Who = tuple[str, str, str]
+"""Namespace, pod, container."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """One MIG instance while its samples come in."""
+
+    profile: str = ""
+    values: dict[str, float] = field(default_factory=dict)
+    holders: dict[_Who, dict[str, float]] = field(default_factory=dict)
+    modes: dict[_Who, GpuMode] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class _Card:
-    """One card while its samples come in."""
+    """One card while its samples come in. `parts`: its MIG instances by id; `processes`: memory by pid."""
 
     node: str = ""
     index: int = -1
     model: str = ""
     driver: str = ""
     values: dict[str, float] = field(default_factory=dict)
-    parts: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Memory of MIG instances, by name and instance: a divided card tells none of its own."""
+    parts: dict[int, _Part] = field(default_factory=dict)
     xids: dict[int, float] = field(default_factory=dict)
-    holders: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
-    held_parts: dict[tuple[str, str, str], dict[tuple[str, str], float]] = field(default_factory=dict)
-    """Memory that a holder has of each MIG instance: told twice, it is the same memory."""
-    modes: dict[tuple[str, str, str], GpuMode] = field(default_factory=dict)
+    holders: dict[_Who, dict[str, float]] = field(default_factory=dict)
+    modes: dict[_Who, GpuMode] = field(default_factory=dict)
+    processes: dict[_Who, dict[str, float]] = field(default_factory=dict)
+
+    def part(self, labels: Mapping[str, str], number: str, profile: str) -> _Part | None:
+        """The instance that the labels of these names tell of, if they do."""
+        if not (told := labels.get(number, "")) or (index := _index(told, -1)) < 0:
+            return None
+        part = self.parts.setdefault(index, _Part())
+        part.profile = labels.get(profile, "") or part.profile
+        return part
 
 
 class CardsOfPage:
@@ -122,9 +146,8 @@ class CardsOfPage:
         """One reading per card, by (node, index)."""
         cards = self._other | self._native
         for card in cards.values():
-            card.values |= _together(card.parts)
-            for who, parts in card.held_parts.items():
-                card.holders.setdefault(who, {}).update(_together(parts))
+            for who, used in card.processes.items():
+                card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sum(used.values()))
         found = [_reading(uuid, card, read_at) for uuid, card in cards.items()]
         sound = (reading if is_within_total(reading) else self._without_used(reading) for reading in found)
         return tuple(sorted(sound, key=lambda each: (each.node, each.index, each.uuid)))
@@ -181,28 +204,18 @@ def _note_native(card: _Card, sample: Sample) -> BadLine | None:
         card.driver = labels.get("driver_version", "")
     elif name == "xid_last_timestamp_seconds":
         card.xids[_index(labels.get("xid", ""), 0)] = sample.value
-    elif instance := labels.get("mig_gi_id", ""):
-        if name.startswith("memory_"):
-            card.parts[name, instance] = sample.value
+    elif part := card.part(labels, "mig_gi_id", "mig_profile"):
+        part.values[name] = sample.value
     elif name != "temperature_celsius" or labels.get("sensor") == "gpu":
         card.values[name] = sample.value
     return None
 
 
-def _together(parts: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for (name, _), value in parts.items():
-        found[name] = found.get(name, 0.0) + value
-    return found
-
-
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
-    card.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
-    if (instance := labels.get("mig_gi_id", "")) and name.startswith("memory_"):
-        card.held_parts.setdefault(who, {})[name, instance] = value
-    else:
-        card.holders.setdefault(who, {})[name] = value
+    held = card.part(labels, "mig_gi_id", "mig_profile") or card
+    held.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
+    held.holders.setdefault(who, {})[name] = value
 
 
 _DCGM_TO_NATIVE: Final = {
@@ -225,8 +238,8 @@ _LEGACY_TO_NATIVE: Final = {
 
 
 def _note_other(cards: dict[str, _Card], uuid: str, sample: Sample, node: str) -> BadLine | None:
-    if sample.name.startswith(_DCGM):
-        return None if sample.labels.get("GPU_I_ID") else _note_dcgm(cards.setdefault(uuid, _Card()), sample, node)
+    if sample.name.startswith(_DCGM) or sample.name == _DCGM_BUSY:
+        return _note_dcgm(cards.setdefault(uuid, _Card()), sample, node)
     if sample.name.startswith(_LEGACY):
         _note_legacy(cards, uuid, sample)
     elif sample.name == PROCESS_MEMORY:
@@ -246,10 +259,20 @@ def _note_dcgm(card: _Card, sample: Sample, node: str) -> BadLine | None:
     pod = labels.get("exported_pod") or labels.get("pod") or labels.get("pod_name", "")
     space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
     container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")
+    part = card.part(labels, "GPU_I_ID", "GPU_I_PROFILE")
     if pod and space and container not in EXPORTER_CONTAINERS:
-        card.modes.setdefault((space, pod, container), _EXCLUSIVE)
+        if part is None:
+            card.modes.setdefault((space, pod, container), _EXCLUSIVE)
+        else:
+            part.modes.setdefault((space, pod, container), _MIG)
     name = sample.name.removeprefix(_DCGM)
-    if name == "XID_ERRORS":
+    if name == _DCGM_BUSY:
+        if part is not None:
+            part.values["utilization_ratio"] = sample.value
+    elif name.startswith("FB_") and part is not None:
+        native, scale = _DCGM_TO_NATIVE[name]
+        part.values[native] = sample.value * scale
+    elif name == "XID_ERRORS":
         if sample.value > 0:
             card.xids[int(sample.value)] = 0.0
     elif name in _DCGM_TO_NATIVE:
@@ -280,18 +303,19 @@ def _note_legacy(cards: dict[str, _Card], uuid: str, sample: Sample) -> None:
 
 
 def _note_process(card: _Card, sample: Sample) -> None:
-    """Memory of one pod's processes on a card, as one vendor's newer exporters tell it (arena contract 5)."""
+    """Memory of one process of a pod on a card, as one vendor's newer exporters tell it (arena contract
+    5)."""
     labels = sample.labels
     card.node = card.node or labels.get("NodeName", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
     who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
     if who[1]:
         card.modes.setdefault(who, _SHARE)
-        card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sample.value * MIB)
+        card.processes.setdefault(who, {})[labels.get("ProcessId", "")] = sample.value * MIB
 
 
 def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
-    values = card.values
+    values, instances = card.values, tuple(_instance(number, card.parts[number]) for number in sorted(card.parts))
     xid = max(card.xids, key=lambda code: card.xids[code], default=None)
     healthy = values.get("healthy")
     return GpuReading(
@@ -299,9 +323,11 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
         index=max(0, card.index),
         uuid=uuid,
         model=card.model,
-        memory_total_mib=_mib(_memory_total(values)),
-        memory_used_mib=_mib(_of_device_or_holders(card, "memory_used_bytes", sum)),
-        utilization_ratio=_of_device_or_holders(card, "utilization_ratio", max),
+        memory_total_mib=_first(_mib(_memory_total(values)), _sum([each.memory_total_mib for each in instances])),
+        memory_used_mib=_first(
+            _mib(_of_device_or_holders(card, "memory_used_bytes", sum)), _sum([each.memory_used_mib for each in instances])
+        ),
+        utilization_ratio=_first(_of_device_or_holders(card, "utilization_ratio", max), instances_utilization(instances)),
         temperature_celsius=values.get("temperature_celsius"),
         power_watts=values.get("power_watts"),
         healthy=None if healthy is None else healthy > 0,
@@ -309,8 +335,61 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
         last_xid_at=(card.xids[xid] or None) if xid is not None else None,
         driver_version=card.driver,
         read_at=read_at,
-        holders=tuple(_holder(card, who) for who in sorted(card.modes)),
+        holders=_all_holders(card, instances),
+        instances=instances,
     )
+
+
+def _instance(number: int, part: _Part) -> GpuInstance:
+    busy = part.values.get("utilization_ratio")
+    return GpuInstance(
+        id=number,
+        profile=part.profile,
+        memory_total_mib=_mib(_memory_total(part.values)),
+        memory_used_mib=_mib(part.values.get("memory_used_bytes")),
+        utilization_ratio=busy,
+        holders=tuple(_as_busy(_holder(part, who), busy) for who in sorted(part.modes)),
+    )
+
+
+def _as_busy(holder: GpuHolder, busy: float | None) -> GpuHolder:
+    """Of programs on an instance nobody tells the time: who has one keeps it as busy as it is."""
+    if busy is None or holder.mode != _MIG:
+        return holder
+    return msgspec.structs.replace(holder, utilization_ratio=busy)
+
+
+def _all_holders(card: _Card, instances: Sequence[GpuInstance]) -> tuple[GpuHolder, ...]:
+    """Each container once: with several instances it has their memory together."""
+    found: dict[_Who, list[tuple[GpuInstance, GpuHolder]]] = {}
+    for instance in instances:
+        for holder in instance.holders:
+            found.setdefault((holder.namespace, holder.pod, holder.container), []).append((instance, holder))
+    whole = {who: _holder(card, who) for who in card.modes if who not in found}
+    return tuple(whole[who] if who in whole else _with_several(found[who]) for who in sorted({*whole, *found}))
+
+
+def _with_several(held: Sequence[tuple[GpuInstance, GpuHolder]]) -> GpuHolder:
+    holder = held[0][1]
+    if len(held) == 1:
+        return holder
+    own = [msgspec.structs.replace(instance, utilization_ratio=each.utilization_ratio) for instance, each in held]
+    return msgspec.structs.replace(
+        holder,
+        memory_used_mib=_sum([each.memory_used_mib for _, each in held]),
+        memory_limit_mib=_sum([each.memory_limit_mib for _, each in held]),
+        utilization_ratio=instances_utilization(own),
+    )
+
+
+def _first(own: float | None, of_instances: float | None) -> float | None:
+    return of_instances if own is None else own
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    """None while one of them is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known and len(known) == len(amounts) else None
 
 
 def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
@@ -333,7 +412,7 @@ def _memory_total(values: Mapping[str, float]) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def _holder(card: _Card, who: tuple[str, str, str]) -> GpuHolder:
+def _holder(card: _Card | _Part, who: _Who) -> GpuHolder:
     values = card.holders.get(who, {})
     return GpuHolder(
         namespace=who[0],

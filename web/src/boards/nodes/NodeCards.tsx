@@ -1,8 +1,9 @@
 // The cards of one node in the side panel, one row each, and the pods that hold them; its page has both in one table.
 // A pod may hold part of a card that nobody can name: it stands among the pods, and on no card.
 import { useMemo } from "react";
-import type { GpuRow, NodeDetail, NodePod } from "../../api/types";
+import type { GpuRow, MigInstanceRow, NodeDetail, NodePod } from "../../api/types";
 import { count, exactMemory, gpus, memory, memoryFraction, percent, share, units, UNKNOWN } from "../../format/format";
+import { instanceName } from "../../gpumap/instances";
 import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { Ago } from "../../parts/Ago";
@@ -24,8 +25,38 @@ export function Cards({ detail }: { detail: NodeDetail }) {
       <div className="nested">
         <DataTable name="node-gpus" caption={t("node.cards")} columns={columns} rows={detail.gpus} rowKey={(g) => String(g.index)} walkable />
       </div>
+      <Instances detail={detail} />
     </section>
   );
+}
+
+interface OnCard {
+  readonly gpu: GpuRow;
+  readonly instance: MigInstanceRow;
+}
+
+function Instances({ detail }: { detail: NodeDetail }) {
+  const { t } = useWords();
+  const rows = detail.gpus.flatMap((gpu) => gpu.migInstances.map((instance): OnCard => ({ gpu, instance })));
+  if (rows.length === 0) return null;
+  return (
+    <>
+      <h2>{t("node.instances")}</h2>
+      <div className="nested">
+        <DataTable name="node-instances" caption={t("node.instances")} columns={instanceColumns(t)} rows={rows} rowKey={({ gpu, instance }) => `${gpu.index} ${instance.id}`} walkable />
+      </div>
+    </>
+  );
+}
+
+function instanceColumns(t: Words["t"]): Column<OnCard>[] {
+  return [
+    { key: "index", head: "GPU", width: 52, number: true, cell: ({ gpu }) => gpu.index },
+    { key: "profile", head: t("node.instance"), width: 104, mono: true, cell: ({ instance }) => instanceName(instance) },
+    { key: "util", head: t("col.utilization"), width: 86, number: true, bar: ({ instance }) => ratioOf(instance.utilPercent, 100), cell: ({ instance }) => percent(instance.utilPercent) },
+    { key: "memory", head: t("col.memoryUsed"), width: 118, number: true, bar: ({ instance }) => ratioOf(instance.memoryUsedMiB, instance.memoryTotalMiB), cell: ({ instance }) => memoryFraction(instance.memoryUsedMiB, instance.memoryTotalMiB) },
+    { key: "pods", head: t("node.heldBy"), width: 200, mono: true, title: ({ instance }) => heldBy(instance), cell: ({ instance }) => heldBy(instance) || UNKNOWN },
+  ];
 }
 
 export function NoCards() {
@@ -67,7 +98,7 @@ export const ratioOf = (part: number | null, total: number | null): number | nul
 export const whyUnhealthy = (gpu: GpuRow): string => (toneOf(gpu.health) === "good" ? "" : gpu.reason || (gpu.lastXid ? `XID ${gpu.lastXid.code}` : ""));
 
 /** Each pod once, however many of its containers sit on the card. */
-const heldBy = (gpu: GpuRow): string => [...new Set(gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`))].join(", ");
+const heldBy = (gpu: Pick<GpuRow, "pods">): string => [...new Set(gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`))].join(", ");
 
 export function Health({ gpu }: { gpu: GpuRow }) {
   const { t } = useWords();

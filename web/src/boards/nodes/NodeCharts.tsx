@@ -13,6 +13,7 @@ const PER_NODE: NamedCharts = [
 ];
 
 const OF_ONE: NamedCharts = [
+  ["node-gpu-memory", "panel.nodeMemory", "node-gpu-memory"],
   ["gpu-temperature", "panel.temperature", "gpu-temperature"],
   ["gpu-power", "panel.power", "gpu-power"],
   ["container-gpu-memory", "panel.containerMemory", "container-gpu-memory-used"],

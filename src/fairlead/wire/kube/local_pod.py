@@ -1,0 +1,55 @@
+"""A pod as the exporter of its node wants it: uid, labels, and which container has which id of the
+runtime."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.devices.series_names import LocalPod
+
+_STATIC: Final = "kubernetes.io/config.hash"
+"""The annotation of a mirror pod: the uid that its kubelet has for the static pod."""
+
+
+class WirePodMeta(Struct, gc=False, rename="camel"):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, str | None] | None = None
+    annotations: dict[str, str | None] | None = None
+
+
+class WireRuntimeStatus(Struct, gc=False):
+    name: str | None = None
+    containerID: str | None = None
+
+
+class WireRuntimeStatuses(Struct, gc=False, rename="camel"):
+    container_statuses: list[WireRuntimeStatus] | None = None
+    init_container_statuses: list[WireRuntimeStatus] | None = None
+    ephemeral_container_statuses: list[WireRuntimeStatus] | None = None
+
+
+class WireLocalPod(Struct, gc=False):
+    metadata: WirePodMeta
+    status: WireRuntimeStatuses | None = None
+
+
+def parse_local_pod(wire: WireLocalPod) -> LocalPod:
+    """Names of containers by id, without the runtime's `containerd://` before it."""
+    meta, status = wire.metadata, wire.status or WireRuntimeStatuses()
+    lists = (status.container_statuses, status.init_container_statuses, status.ephemeral_container_statuses)
+    told = [each for statuses in lists for each in statuses or ()]
+    ids = {(each.containerID or "").rpartition("//")[2]: each.name or "" for each in told}
+    uid = meta.uid or ""
+    return LocalPod(
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        uid=uid,
+        kubelet_uid=(meta.annotations or {}).get(_STATIC) or uid,
+        labels={name: value or "" for name, value in (meta.labels or {}).items()},
+        containers={number: name for number, name in ids.items() if number},
+    )
