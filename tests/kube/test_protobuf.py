@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from msgspec import structs
 from tests.contracts.api_client import ApiClient
 from tests.kube.control_plane import ControlPlane
+from tests.kube.servers import environment
 from tests.kube.test_kube_api import connect
 from tests.waiting import until, wait_until
 from tests.wire.test_message_rows import READERS
@@ -202,6 +207,27 @@ async def test_lists_in_both_forms_are_the_same_rows(control_plane: ControlPlane
     for key, row in in_json.rows.items():
         assert in_protobuf.rows[key] == row
     assert (list(in_protobuf.rows), in_protobuf.malformed) == (list(in_json.rows), in_json.malformed)
+
+
+IN_JSON = Path(__file__).resolve().parents[2] / "bench" / "in_json.py"
+
+
+@pytest.mark.parametrize(
+    "words", ["top node", "top node -d", "top node -o json", "list -A", "top job -A", "list -A -o yaml", "list -A -o json"]
+)
+def test_commands_print_the_same_bytes_in_both_forms(company: ControlPlane, words: str) -> None:
+    """In pages of 500 all of it would come as JSON; a first page of it has few."""
+    asked = [*words.split(), "--kubeconfig", str(company.kubeconfig)]
+
+    def printed(*begin: str) -> str:
+        answer = subprocess.run([sys.executable, *begin, *asked], capture_output=True, text=True, timeout=60, check=True, env=environment())
+        return re.sub(r"\b\d+[smhd]\b", "AGE", answer.stdout)
+
+    small_pages = (
+        "from fairlead.edge.kube import api_request; api_request.PAGE_SIZE = 5; from fairlead.run.programs import run_arena; run_arena()"
+    )
+    in_protobuf = printed("-c", small_pages)
+    assert in_protobuf == printed(str(IN_JSON)) and len(in_protobuf.splitlines()) > 3
 
 
 async def test_watches_in_both_forms_are_the_same_changes(control_plane: ControlPlane, written: str) -> None:
