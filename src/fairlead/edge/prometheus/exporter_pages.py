@@ -203,11 +203,12 @@ class ExporterPages:
                 if not page.is_gone:
                     (self._sound if page.is_sound else self._doubtful).put(page)
             for lane in (self._sound, self._doubtful):
-                for page in lane.give_places(now):
+                beginning = lane.give_places(now)
+                for page in lane.too_many():  # before others begin, so that no more than these are ever open
+                    page.leave_read()
+                for page in beginning:
                     page.reading = group.create_task(self._read(session, page))
                     page.reading.add_done_callback(partial(self._end, lane, page))
-                for page in lane.too_many():
-                    page.leave_read()
             next_at = [at for at in (self._sound.look_at(), self._doubtful.look_at()) if at is not None]
             next_at += [self._due[0][0]] if self._due else []
             with suppress(TimeoutError):
