@@ -60,9 +60,13 @@ export function ChartPanel({ slug, title, query, filters, className, height = 18
       tools={<ChartTools query={query} answer={answer} names={names} view={view} setView={setView} title={title} />}
     >
       <div ref={ref} style={{ minHeight: height }}>
-        <Answered asked={asked} bones={<ChartBones height={height} />}>
-          {(data) => <ChartBody data={data} names={names} view={view} title={title} height={height} />}
-        </Answered>
+        {seen || answer ? (
+          <Answered asked={asked} bones={<ChartBones height={height} />}>
+            {(data) => <ChartBody data={data} names={names} view={view} title={title} height={height} />}
+          </Answered>
+        ) : (
+          <ChartBones height={height} /> // not asked for yet, so nobody is late with an answer
+        )}
       </div>
     </Panel>
   );
