@@ -194,6 +194,7 @@ class ControlPlane:
             f"--service-account-key-file={accounts_key}",
             f"--service-account-signing-key-file={accounts_key}",
             f"--service-cluster-ip-range={SERVICE_RANGE}",
+            "--allow-privileged=true",  # as kubeadm has it
             f"--enable-aggregator-routing={str(self._routes_to_endpoints).lower()}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
