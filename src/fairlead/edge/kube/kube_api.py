@@ -194,7 +194,10 @@ class KubeApi:
                 await asyncio.sleep(0)  # its request goes out before the conversation goes on
                 return begun[-1]
             case Finish():
-                return await step.begun
+                try:
+                    return await step.begun
+                finally:
+                    begun.remove(step.begun)  # with its answer: pages of a long list are not kept until its end
             case Pause():
                 return await self._sleep(step.seconds)
             case Call():
