@@ -29,7 +29,10 @@ _HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "content-en
 
 @dataclass
 class Fault:
-    """Strikes the next request for `resource` that is (not) a watch: a whole answer, a change of the true one, or its loss."""
+    """Strikes the next request for `resource` that is (not) a watch: a whole answer, a change of the true one, or its loss.
+
+    A `resource` that begins with a slash is a whole path: pods of the cluster, and not those of a namespace that somebody asks for, too.
+    """
 
     resource: str
     is_watch: bool = False
@@ -42,7 +45,8 @@ class Fault:
 
     def fits(self, request: web.Request) -> bool:
         watches = request.query.get("watch") in ("1", "true", "True")
-        return self.strikes == 0 and watches == self.is_watch and request.path.rsplit("/", 1)[-1] == self.resource
+        asked = request.path if self.resource.startswith("/") else request.path.rsplit("/", 1)[-1]
+        return self.strikes == 0 and watches == self.is_watch and asked == self.resource
 
 
 def too_many_requests(resource: str, seconds: int) -> Fault:

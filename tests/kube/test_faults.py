@@ -139,7 +139,7 @@ class TestOddAnswers:
             yield server
 
     def test_429_with_retry_after(self, company: ControlPlane, proxy: FaultProxy, counts: Counts) -> None:
-        fault = proxy.plan(too_many_requests("pods", seconds=2))
+        fault = proxy.plan(too_many_requests("/api/v1/pods", seconds=2))
         started = time.monotonic()
         with self.exporter(company, proxy, "429") as server:
             wait_for_allocated(server, counts.allocated)
@@ -147,7 +147,7 @@ class TestOddAnswers:
             assert "asks to wait: slow down" in server.log(), server.component.log_tail()
 
     def test_a_malformed_object_costs_itself_only(self, company: ControlPlane, proxy: FaultProxy, counts: Counts) -> None:
-        faults = [proxy.plan(with_malformed_item(resource)) for resource in ("pods", "nodes", "mpijobs")]
+        faults = [proxy.plan(with_malformed_item(resource)) for resource in ("/api/v1/pods", "nodes", "mpijobs")]
         with self.exporter(company, proxy, "malformed") as server:
             wait_for_allocated(server, counts.allocated)
             page = server.metrics()
@@ -160,7 +160,7 @@ class TestOddAnswers:
     def test_a_watch_answered_410(self, company: ControlPlane, proxy: FaultProxy, counts: Counts, resource: str) -> None:
         with self.exporter(company, proxy, f"410-{resource}") as server:
             wait_for_allocated(server, counts.allocated)
-            fault = proxy.plan(gone(resource))
+            fault = proxy.plan(gone(f"/api/v1/{resource}"))
             proxy.close_streams()
             wait_until(f"the watch of {resource} met 410", lambda: fault.strikes == 1, 30)
             with one_more_pod(company, f"after-410-{resource}"):
