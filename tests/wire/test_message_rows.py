@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.protobuf_bodies import encoded, envelope, list_body, part
+from tests.protobuf_bodies import encoded, envelope, frame, list_body, part
 
 from fairlead.edge.kube.api_page import ItemReader, Page, early_token
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICES
@@ -282,3 +282,25 @@ def test_any_bytes_are_a_sentence_or_whole_rows(seed: int) -> None:
     for row in page.rows.values():
         assert msgspec.convert(msgspec.to_builtins(row), Pod) == row
     assert all(each.reason for each in page.malformed)
+
+
+def test_an_object_that_is_strange_and_broken_leaves_out_no_other() -> None:
+    """A quantity that nobody knows sends it the slow way, which cannot read its volumes."""
+    spec = encoded("core.PodSpec", {"containers": [{"name": "c", "resources": {"limits": {"cpu": "a lot"}}}]}) + part(1, b"\xff")
+    broken = part(1, encoded("meta.ObjectMeta", {"name": "o", "namespace": "n", "uid": "o"})) + part(2, spec)
+    page = read("Pod", list_body("Pod", [broken, encoded("core.Pod", {"metadata": {"name": "b", "uid": "b"}})]))
+    [left_out] = page.malformed
+    assert list(page.rows) == ["b"] and (left_out.key, left_out.label) == ("o", "pods n/o")
+
+
+def test_what_is_not_marked_makes_no_row_however_often_it_comes_at_once() -> None:
+    reader = ItemReader(PODS, WirePod, parse_pod, mark=b"aliyun.com/gpu", is_known=lambda key: False)
+    plain, marked = (
+        {"metadata": {"name": name, "uid": name}, "spec": {"containers": [{"name": "c", "resources": {"limits": {resource: "1"}}}]}}
+        for name, resource in (("a", "cpu"), ("b", "aliyun.com/gpu-mem"))
+    )
+    objects = [plain, plain, marked, {"metadata": {"name": "b", "uid": "b"}}]
+    lines = b"\n".join(msgspec.json.encode({"type": "MODIFIED", "object": each}) for each in objects)
+    frames = [frame("MODIFIED", envelope("Pod", encoded("core.Pod", each)))[4:] for each in objects]
+    for changes in (reader.read_changes(lines), reader.read_frames(frames)):
+        assert [change.row is not None for change in changes] == [False, False, True, True]

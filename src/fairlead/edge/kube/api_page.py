@@ -18,7 +18,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES, Resource
 from fairlead.model.change import ChangeType
-from fairlead.wire.kube.forms import MAGIC
+from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 
 if TYPE_CHECKING:
     from fairlead.wire.kube.message_pages import MessageForm, MessagePage
@@ -279,7 +279,7 @@ class ItemReader(Generic[Row]):
         for frame in frames:
             change = self._read_frame(frame, news)
             changes.append(change)
-            if self._mark:
+            if self._mark and (change.row is not None or change.malformed is not None):
                 news.add(change.key)
         return changes
 
@@ -370,7 +370,10 @@ class ItemReader(Generic[Row]):
             try:
                 rows[key_of(item.metadata)] = self._form.row_of(item)
             except UNREADABLE_OR_RAW:
-                more, odd = self._parse_singly([self._form.as_json(item)])
+                try:
+                    more, odd = self._parse_singly([self._form.as_json(item)])
+                except UnreadableProtobuf as error:
+                    more, odd = {}, [self._report(item.metadata, error)]
                 rows |= more
                 malformed += odd
         return rows, malformed

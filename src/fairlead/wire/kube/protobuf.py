@@ -132,18 +132,18 @@ def parse_message(message: str, data: bytes) -> dict[str, Any]:
 
 def parse_text_entry(data: bytes) -> tuple[str, str]:
     """An entry of a map of texts. Raises UnreadableProtobuf."""
-    try:
-        entry = _parts(data)
-        return _text(entry.get(1, b"")), _text(entry.get(2, b""))
-    except _UNREADABLE as error:
-        raise _unreadable(error) from error
+    return _entry(data, _text)
 
 
 def parse_quantity_entry(data: bytes) -> tuple[str, str]:
     """An entry of a map of quantities, each as it is spelled. Raises UnreadableProtobuf."""
+    return _entry(data, _quantity)
+
+
+def _entry(data: bytes, value: Callable[[bytes], str]) -> tuple[str, str]:
     try:
         entry = _parts(data)
-        return _text(entry.get(1, b"")), _quantity(entry.get(2, b""))
+        return _text(entry.get(1, b"")), value(entry.get(2, b""))
     except _UNREADABLE as error:
         raise _unreadable(error) from error
 
