@@ -1,7 +1,7 @@
 /* A library that plays NVIDIA's: what it shows stands in files of the directory that STUB_NVML names.
 
-   `state`: lines `key value`, the last of a key counts. Read anew at every call of the library; a file that does
-   not end with a line is being written, so the former one stays. With STUB_NVML_STILL set it is read once.
+   `state`: lines `key value`, the last of a key counts. Read anew at every call of the library; a file whose last
+   line is not `end` is being written, so the former one stays. With STUB_NVML_STILL set it is read once.
 
      count                          cards
      <card>.<key>                   values of a card; of the MIG instance in slot n: <card>m<n>.<key>
@@ -103,6 +103,8 @@ static void parse(void) {
     qsort(rows, (size_t)row_count, sizeof rows[0], compared);
 }
 
+#define END "\nend\n"
+
 /* The state as it is now, when it is whole. */
 static void refresh(void) {
     pthread_mutex_lock(&turn);
@@ -114,7 +116,8 @@ static void refresh(void) {
             if (room - size - got < 4096) now = realloc(now, room *= 2);
         fclose(state);
         now[size] = 0;
-        if (size && now[size - 1] == '\n' && (size != length || memcmp(now, file, size))) {
+        size_t tail = strlen(END);
+        if (size >= tail && !memcmp(now + size - tail, END, tail) && (size != length || memcmp(now, file, size))) {
             free(file);
             free(parsed);
             file = now;

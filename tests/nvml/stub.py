@@ -135,7 +135,8 @@ class StubState:
         """Change these; None takes a row away."""
         self._rows = {key: value for key, value in (self._rows | dict(rows)).items() if value is not None}
         written = self.folder / "state.new"
-        written.write_text("".join(f"{key} {value}\n" for key, value in self._rows.items()), encoding="utf-8")
+        rows = "".join(f"{key} {value}\n" for key, value in self._rows.items())
+        written.write_text(f"{rows}end\n", encoding="utf-8")
         written.replace(self.folder / "state")
 
     def show_h200(self, card: int = 0) -> None:

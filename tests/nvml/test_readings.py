@@ -387,7 +387,7 @@ def test_who_began_with_the_first_form_stays_with_it(state: StubState, reader_on
 
 
 def test_a_text_that_is_none(h200: CardReader, state: StubState) -> None:
-    (state.folder / "state").write_bytes((state.folder / "state").read_bytes() + b"0.serial \xff\xfe\n")
+    (state.folder / "state").write_bytes((state.folder / "state").read_bytes() + b"0.serial \xff\xfe\nend\n")
     reading = h200.static()
     assert "DCGM_FI_DEV_SERIAL" not in reading.texts
     assert reading.failures == {"device": "not text"}

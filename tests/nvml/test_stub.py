@@ -110,12 +110,13 @@ def test_a_state_that_is_being_written_is_the_former_one(state: StubState, reade
     reader = reader_on(0)
     whole = (state.folder / "state").read_bytes()
     newer = whole.replace(b"0.gpu 37\n", b"0.gpu 99\n")
-    for torn in (b"", newer[: newer.index(b"0.gpu") + 8], newer[:-1]):
+    lines = newer.splitlines(keepends=True)
+    for torn in (b"", newer[: newer.index(b"0.gpu") + 8], newer[:-1], b"".join(lines[:-1]), b"".join(lines[:3])):
         (state.folder / "state").write_bytes(torn)
         assert reader.fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
     (state.folder / "state").unlink()
     assert reader.fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 37
-    (state.folder / "state").write_bytes(whole + b"\0\n x\n" + b"y" * 100_000 + b"\n0.gpu 5" + b"\n")
+    (state.folder / "state").write_bytes(whole + b"\0\n x\n" + b"y" * 100_000 + b"\n0.gpu 5\nend\n")
     assert reader.fast().fields["DCGM_FI_DEV_GPU_UTIL"] == 5
 
 

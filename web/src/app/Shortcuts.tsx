@@ -4,9 +4,25 @@ import { Icon } from "../parts/Icon";
 import { useDialog } from "../parts/useDialog";
 import { BOARDS } from "./boards";
 
+/** Its rows are in the document only while it is open: every page would carry them. */
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { t } = useWords();
   const dialog = useDialog(open);
+  return (
+    <dialog className="sheet" ref={dialog} onClose={onClose} aria-labelledby="keys-title">
+      <header>
+        <h2 id="keys-title">{t("keys.title")}</h2>
+        <button type="button" className="tool" onClick={onClose} aria-label={t("action.close")}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {open && <Keys />}
+    </dialog>
+  );
+}
+
+function Keys() {
+  const { t } = useWords();
   const keys: readonly (readonly [readonly string[], string])[] = [
     [["/"], t("keys.search")],
     [["Ctrl K"], t("keys.search")],
@@ -19,25 +35,17 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
     [["?"], t("keys.title")],
   ];
   return (
-    <dialog className="sheet" ref={dialog} onClose={onClose} aria-labelledby="keys-title">
-      <header>
-        <h2 id="keys-title">{t("keys.title")}</h2>
-        <button type="button" className="tool" onClick={onClose} aria-label={t("action.close")}>
-          <Icon name="close" />
-        </button>
-      </header>
-      <dl className="facts">
-        {keys.map(([press, meaning]) => (
-          <div key={press.join(" ")} style={{ display: "contents" }}>
-            <dt>
-              {press.map((key) => (
-                <kbd key={key}>{key}</kbd>
-              ))}
-            </dt>
-            <dd>{meaning}</dd>
-          </div>
-        ))}
-      </dl>
-    </dialog>
+    <dl className="facts">
+      {keys.map(([press, meaning]) => (
+        <div key={press.join(" ")} style={{ display: "contents" }}>
+          <dt>
+            {press.map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}
+          </dt>
+          <dd>{meaning}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
