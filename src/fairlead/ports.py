@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
+from fairlead.model.dependency import DependencyLooks
 from fairlead.model.devices.device import DeviceSnapshot
 from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
@@ -252,11 +253,19 @@ class JobFiles(Protocol):
         ...
 
 
+class Dependencies(Protocol):
+    """The servers behind the cluster and its series, asked when somebody looks at how they are."""
+
+    async def look(self) -> DependencyLooks:
+        """Ask each once. That one does not answer is part of what is told, and never raised."""
+        ...
+
+
 class Ports(Struct, frozen=True):
     """Everything a process may ask of its world.
 
-    `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files` in a saved
-    snapshot, which has no API server.
+    `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files` and
+    `dependencies` in a saved snapshot, which has no API server.
     """
 
     cluster: Cluster
@@ -267,6 +276,7 @@ class Ports(Struct, frozen=True):
     name: str = "kubernetes"
     timekeeper: Timekeeper | None = None
     job_files: JobFiles | None = None
+    dependencies: Dependencies | None = None
 
 
 # --- what the scheduler extender asks of a cluster ----------------------------------------------------------

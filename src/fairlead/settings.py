@@ -18,7 +18,14 @@ SCHEDULER_EXTENDER_PORT: Final = 39999
 QUOTA_CONTROLLER_PORT: Final = 9402
 NODE_AGENT_PORT: Final = 9403
 
-GPU_EXPORTER_LABELS: Final = "app.kubernetes.io/name=fairlead-gpu-exporter"
+PART_LABEL: Final = "app.kubernetes.io/name"
+CLUSTER_EXPORTER_POD: Final = "fairlead-cluster-exporter"
+GPU_EXTENDER_POD: Final = "fairlead-gpushare-extender"
+NODE_AGENT_POD: Final = "fairlead-node-agent"
+QUOTA_CONTROLLER_POD: Final = "fairlead-quota-controller"
+"""By what the pods of our components are known: values of that label in `deploy/`."""
+
+GPU_EXPORTER_LABELS: Final = f"{PART_LABEL}=fairlead-gpu-exporter"
 GPU_EXPORTER_PORT_NAME: Final = "metrics"
 """By what the pods of GPU exporters are found (deploy/gpu-exporter.yaml)."""
 

@@ -29,6 +29,7 @@ from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.idle import IdleTimes, idle_in_history, idle_in_series
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.asked_events import AskedEvents
+from fairlead.console.http.asked_health import AskedHealth
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.guard import Guard
 from fairlead.console.http.log_streams import LogStreams
@@ -208,6 +209,7 @@ class ConsoleServer:
             csrf=secrets.token_urlsafe(24),
             logs=self.logs,
             events=AskedEvents(),
+            health=AskedHealth(),
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}

@@ -28,6 +28,7 @@ from fairlead.edge.files.told_loads import load_folder, told_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
+from fairlead.edge.queries.dependency_looks import ServersAsked
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.errors import UserError
 from fairlead.ports import Ports
@@ -88,6 +89,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
                 name=life.origin,
                 timekeeper=simulation.driver,
                 job_files=KubeJobFiles(api),
+                dependencies=ServersAsked(api),
             )
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(

@@ -261,6 +261,26 @@ export interface Happened {
   name: string
 }
 
+/** `stale` and `warnings` say nothing that the rows do not: false, and none. */
+export interface Health {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  sentence: Sentence
+  items: Array<HealthRow>
+}
+
+/** `state` is one of `STATES`. `found`: what was seen. `affects`: what of the console depends on it. `setting`: what to set, null = nothing is to be done. `sources`: inputs of pages that it stands for, as warnings name them. */
+export interface HealthRow {
+  name: string
+  state: string
+  found: Array<Sentence>
+  affects: Sentence
+  setting: Sentence | null
+  sources: Array<string>
+}
+
 /** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. `gpusIdle`: of its GPUs, those that have done nothing for it for an hour; it may use the others. `gpuHoursIdle`: of the idleness that goes on now, of one day at most. */
 export interface Holder {
   namespace: string

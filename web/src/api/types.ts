@@ -21,6 +21,8 @@ export type {
   GpuMap as GpuMapAnswer,
   GpuPod,
   GpuRow,
+  Health,
+  HealthRow,
   MigInstanceRow,
   Instance,
   InstanceList,

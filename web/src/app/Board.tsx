@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Devices, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
+import { Devices, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
 
 export function Board() {
   return (
@@ -46,6 +46,8 @@ function Page() {
       return <Job key={place.id.join("/")} id={place.id} />;
     case "quota":
       return <Quota />;
+    case "health":
+      return <Health />;
     case "quota-tree":
       return <QuotaTree />;
     default:

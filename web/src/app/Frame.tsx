@@ -8,6 +8,7 @@ import { currentPlace, goBack, navigate, usePlace } from "../router/router";
 import { BOARDS, boardAbove } from "./boards";
 import { FindBox } from "./FindBox";
 import { Header } from "./Header";
+import { HealthBanner } from "./HealthBanner";
 import { focusRow, isTyping, type KeyState, readKey } from "./keyboard";
 import { Shortcuts } from "./Shortcuts";
 import { readStored, store } from "./stored";
@@ -47,6 +48,7 @@ export function Frame({ children }: { children: ReactNode }) {
       <Header onHelp={() => setHelp(true)} onFind={() => setFind(true)} />
       <div className="content" id="content">
         <ServerTrouble />
+        <HealthBanner />
         <Upgraded />
         {children}
       </div>

@@ -15,6 +15,7 @@ const LOADERS = {
   job: () => import("../boards/jobs/JobPage").then((m) => ({ default: m.JobPage })),
   quota: () => import("../boards/quota/QuotaBoard").then((m) => ({ default: m.QuotaBoard })),
   "quota-tree": () => import("../boards/quota/TreePage").then((m) => ({ default: m.TreePage })),
+  health: () => import("../boards/health/HealthBoard").then((m) => ({ default: m.HealthBoard })),
 } as const;
 
 export const Overview = lazy(LOADERS.overview);
@@ -26,6 +27,7 @@ export const Devices = lazy(LOADERS.devices);
 export const Jobs = lazy(LOADERS.jobs);
 export const Job: LazyExoticComponent<typeof JobPage> = lazy(LOADERS.job);
 export const Quota = lazy(LOADERS.quota);
+export const Health = lazy(LOADERS.health);
 export const QuotaTree = lazy(LOADERS["quota-tree"]);
 
 const AHEAD_MS = 3000;

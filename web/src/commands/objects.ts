@@ -10,7 +10,7 @@ export type CommandObject =
   | { readonly kind: "unit"; readonly unit: string }
   | { readonly kind: "clock"; readonly isPaused: boolean }
   | { readonly kind: "pools"; readonly modes: readonly string[] }
-  | { readonly kind: "map" | "tree" | "consumers" | "warnings" };
+  | { readonly kind: "map" | "tree" | "consumers" | "warnings" | "health" };
 
 /** What `kubectl` calls the kind of a type of job: with its group, for `jobs` alone are Kubernetes' own. */
 export const RESOURCES: Readonly<Record<string, string>> = {
@@ -41,6 +41,8 @@ export function objectCommands(of: CommandObject): readonly string[] {
       return ["arena top node -d"];
     case "consumers":
       return ["arena top job -A"];
+    case "health":
+      return ["kubectl get --raw=/readyz?verbose", "kubectl version"];
     case "warnings":
       return ["kubectl get events -A --field-selector=type=Warning"];
     case "leaf":
@@ -106,6 +108,8 @@ export function objectAddress(of: CommandObject): readonly [path: string, params
       return ["/quota/usage", new URLSearchParams({ path: of.path })];
     case "tree":
       return ["/quota/tree", none];
+    case "health":
+      return ["/health", none];
     case "map":
       return ["/gpus/map", none];
     case "consumers":

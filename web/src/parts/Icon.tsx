@@ -8,6 +8,7 @@ const PATHS = {
   devices: "M4.5 4.5h7v7h-7zM6.5 2.5v2M9.5 2.5v2M6.5 11.5v2M9.5 11.5v2M2.5 6.5h2M2.5 9.5h2M11.5 6.5h2M11.5 9.5h2",
   jobs: "M2.5 4.5h6M2.5 8h11M2.5 11.5h8",
   quota: "M8 2.5v3M8 5.5H3.5v3M8 5.5h4.5v3M2 8.5h3v4H2zM11 8.5h3v4h-3zM6.5 8.5h3v4h-3zM8 5.5v3",
+  health: "M2 8h3l1.5-4 3 8L11 8h3",
   fold: "M9.5 4.5L6 8l3.5 3.5",
   unfold: "M6.5 4.5L10 8l-3.5 3.5",
   refresh: "M13 8a5 5 0 1 1-1.5-3.5M13 2.5V5h-2.5",

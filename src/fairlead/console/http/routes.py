@@ -20,6 +20,7 @@ from starlette.routing import Route, Router
 from fairlead import __version__
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints
+from fairlead.console.boards.health import health_rows, health_sentence
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
 from fairlead.console.boards.job_files import instance_logs, redacted_manifest
 from fairlead.console.boards.rows import RowSet, matching, page_of
@@ -31,6 +32,7 @@ from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.charts.request import parse_chart_request
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
 from fairlead.console.http.asked_events import AskedEvents
+from fairlead.console.http.asked_health import AskedHealth
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.web_files import page_build, web_answer
@@ -38,8 +40,9 @@ from fairlead.console.http.writes import own_body
 from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
-from fairlead.console.pages.envelope import Envelope, Sentence, Warning
+from fairlead.console.pages.envelope import Envelope, Sentence, Warning, exact_timestamp
 from fairlead.console.pages.gpus import GpuList
+from fairlead.console.pages.health import Health
 from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
 from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query, parse_whole
@@ -69,6 +72,7 @@ class Console(msgspec.Struct):
     csrf: str
     logs: LogStreams
     events: AskedEvents
+    health: AskedHealth
     user: str = "admin"
     base_path: str = "/"
 
@@ -329,6 +333,15 @@ async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) 
     return json_answer(request, effects)
 
 
+async def health(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    """While the caches are not filled, too: it says what keeps them."""
+    facts = await console.health.facts(console.world, console.board_states, console.history.seconds, console.base_path)
+    rows = health_rows(facts)
+    now = exact_timestamp(console.world.clock.now())
+    version = console.hints.versions.as_text()["health"]
+    return json_answer(request, Health(now, False, version, [], health_sentence(rows), rows))
+
+
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
     return json_answer(request, (await console.board_states.latest()).versions)
 
@@ -386,6 +399,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     "quota_tree": quota_tree,
     "quota_what_if": quota_what_if,
     "chart": chart,
+    "health": health,
     "versions": versions,
     "changes": changes,
     "openapi": openapi,

@@ -14,6 +14,7 @@ from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.gpu_map import STATES, GpuMap
 from fairlead.console.pages.gpus import GpuList
+from fairlead.console.pages.health import Health
 from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
 from fairlead.console.pages.mine import MyWork
@@ -302,6 +303,13 @@ ENDPOINTS: Final = (
         parameters=CHART_PARAMETERS,
         errors=(400, 404, 502, 503, 504),
         example="/charts/gpu-duty-cycle?gpu_node=gpu-1&top=8",
+    ),
+    Endpoint(
+        "health",
+        "/health",
+        "What the console depends on: how it is, what hangs on it, what to set; also while caches are filled",
+        Health,
+        errors=(400,),
     ),
     Endpoint("versions", "/versions", "The present version of each topic, for clients without the event stream", dict[str, str]),
     Endpoint(

@@ -20,6 +20,7 @@ SYSTEM = "prometheus"
 TIMEOUT_SECONDS = 10.0
 QUERY_PATH = "/api/v1/query"
 RANGE_PATH = "/api/v1/query_range"
+VERSION_PATH = "/api/v1/status/buildinfo"
 
 
 class PrometheusFailure(OutsideError):
@@ -54,6 +55,14 @@ class _Series(Struct, gc=False):
 class _Data(Struct, rename={"result_type": "resultType"}):
     result_type: str = ""
     result: msgspec.Raw = msgspec.Raw()
+
+
+class _Version(Struct, frozen=True):
+    version: str = ""
+
+
+class _BuildInfo(Struct, frozen=True):
+    data: _Version = _Version()
 
 
 class _Answer(Struct, rename="camel"):
@@ -130,3 +139,17 @@ def _failure(address: str, status: int, body: bytes, words: str) -> PrometheusFa
     if body[:1] not in (b"{", b""):
         words = f"{' '.join(body[:300].decode('utf-8', 'replace').split())[:150]}"
     return PrometheusFailure(f"Prometheus `{address}` answered {status}: {words}", hint, status=status)
+
+
+def parse_version(status: int, body: bytes) -> str:
+    """What `/api/v1/status/buildinfo` says; "" where there is no such page, or another one.
+
+    >>> parse_version(200, b'{"status":"success","data":{"version":"2.42.0"}}')
+    '2.42.0'
+    >>> parse_version(404, b"404 page not found")
+    ''
+    """
+    try:
+        return decoder_of(_BuildInfo).decode(body).data.version if status == 200 else ""
+    except ValueError:
+        return ""

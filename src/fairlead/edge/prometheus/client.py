@@ -16,11 +16,13 @@ from fairlead.edge.prometheus.answer import (
     QUERY_PATH,
     RANGE_PATH,
     TIMEOUT_SECONDS,
+    VERSION_PATH,
     PrometheusFailure,
     PrometheusSample,
     instant_form,
     parse_instant,
     parse_range,
+    parse_version,
     range_form,
 )
 from fairlead.ports import SeriesLine
@@ -61,15 +63,24 @@ class Prometheus:
         status, body = await self._post(RANGE_PATH, range_form(promql, start, end, step))
         return [SeriesLine(row.labels, row.points) for row in parse_range(self.address, status, body, step)]
 
+    async def version(self) -> str:
+        """Its version; "" = it does not tell (it only speaks like one). Raises PrometheusFailure."""
+        return parse_version(*await self._ask("GET", VERSION_PATH))
+
     async def _post(self, path: str, form: bytes) -> tuple[int, bytes]:
+        return await self._ask("POST", path, form)
+
+    async def _ask(self, method: str, path: str, form: bytes | None = None) -> tuple[int, bytes]:
         credentials = self._connection.credentials
         issued = credentials.current() if credentials.is_fresh else await asyncio.to_thread(credentials.current)
-        headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": f"fairlead/{__version__}"}
+        headers = {"User-Agent": f"fairlead/{__version__}"}
+        if form is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
         if issued.authorization:
             headers["Authorization"] = issued.authorization
         try:
-            async with self._open_session().post(
-                URL(self.address + path, encoded=True), data=form, headers=headers, proxy=self._proxy, allow_redirects=False
+            async with self._open_session().request(
+                method, URL(self.address + path, encoded=True), data=form, headers=headers, proxy=self._proxy, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
         except (aiohttp.ClientError, OSError, ValueError) as error:

@@ -1,0 +1,391 @@
+"""What the console depends on, how it is, what hangs on it, and what to set (console contract 3.9).
+
+Every row is judged from what was seen: the servers' own answers, sources of the snapshot, pods and nodes.
+Nothing is judged by what somebody configured. A component that nobody wants is `off`, never broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.console.pages.envelope import Scalar, Sentence, counted
+from fairlead.console.pages.health import HealthRow
+from fairlead.kinds.parts.kind import label_of, source_of
+from fairlead.kinds.registry import KINDS
+from fairlead.model.dependency import DependencyLooks, ServerLook
+from fairlead.model.occupancy import NodeOccupancy
+from fairlead.model.pod import Pod
+from fairlead.model.resources import GPU_MEMORY
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
+from fairlead.model.source import Source, SourceState
+from fairlead.rules.nodes.status import share_mode
+from fairlead.settings import (
+    CLUSTER_EXPORTER_POD,
+    GPU_EXTENDER_POD,
+    NODE_AGENT_POD,
+    PART_LABEL,
+    QUOTA_CONTROLLER_POD,
+)
+
+SLOW_SECONDS: Final = 1.0
+SKEW_SECONDS: Final = 2.0
+SKEW_SECONDS_MAX: Final = 60.0
+"""Clocks further apart than that make ages, waits and tokens wrong."""
+DATASETS: Final = "datasets.data.fluid.io"
+NAMED: Final = 5
+_CORE: Final = ("nodes", "pods")
+_QUOTA: Final = "elasticquotatrees"
+
+_AFFECTS: Final = {
+    "cluster-api": "all pages",
+    "permissions": "what may not be read is missing on every page",
+    "prometheus": "charts, how far back they go, and how long cards have been idle",
+    "gpu-telemetry": "utilization, used GPU memory, temperature, health and idleness of cards",
+    "cluster-exporter": "the boards of Grafana, alerts and autoscaling; no page of this console",
+    "sharing-extender": "pods that ask for a part of a GPU are placed by it",
+    "device-plugin": "pods that share a GPU start by it",
+    "quota-controller": "pods that wait for quota are let in by it, borrowed GPUs reclaimed",
+    "job-kinds": "jobs of these kinds are on the board Training jobs",
+    "fluid": "datasets and their caches",
+    "helm": "installing and upgrading components",
+    "store": "what has ended: usage, cost and charts of the past",
+    "clock-skew": "ages, durations and waits on every page",
+    "base-url": "links, copied addresses and the event stream",
+}
+_SETTINGS: Final = {
+    "cluster-api": "name another cluster with --kubeconfig and --context, or see why this one does not answer",
+    "permissions": "give the console's account what deploy/reader.yaml lists",
+    "prometheus": "--prometheus URL, or PROMETHEUS_ADDRESS",
+    "gpu-telemetry": "deploy/gpu-exporter.yaml on every GPU node; --gpu-source says who is asked",
+    "cluster-exporter": "deploy/cluster-exporter.yaml",
+    "sharing-extender": "deploy/gpushare-extender.yaml and deploy/gpushare-scheduler.yaml",
+    "device-plugin": "deploy/node-agent.yaml on nodes labelled cgpu=true",
+    "quota-controller": "deploy/quota-controller.yaml",
+    "job-kinds": "install an operator, such as training-operator or mpi-operator",
+    "fluid": "install Fluid",
+    "store": "--prometheus URL keeps what a process forgets",
+    "clock-skew": "let NTP set the clocks of both machines",
+}
+
+
+class HealthFacts(Struct, frozen=True):
+    """What is judged. `snapshot` carries the GPU telemetry's source; `nodes`: those that have GPUs.
+
+    `looks` None: there is no API server (a saved snapshot). `history_seconds`: how far the built-in history
+    reaches.
+    """
+
+    snapshot: ClusterSnapshot
+    nodes: tuple[NodeOccupancy, ...]
+    looks: DependencyLooks | None
+    is_simulated: bool
+    history_seconds: float
+    base_path: str
+
+
+class _Found(Struct, frozen=True):
+    state: str
+    said: list[Sentence]
+    sources: list[str] = []
+    is_settable: bool = True
+
+
+def health_rows(facts: HealthFacts) -> list[HealthRow]:
+    """In the order of the contract."""
+    return [_row(name, judged(facts)) for name, judged in _JUDGES.items()]
+
+
+def health_sentence(rows: Iterable[HealthRow]) -> Sentence:
+    """What is worst; what is off counts for nothing.
+
+    >>> health_sentence([]).text
+    'All that is in use is well.'
+    """
+    states = [row.state for row in rows]
+    fail, warn = states.count("fail"), states.count("warn")
+    used = len(states) - states.count("off")
+    values: dict[str, Scalar] = {"fail": fail, "warn": warn, "used": used}
+    if fail:
+        return Sentence("health-fails", values, f"{fail} of {used} dependencies in use {_verb(fail, 'fail')}.")
+    if warn:
+        return Sentence("health-looks", values, f"{warn} of {used} dependencies in use {_verb(warn, 'need')} a look.")
+    return Sentence("health-well", values, "All that is in use is well.")
+
+
+def _verb(many: int, verb: str) -> str:
+    return f"{verb}s" if many == 1 else verb
+
+
+def _row(name: str, found: _Found) -> HealthRow:
+    setting = _SETTINGS.get(name)
+    return HealthRow(
+        name=name,
+        state=found.state,
+        found=found.said,
+        affects=Sentence(f"health-affects-{name}", {}, _AFFECTS[name]),
+        setting=Sentence(f"health-set-{name}", {}, setting) if setting and found.state != "ok" and found.is_settable else None,
+        sources=found.sources,
+    )
+
+
+def _said(code: str, text: str, /, **values: Scalar) -> Sentence:
+    return Sentence(f"health-{code}", values, text)
+
+
+def _failure(look: ServerLook | Source) -> Sentence:
+    """In the words of who failed; what helps stands behind."""
+    message = look.failure if isinstance(look, ServerLook) else look.message or f"`{look.name}` cannot be read"
+    hint = look.hint
+    if hint:
+        return _said("failure-hint", f"{message} ({hint})", message=message, hint=hint)
+    return _said("failure", message, message=message)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """
+    >>> _listed("abcdefg")
+    'a, b, c, d, e, …'
+    """
+    all_names = list(names)
+    return ", ".join([*all_names[:NAMED], *(["…"] if len(all_names) > NAMED else [])])
+
+
+def _cluster_api(facts: HealthFacts) -> _Found:
+    if facts.looks is None:
+        return _Found("off", [_said("snapshot", "this is a saved snapshot: there is no API server")], is_settable=False)
+    look = facts.looks.api
+    inputs = _inputs(facts.snapshot)
+    failing = [each.name for each in inputs if each.state == SourceState.FAILING]
+    if look.failure:
+        return _Found("fail", [_failure(look)], failing)
+    said = [_answers(look)]
+    slow = look.seconds is not None and look.seconds > SLOW_SECONDS
+    if failing:
+        said.append(
+            _said("failing", f"cannot be read at the moment: {_listed(failing)}; what was read last is shown", sources=_listed(failing))
+        )
+    syncing = [each.name for each in inputs if each.state == SourceState.SYNCING]
+    if syncing:
+        said.append(_said("syncing", f"still being read: {_listed(syncing)}", sources=_listed(syncing)))
+    return _Found("warn" if failing or syncing or slow else "ok", said, failing)
+
+
+def _answers(look: ServerLook) -> Sentence:
+    milliseconds = round(1000 * (look.seconds or 0.0), 1)
+    version = look.version or "?"
+    text = f"{look.address} answers in {milliseconds:g} ms, version {version}"
+    return _said("answers", text, address=look.address, version=version, milliseconds=milliseconds)
+
+
+def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
+    """What the API server is asked for; the tree's own faults are no failure of it."""
+    found = sorted(snapshot.main_sources.values(), key=lambda source: source.name)
+    return [each for each in found if each.name not in (GPU_TELEMETRY, _QUOTA)]
+
+
+def _permissions(facts: HealthFacts) -> _Found:
+    if facts.looks is None:
+        return _Found("off", [_said("snapshot", "this is a saved snapshot: there is no API server")], is_settable=False)
+    forbidden = sorted(name for name, source in facts.snapshot.sources.items() if source.is_forbidden and name != GPU_TELEMETRY)
+    if not forbidden and facts.looks.api.failure and not any(source.is_ok for source in _inputs(facts.snapshot)):
+        return _Found("off", [_said("unknown", "nobody knows while the API server does not answer")])
+    if not forbidden:
+        return _Found("ok", [_said("allowed", "everything that the pages show may be read")])
+    said = _said("forbidden", f"may not be read: {_listed(forbidden)}", sources=_listed(forbidden))
+    return _Found("fail" if set(forbidden) & set(_CORE) else "warn", [said], forbidden)
+
+
+def _prometheus(facts: HealthFacts) -> _Found:
+    look = facts.looks.prometheus if facts.looks else None
+    if look is None:
+        hours = round(facts.history_seconds / 3600, 1)
+        text = f"none is named; charts show what this process has seen, {hours:g} h at most"
+        return _Found("off", [_said("no-prometheus", text, hours=hours)])
+    telemetry = facts.snapshot.sources.get(GPU_TELEMETRY)
+    if look.failure:
+        return _Found("fail", [_failure(look)], [GPU_TELEMETRY] if telemetry is not None and telemetry.has_failed else [])
+    series = _said("series", f"it has {look.series or 0} series of GPUs", series=look.series or 0)
+    return _Found("ok" if look.series else "warn", [_answers(look), series])
+
+
+def _telemetry(facts: HealthFacts) -> _Found:
+    source = facts.snapshot.sources.get(GPU_TELEMETRY)
+    if not facts.nodes:
+        return _Found("off", [_said("no-gpus", "no node has GPUs")], is_settable=False)
+    if source is None or source.state == SourceState.OFF:
+        return _Found("off", [_said("no-telemetry", "no source of GPU values is configured")])
+    if source.has_failed or source.is_missing:
+        return _Found("fail", [_failure(source)], [GPU_TELEMETRY])
+    if source.state == SourceState.SYNCING:
+        return _Found("warn", [_said("syncing", f"still being read: {GPU_TELEMETRY}", sources=GPU_TELEMETRY)], [GPU_TELEMETRY])
+    silent = [each.node.name for each in facts.nodes if each.gpus_reporting < each.gpus_total - each.gpus_unhealthy]
+    reporting, total = len(facts.nodes) - len(silent), len(facts.nodes)
+    said = [_said("reporting", f"all cards of {reporting} of {counted(total, 'GPU node')} report", reporting=reporting, total=total)]
+    if silent:
+        said.append(_said("not-reporting", f"not all of {_listed(silent)}", nodes=_listed(silent)))
+    if source.message:
+        said.append(_failure(source))
+    state = (
+        "fail" if not reporting and not any(each.gpus_reporting for each in facts.nodes) else "warn" if silent or source.message else "ok"
+    )
+    return _Found(state, said, [GPU_TELEMETRY])
+
+
+def _cluster_exporter(facts: HealthFacts) -> _Found:
+    return _component(facts, CLUSTER_EXPORTER_POD) or _nowhere(CLUSTER_EXPORTER_POD)
+
+
+def _component(facts: HealthFacts, name: str) -> _Found | None:
+    """By its pods, None where there are none. A simulated cluster plays its components itself."""
+    if facts.is_simulated:
+        return _Found("ok", [_said("played", "the simulated cluster does its work")])
+    pods = [pod for pod in facts.snapshot.pods if pod.labels.get(PART_LABEL) == name and not pod.is_finished]
+    if not pods:
+        return None
+    ready, places = [pod for pod in pods if _is_ready(pod)], sorted({pod.namespace for pod in pods})
+    text = f"{len(ready)} of {counted(len(pods), 'pod')} of {name} ready, in {_listed(places)}"
+    said = _said("pods", text, ready=len(ready), pods=len(pods), name=name, namespaces=_listed(places))
+    return _Found("ok" if len(ready) == len(pods) else "warn" if ready else "fail", [said])
+
+
+def _is_ready(pod: Pod) -> bool:
+    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.conditions)
+
+
+def _nowhere(name: str, state: str = "off") -> _Found:
+    return _Found(state, [_said("no-pods", f"no pod has the label {PART_LABEL}={name}", label=f"{PART_LABEL}={name}")])
+
+
+def _extender(facts: HealthFacts) -> _Found:
+    """Another vendor's is known by what it does: pods that were given parts of cards."""
+    found = _component(facts, GPU_EXTENDER_POD)
+    if found is not None:
+        return found
+    if not _shared_nodes(facts):
+        return _Found("off", [_said("nothing-shared", "no node shares its GPUs")])
+    given = sum(1 for pod in facts.snapshot.pods if pod.grants and pod.is_holding)
+    if given:
+        text = f"none of ours, and {counted(given, 'pod')} got a part of a GPU: another one works"
+        return _Found("ok", [_said("another", text, pods=given)])
+    return _nowhere(GPU_EXTENDER_POD, "warn")
+
+
+def _shared_nodes(facts: HealthFacts) -> list[str]:
+    """Nodes whose labels say that their GPUs are shared, or that offer parts of them."""
+    return [node.name for node in facts.snapshot.nodes if share_mode(node.labels).is_shared or node.capacity.get(GPU_MEMORY)]
+
+
+def _device_plugin(facts: HealthFacts) -> _Found:
+    """By what it does: nodes that shall share their GPUs offer parts of them."""
+    shared = set(_shared_nodes(facts))
+    if not shared:
+        return _Found("off", [_said("nothing-shared", "no node shares its GPUs")])
+    silent = [node.name for node in facts.snapshot.nodes if node.name in shared and not node.allocatable.get(GPU_MEMORY)]
+    offering = len(shared) - len(silent)
+    said = [
+        _said(
+            "offering",
+            f"{offering} of {counted(len(shared), 'node')} that share GPUs offer parts of them",
+            offering=offering,
+            nodes=len(shared),
+        )
+    ]
+    if silent:
+        said.append(_said("not-offering", f"nothing is offered by {_listed(silent)}", nodes=_listed(silent)))
+    agents = None if facts.is_simulated else _component(facts, NODE_AGENT_POD)
+    state = "ok" if not silent else "warn" if offering else "fail"
+    return _Found(state, [*said, *(agents.said if agents else [])])
+
+
+def _quota_controller(facts: HealthFacts) -> _Found:
+    tree = facts.snapshot.sources.get(_QUOTA)
+    if tree is None or tree.is_missing or (tree.is_ok and facts.snapshot.quota_tree is None and facts.snapshot.quota is None):
+        return _Found("off", [_said("no-tree", "there is no quota tree")])
+    found = _component(facts, QUOTA_CONTROLLER_POD) or _nowhere(QUOTA_CONTROLLER_POD, "warn")
+    if tree.state == SourceState.FAILING:
+        worse = "fail" if found.state == "fail" else "warn"
+        return _Found(worse, [_failure(tree), *found.said], [_QUOTA])
+    return found
+
+
+def _job_kinds(facts: HealthFacts) -> _Found:
+    served = facts.looks.served if facts.looks else None
+    versions = {kind.TYPE: _readable(served.get(label_of(kind), ()), kind.VERSIONS) for kind in KINDS} if served is not None else {}
+    known = [kind for kind in KINDS if versions.get(kind.TYPE) or (served is None and facts.snapshot.was_read(source_of(kind)))]
+    if not known:
+        return _Found("off", [_said("no-kinds", "this cluster serves no kind of training job")])
+    told = ", ".join(f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}".strip() for kind in known)
+    said = [_said("kinds", f"served: {told}", kinds=told)]
+    unread = sorted(source_of(kind) for kind in known if (source := facts.snapshot.sources.get(source_of(kind))) and source.has_failed)
+    if unread:
+        said.append(
+            _said("failing", f"cannot be read at the moment: {_listed(unread)}; what was read last is shown", sources=_listed(unread))
+        )
+    return _Found("warn" if unread else "ok", said, unread)
+
+
+def _readable(served: Iterable[str], ours: Iterable[str]) -> tuple[str, ...]:
+    known = frozenset(ours)
+    return tuple(version for version in served if version in known)
+
+
+def _fluid(facts: HealthFacts) -> _Found:
+    served = facts.looks.served if facts.looks else None
+    if served is None:
+        return _Found("off", [_said("not-known", "what the cluster serves is not known")])
+    versions = "/".join(served.get(DATASETS, ()))
+    if not versions:
+        return _Found("off", [_said("not-served", f"this cluster does not serve {DATASETS}", name=DATASETS)])
+    return _Found("ok", [_said("served", f"{DATASETS} {versions}", name=DATASETS, versions=versions)])
+
+
+def _helm(facts: HealthFacts) -> _Found:
+    return _Found("off", [_said("no-helm", "this version installs no components")])
+
+
+def _store(facts: HealthFacts) -> _Found:
+    if facts.looks is not None and facts.looks.prometheus is not None:
+        return _Found("off", [_said("series-kept", "there is none; Prometheus keeps the series")])
+    hours = round(facts.history_seconds / 3600, 1)
+    return _Found("off", [_said("no-store", f"there is none: {hours:g} h of series are in memory and end with the process", hours=hours)])
+
+
+def _clock_skew(facts: HealthFacts) -> _Found:
+    if facts.is_simulated:
+        return _Found("off", [_said("own-time", "a simulated cluster has a time of its own")], is_settable=False)
+    ahead = facts.looks.api.ahead_seconds if facts.looks else None
+    if ahead is None:
+        return _Found("off", [_said("no-time", "the API server's time is not known")])
+    seconds = round(abs(ahead), 1)
+    if seconds <= SKEW_SECONDS:
+        return _Found(
+            "ok", [_said("clock", f"the API server's clock is within {SKEW_SECONDS:g} s of this machine's", seconds=SKEW_SECONDS)]
+        )
+    code, side = ("clock-ahead", "ahead of") if ahead > 0 else ("clock-behind", "behind")
+    said = _said(code, f"the API server's clock is {seconds:g} s {side} this machine's", seconds=seconds)
+    return _Found("warn" if seconds <= SKEW_SECONDS_MAX else "fail", [said])
+
+
+def _base_url(facts: HealthFacts) -> _Found:
+    return _Found("ok", [_said("base", f"pages are shown below {facts.base_path}", path=facts.base_path)])
+
+
+_JUDGES: Final[Mapping[str, Callable[[HealthFacts], _Found]]] = {
+    "cluster-api": _cluster_api,
+    "permissions": _permissions,
+    "prometheus": _prometheus,
+    "gpu-telemetry": _telemetry,
+    "cluster-exporter": _cluster_exporter,
+    "sharing-extender": _extender,
+    "device-plugin": _device_plugin,
+    "quota-controller": _quota_controller,
+    "job-kinds": _job_kinds,
+    "fluid": _fluid,
+    "helm": _helm,
+    "store": _store,
+    "clock-skew": _clock_skew,
+    "base-url": _base_url,
+}

@@ -1,0 +1,51 @@
+"""How the servers behind the console are, asked when somebody looks and kept for some seconds.
+
+Every open page asks, for what fails is told on each: so the servers are asked once in `KEPT_SECONDS`, however
+many look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.console.boards.health import HealthFacts
+from fairlead.console.http.board_states import BoardStates
+from fairlead.model.dependency import DependencyLooks, ServerLook
+from fairlead.ports import Dependencies, Ports
+
+KEPT_SECONDS: Final = 10.0
+PATIENCE_SECONDS: Final = 5.0
+"""A server that takes longer counts as one that does not answer, until it does."""
+
+
+class AskedHealth:
+    """`clock` is this machine's, however fast a simulated cluster's runs."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS) -> None:
+        self._clock = clock
+        self._patience = patience
+        self._asked_at = 0.0
+        self._asked: asyncio.Task[DependencyLooks] | None = None
+
+    async def facts(self, world: Ports, board_states: BoardStates, history_seconds: float, base_path: str) -> HealthFacts:
+        """What the page is judged from. Before the caches are filled nodes are not known."""
+        looks = None if world.dependencies is None else await self._looks(world.dependencies, world.name)
+        if world.cluster.is_ready:
+            board_state = await board_states.latest()
+            snapshot, nodes = board_state.snapshot, tuple(each for each in board_state.occupancy.nodes if each.gpus_total)
+        else:
+            snapshot, nodes = world.cluster.snapshot().with_gpus((), world.gpus.source()), ()
+        return HealthFacts(snapshot, nodes, looks, world.is_simulated, history_seconds, base_path)
+
+    async def _looks(self, dependencies: Dependencies, name: str) -> DependencyLooks:
+        is_old = self._clock() - self._asked_at >= KEPT_SECONDS
+        if self._asked is None or (self._asked.done() and is_old):
+            self._asked = asyncio.create_task(dependencies.look())
+            self._asked_at = self._clock()
+        await asyncio.wait({self._asked}, timeout=self._patience)
+        if self._asked.done() and not self._asked.cancelled():
+            return self._asked.result()
+        return DependencyLooks(ServerLook(name, failure=f"`{name}` has not answered for {self._patience:g} s"))

@@ -1,0 +1,30 @@
+"""The form of the page Health: one row per thing that the console depends on."""
+
+from __future__ import annotations
+
+from fairlead.console.pages.envelope import Envelope, Json, Sentence
+
+STATES: tuple[str, ...] = ("fail", "warn", "ok", "off")
+"""Worst first. `off`: nobody wanted it, or there is none here."""
+
+
+class HealthRow(Json, frozen=True):
+    """`state` is one of `STATES`. `found`: what was seen. `affects`: what of the console depends on it.
+
+    `setting`: what to set, null = nothing is to be done. `sources`: inputs of pages that it stands for, as
+    warnings name them.
+    """
+
+    name: str
+    state: str
+    found: list[Sentence]
+    affects: Sentence
+    setting: Sentence | None
+    sources: list[str]
+
+
+class Health(Envelope, frozen=True):
+    """`stale` and `warnings` say nothing that the rows do not: false, and none."""
+
+    sentence: Sentence
+    items: list[HealthRow]

@@ -1,0 +1,111 @@
+"""The servers that a console depends on, each asked once: who are you, what time is it, what do you serve?"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from msgspec import structs
+
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.kube.api_discovery import ServerVersion
+from fairlead.edge.kube.api_request import ApiRequest
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.prometheus.client import Prometheus
+from fairlead.errors import Forbidden, OutsideError
+from fairlead.kinds.registry import KINDS
+from fairlead.model.dependency import DependencyLooks, ServerLook
+from fairlead.wire.metrics.gpu_readings import METRICS
+
+_VERSION = ApiRequest("get", "GET", "/version")
+_GROUPS = ("data.fluid.io", *sorted({kind.GROUP for kind in KINDS}))
+_SERIES = f'count({{__name__=~"{"|".join(METRICS)}"}})'
+
+
+class ServersAsked:
+    """`ports.Dependencies` of a cluster and its Prometheus, if one is named. It closes neither.
+
+    `now` and `monotonic`: this machine's, in seconds.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        prometheus: Prometheus | None = None,
+        *,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._prometheus = prometheus
+        self._now = now
+        self._monotonic = monotonic
+
+    async def look(self) -> DependencyLooks:
+        api, prometheus = await asyncio.gather(self._look_at_api(), self._look_at_prometheus())
+        served = None if api.failure else await self._served()
+        return DependencyLooks(api, prometheus, served)
+
+    async def _look_at_api(self) -> ServerLook:
+        look = ServerLook(self._api.connection.server)
+        begun, begun_at = self._monotonic(), self._now()
+        try:
+            answer = await self._api.send(_VERSION)
+        except Forbidden:
+            return structs.replace(look, seconds=self._monotonic() - begun)  # it is there and does not tell
+        except OutsideError as error:
+            return structs.replace(look, failure=error.what, hint=error.hint)
+        seconds = self._monotonic() - begun
+        return structs.replace(
+            look, version=_version_in(answer.body), seconds=seconds, ahead_seconds=ahead_of(answer.headers.get("Date"), begun_at, seconds)
+        )
+
+    async def _look_at_prometheus(self) -> ServerLook | None:
+        if self._prometheus is None:
+            return None
+        look = ServerLook(self._prometheus.address)
+        begun = self._monotonic()
+        try:
+            found = await self._prometheus.query(_SERIES)
+            version = await self._prometheus.version()
+        except OutsideError as error:
+            return structs.replace(look, failure=error.what, hint=error.hint)
+        return structs.replace(look, version=version, seconds=self._monotonic() - begun, series=int(found[0].value) if found else 0)
+
+    async def _served(self) -> dict[str, tuple[str, ...]] | None:
+        try:
+            found = await self._api.discovery(_GROUPS)
+        except OutsideError:
+            return None  # the version was told a moment ago: what is served is not known, and that is all
+        versions: dict[str, tuple[str, ...]] = {}
+        for each in found.served:
+            name = f"{each.resource.plural}.{each.resource.group}"
+            versions[name] = (*versions.get(name, ()), each.resource.version)
+        return versions
+
+
+def ahead_of(date: str | None, asked_at: float, seconds: float) -> float | None:
+    """How far a server's `Date` lies outside the time in which it can have been written; 0 within it.
+
+    HTTP tells whole seconds, cut off: one that says 12:00:00 may have meant 12:00:00.999.
+
+    >>> [ahead_of("Thu, 01 Jan 1970 00:01:40 GMT", asked_at, 0.5) for asked_at in (90.0, 100.2, 105.0)]
+    [9.5, 0.0, -4.0]
+    >>> ahead_of("soon", 0.0, 0.0)
+    """
+    try:
+        told = parsedate_to_datetime(date or "").timestamp()
+    except ValueError:
+        return None
+    return max(0.0, told - (asked_at + seconds)) or min(0.0, told + 1.0 - asked_at)
+
+
+def _version_in(body: bytes) -> str:
+    try:
+        told: Any = decoder_of(ServerVersion).decode(body)
+    except ValueError:
+        return ""
+    return str(told.git_version)
