@@ -79,6 +79,7 @@ def pages_of(sight: Sight) -> list[tuple[str, str]]:
         ("/gpus?by=owner", "holders"),
         ("/gpus?by=user&unfold=//", "holders"),
         ("/mine", "mine"),
+        ("/health", "health"),
     ]
     nodes, jobs = sorted(sight.node_names()), sorted(sight.jobs())
     details = [(f"/nodes/{name}", "node") for name in nodes[:1]]

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from msgspec import structs
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
+from tests.browser.still_console import served
 from tests.console.clusters import large_cluster, living_cluster
 from tests.console.worlds import still_world
 from tests.waiting import wait_until
 
-from fairlead.apps.console_server import ConsoleServer
-from fairlead.apps.server import bind_socket
 from fairlead.model.quota.tree import QuotaNode
-from fairlead.model.snapshot import ClusterSnapshot
 
 ROWS_SECONDS = 2.0
 ACTION_SECONDS = 0.5
@@ -29,28 +23,9 @@ TRIES = 3
 """The best of three: other work on the machine slows a page down and never speeds it up."""
 
 
-@contextmanager
-def served(snapshot: ClusterSnapshot) -> Iterator[str]:
-    """A console over a cluster that stands still, in a thread of this process."""
-    server = ConsoleServer(still_world(snapshot))
-    sock = bind_socket("127.0.0.1", 0)
-    address = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(server.service(sock).run())
-    thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.gather(task, return_exceptions=True)))
-    thread.start()
-    try:
-        urllib.request.urlopen(f"{address}/api/v1/overview", timeout=60).read()
-        yield address
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        loop.close()
-
-
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with served(large_cluster()) as address:
+    with served(still_world(large_cluster())) as address:
         yield address
 
 
@@ -68,7 +43,7 @@ def seconds_to_rows(browser: Browser, url: str) -> float:
 
 def test_rows_of_the_nodes_board_are_there_in_time(browser: Browser, url: str) -> None:
     """Within the budget, or (on a machine busy with other work) hardly later than those of a cluster of two nodes."""
-    with served(living_cluster()) as small:
+    with served(still_world(living_cluster())) as small:
         baseline = min(seconds_to_rows(browser, small) for _ in range(TRIES))
         took = min(seconds_to_rows(browser, url) for _ in range(TRIES))
     print(f"rows visible after {took:.2f} s; those of a small cluster after {baseline:.2f} s")
@@ -128,7 +103,10 @@ def test_a_quota_tree_of_a_thousand_leaves_does_not_fill_it_either(browser: Brow
     leaves = tuple(QuotaNode(f"leaf-{n:04}", f"root.leaf-{n:04}", "root", bounds, bounds, (f"team-{n:04}",)) for n in range(1000))
     whole = {name: 1000 * amount for name, amount in bounds.items()}
     tree = QuotaNode("root", "root", min=whole, max=whole, children=leaves)
-    with served(structs.replace(living_cluster(), quota=tree)) as large, window(browser, large, width=1440, height=1400) as tab:
+    with (
+        served(still_world(structs.replace(living_cluster(), quota=tree))) as large,
+        window(browser, large, width=1440, height=1400) as tab,
+    ):
         tab.open("/quota", "quota")
         expect(tab.at("table-quota-tree").locator("tr[data-row]").first).to_be_visible()
         expect(tab.at("table-quota-cpu").locator("tr[data-row]").first).to_be_visible()

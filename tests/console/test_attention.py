@@ -12,8 +12,7 @@ from tests.console.clusters import pod as any_pod
 from fairlead.console.boards.attention import attention_lines
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.idle_cards import Idleness
-from fairlead.console.pages.attention import AttentionLine
-from fairlead.console.pages.cluster import StarvedLeaf
+from fairlead.console.pages.cluster import AttentionLine, StarvedLeaf
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node

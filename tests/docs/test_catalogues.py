@@ -14,6 +14,8 @@ from typing import Final
 
 import pytest
 
+from fairlead.console.boards.health import AFFECTS, SETTINGS
+from fairlead.console.pages.health import STATES
 from fairlead.console.http.answers import CODES_BY_STATUS
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.told import CLAUSES
@@ -60,6 +62,9 @@ MADE: Final = {
     ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
     ("attention.py", "f'attention-{kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
     ("waiting.py", "f'told-{code}'"): tuple(f"told-{code}" for code in CLAUSES),
+    ("health.py", "f'health-affects-{name}'"): tuple(f"health-affects-{name}" for name in AFFECTS),
+    ("health.py", "f'health-set-{name}'"): tuple(f"health-set-{name}" for name in SETTINGS),
+    ("health.py", "code"): ("health-clock-ahead", "health-clock-behind"),
     ("overview.py", "code"): ("cluster", "cluster-idle", "cluster-unhealthy", "cluster-idle-unhealthy"),
 }
 
@@ -196,3 +201,10 @@ def test_every_reason_to_wait_has_its_word(language: str) -> None:
     }
     missing = {f"reason.{each}" for each in (*map(str, Reason), *own, *kubernetes)} - catalogue(language).keys()
     assert not missing
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUES))
+def test_every_dependency_and_its_states_have_a_name(name: str) -> None:
+    written = CATALOGUES[name].read_text(encoding="utf-8")
+    keys = [*(f"health.{each}" for each in AFFECTS), *(f"health.is.{state}" for state in STATES)]
+    assert [key for key in keys if f'"{key}": ' not in written] == []

@@ -2,7 +2,7 @@
 import { keepPreviousData, QueryClient, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, Health, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HealthPage, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -104,7 +104,7 @@ export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<Q
 
 export const useQuotaWaiting = (params: URLSearchParams) => useAnswer<QuotaWaitingList>("quota", "/quota/waiting", params);
 /** Also asked by the frame of every page, for what fails is told on each. */
-export const useHealth = () => useAnswer<Health>("health", "/health");
+export const useHealth = () => useAnswer<HealthPage>("health", "/health");
 export const useQuotaTree = () => useAnswer<QuotaTreePage>("quota", "/quota/tree");
 
 /** What would happen with these bounds; asked anew when the cluster changes. Nothing is written. */

@@ -262,7 +262,7 @@ export interface Happened {
 }
 
 /** `stale` and `warnings` say nothing that the rows do not: false, and none. */
-export interface Health {
+export interface HealthPage {
   generatedAt: string
   stale: boolean
   version: string

@@ -21,7 +21,7 @@ export type {
   GpuMap as GpuMapAnswer,
   GpuPod,
   GpuRow,
-  Health,
+  HealthPage,
   HealthRow,
   MigInstanceRow,
   Instance,

@@ -20,7 +20,7 @@ export function HealthBanner() {
   return failing.map((row) => (
     <div key={row.name} className="banner broken health" role="status" data-testid={`health-fails-${row.name}`}>
       <span>
-        <b>{healthName(row.name, words)}</b> {row.found.map((found) => sentenceWords(found, words)).join("; ")} <span className="hint">{sentenceWords(row.affects, words)}</span>
+        <b>{healthName(row.name, words)}:</b> {row.found.map((found) => sentenceWords(found, words)).join("; ")} <span className="hint">{words.t("health.affected", { what: sentenceWords(row.affects, words) })}</span>
       </span>
       <Link to={PAGE}>{words.t("board.health")}</Link>
     </div>

@@ -812,6 +812,7 @@ export const en = {
   "health.col.found": "Found",
   "health.col.affects": "Affects",
   "health.col.set": "What to set",
+  "health.affected": "Affects: {what}.",
   "health.is.ok": "Well",
   "health.is.warn": "Needs a look",
   "health.is.fail": "Fails",

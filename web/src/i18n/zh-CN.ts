@@ -813,6 +813,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "health.col.found": "检测结果",
   "health.col.affects": "影响范围",
   "health.col.set": "如何设置",
+  "health.affected": "影响：{what}。",
   "health.is.ok": "正常",
   "health.is.warn": "需关注",
   "health.is.fail": "故障",

@@ -16,8 +16,7 @@ from msgspec import Struct, structs
 from fairlead.console.boards.gpu_map_cells import withheld_gpus
 from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.rows import by_count
-from fairlead.console.pages.attention import AttentionLine, AttentionObject
-from fairlead.console.pages.cluster import StarvedLeaf
+from fairlead.console.pages.cluster import AttentionLine, AttentionObject, StarvedLeaf
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, parse_timestamp, timestamp
 from fairlead.console.pages.jobs import JobRow
 from fairlead.model.devices.xid import xid_text

@@ -39,7 +39,7 @@ NAMED: Final = 5
 _CORE: Final = ("nodes", "pods")
 _QUOTA: Final = "elasticquotatrees"
 
-_AFFECTS: Final = {
+AFFECTS: Final = {
     "cluster-api": "all pages",
     "permissions": "what may not be read is missing on every page",
     "prometheus": "charts, how far back they go, and how long cards have been idle",
@@ -55,7 +55,7 @@ _AFFECTS: Final = {
     "clock-skew": "ages, durations and waits on every page",
     "base-url": "links, copied addresses and the event stream",
 }
-_SETTINGS: Final = {
+SETTINGS: Final = {
     "cluster-api": "name another cluster with --kubeconfig and --context, or see why this one does not answer",
     "permissions": "give the console's account what deploy/reader.yaml lists",
     "prometheus": "--prometheus URL, or PROMETHEUS_ADDRESS",
@@ -120,19 +120,15 @@ def _verb(many: int, verb: str) -> str:
 
 
 def _row(name: str, found: _Found) -> HealthRow:
-    setting = _SETTINGS.get(name)
+    setting = SETTINGS.get(name)
     return HealthRow(
         name=name,
         state=found.state,
         found=found.said,
-        affects=Sentence(f"health-affects-{name}", {}, _AFFECTS[name]),
+        affects=Sentence(f"health-affects-{name}", {}, AFFECTS[name]),
         setting=Sentence(f"health-set-{name}", {}, setting) if setting and found.state != "ok" and found.is_settable else None,
         sources=found.sources,
     )
-
-
-def _said(code: str, text: str, /, **values: Scalar) -> Sentence:
-    return Sentence(f"health-{code}", values, text)
 
 
 def _failure(look: ServerLook | Source) -> Sentence:
@@ -140,8 +136,8 @@ def _failure(look: ServerLook | Source) -> Sentence:
     message = look.failure if isinstance(look, ServerLook) else look.message or f"`{look.name}` cannot be read"
     hint = look.hint
     if hint:
-        return _said("failure-hint", f"{message} ({hint})", message=message, hint=hint)
-    return _said("failure", message, message=message)
+        return Sentence("health-failure-hint", {"message": message, "hint": hint}, f"{message} ({hint})")
+    return Sentence("health-failure", {"message": message}, message)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -155,7 +151,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _cluster_api(facts: HealthFacts) -> _Found:
     if facts.looks is None:
-        return _Found("off", [_said("snapshot", "this is a saved snapshot: there is no API server")], is_settable=False)
+        return _Found("off", [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")], is_settable=False)
     look = facts.looks.api
     inputs = _inputs(facts.snapshot)
     failing = [each.name for each in inputs if each.state == SourceState.FAILING]
@@ -165,11 +161,15 @@ def _cluster_api(facts: HealthFacts) -> _Found:
     slow = look.seconds is not None and look.seconds > SLOW_SECONDS
     if failing:
         said.append(
-            _said("failing", f"cannot be read at the moment: {_listed(failing)}; what was read last is shown", sources=_listed(failing))
+            Sentence(
+                "health-failing",
+                {"sources": _listed(failing)},
+                f"cannot be read at the moment: {_listed(failing)}; what was read last is shown",
+            )
         )
     syncing = [each.name for each in inputs if each.state == SourceState.SYNCING]
     if syncing:
-        said.append(_said("syncing", f"still being read: {_listed(syncing)}", sources=_listed(syncing)))
+        said.append(Sentence("health-syncing", {"sources": _listed(syncing)}, f"still being read: {_listed(syncing)}"))
     return _Found("warn" if failing or syncing or slow else "ok", said, failing)
 
 
@@ -177,7 +177,7 @@ def _answers(look: ServerLook) -> Sentence:
     milliseconds = round(1000 * (look.seconds or 0.0), 1)
     version = look.version or "?"
     text = f"{look.address} answers in {milliseconds:g} ms, version {version}"
-    return _said("answers", text, address=look.address, version=version, milliseconds=milliseconds)
+    return Sentence("health-answers", {"address": look.address, "version": version, "milliseconds": milliseconds}, text)
 
 
 def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
@@ -188,13 +188,13 @@ def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
 
 def _permissions(facts: HealthFacts) -> _Found:
     if facts.looks is None:
-        return _Found("off", [_said("snapshot", "this is a saved snapshot: there is no API server")], is_settable=False)
+        return _Found("off", [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")], is_settable=False)
     forbidden = sorted(name for name, source in facts.snapshot.sources.items() if source.is_forbidden and name != GPU_TELEMETRY)
     if not forbidden and facts.looks.api.failure and not any(source.is_ok for source in _inputs(facts.snapshot)):
-        return _Found("off", [_said("unknown", "nobody knows while the API server does not answer")])
+        return _Found("off", [Sentence("health-unknown", {}, "nobody knows while the API server does not answer")])
     if not forbidden:
-        return _Found("ok", [_said("allowed", "everything that the pages show may be read")])
-    said = _said("forbidden", f"may not be read: {_listed(forbidden)}", sources=_listed(forbidden))
+        return _Found("ok", [Sentence("health-allowed", {}, "everything that the pages show may be read")])
+    said = Sentence("health-forbidden", {"sources": _listed(forbidden)}, f"may not be read: {_listed(forbidden)}")
     return _Found("fail" if set(forbidden) & set(_CORE) else "warn", [said], forbidden)
 
 
@@ -203,29 +203,35 @@ def _prometheus(facts: HealthFacts) -> _Found:
     if look is None:
         hours = round(facts.history_seconds / 3600, 1)
         text = f"none is named; charts show what this process has seen, {hours:g} h at most"
-        return _Found("off", [_said("no-prometheus", text, hours=hours)])
+        return _Found("off", [Sentence("health-no-prometheus", {"hours": hours}, text)])
     telemetry = facts.snapshot.sources.get(GPU_TELEMETRY)
     if look.failure:
         return _Found("fail", [_failure(look)], [GPU_TELEMETRY] if telemetry is not None and telemetry.has_failed else [])
-    series = _said("series", f"it has {look.series or 0} series of GPUs", series=look.series or 0)
+    series = Sentence("health-series", {"series": look.series or 0}, f"it has {look.series or 0} series of GPUs")
     return _Found("ok" if look.series else "warn", [_answers(look), series])
 
 
 def _telemetry(facts: HealthFacts) -> _Found:
     source = facts.snapshot.sources.get(GPU_TELEMETRY)
     if not facts.nodes:
-        return _Found("off", [_said("no-gpus", "no node has GPUs")], is_settable=False)
+        return _Found("off", [Sentence("health-no-gpus", {}, "no node has GPUs")], is_settable=False)
     if source is None or source.state == SourceState.OFF:
-        return _Found("off", [_said("no-telemetry", "no source of GPU values is configured")])
+        return _Found("off", [Sentence("health-no-telemetry", {}, "no source of GPU values is configured")])
     if source.has_failed or source.is_missing:
         return _Found("fail", [_failure(source)], [GPU_TELEMETRY])
     if source.state == SourceState.SYNCING:
-        return _Found("warn", [_said("syncing", f"still being read: {GPU_TELEMETRY}", sources=GPU_TELEMETRY)], [GPU_TELEMETRY])
+        return _Found(
+            "warn", [Sentence("health-syncing", {"sources": GPU_TELEMETRY}, f"still being read: {GPU_TELEMETRY}")], [GPU_TELEMETRY]
+        )
     silent = [each.node.name for each in facts.nodes if each.gpus_reporting < each.gpus_total - each.gpus_unhealthy]
     reporting, total = len(facts.nodes) - len(silent), len(facts.nodes)
-    said = [_said("reporting", f"all cards of {reporting} of {counted(total, 'GPU node')} report", reporting=reporting, total=total)]
+    said = [
+        Sentence(
+            "health-reporting", {"reporting": reporting, "total": total}, f"all cards of {reporting} of {counted(total, 'GPU node')} report"
+        )
+    ]
     if silent:
-        said.append(_said("not-reporting", f"not all of {_listed(silent)}", nodes=_listed(silent)))
+        said.append(Sentence("health-not-reporting", {"nodes": _listed(silent)}, f"not all of {_listed(silent)}"))
     if source.message:
         said.append(_failure(source))
     state = (
@@ -241,13 +247,13 @@ def _cluster_exporter(facts: HealthFacts) -> _Found:
 def _component(facts: HealthFacts, name: str) -> _Found | None:
     """By its pods, None where there are none. A simulated cluster plays its components itself."""
     if facts.is_simulated:
-        return _Found("ok", [_said("played", "the simulated cluster does its work")])
+        return _Found("ok", [Sentence("health-played", {}, "the simulated cluster does its work")])
     pods = [pod for pod in facts.snapshot.pods if pod.labels.get(PART_LABEL) == name and not pod.is_finished]
     if not pods:
         return None
     ready, places = [pod for pod in pods if _is_ready(pod)], sorted({pod.namespace for pod in pods})
     text = f"{len(ready)} of {counted(len(pods), 'pod')} of {name} ready, in {_listed(places)}"
-    said = _said("pods", text, ready=len(ready), pods=len(pods), name=name, namespaces=_listed(places))
+    said = Sentence("health-pods", {"ready": len(ready), "pods": len(pods), "name": name, "namespaces": _listed(places)}, text)
     return _Found("ok" if len(ready) == len(pods) else "warn" if ready else "fail", [said])
 
 
@@ -256,7 +262,7 @@ def _is_ready(pod: Pod) -> bool:
 
 
 def _nowhere(name: str, state: str = "off") -> _Found:
-    return _Found(state, [_said("no-pods", f"no pod has the label {PART_LABEL}={name}", label=f"{PART_LABEL}={name}")])
+    return _Found(state, [Sentence("health-no-pods", {"label": f"{PART_LABEL}={name}"}, f"no pod has the label {PART_LABEL}={name}")])
 
 
 def _extender(facts: HealthFacts) -> _Found:
@@ -265,11 +271,11 @@ def _extender(facts: HealthFacts) -> _Found:
     if found is not None:
         return found
     if not _shared_nodes(facts):
-        return _Found("off", [_said("nothing-shared", "no node shares its GPUs")])
+        return _Found("off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")])
     given = sum(1 for pod in facts.snapshot.pods if pod.grants and pod.is_holding)
     if given:
         text = f"none of ours, and {counted(given, 'pod')} got a part of a GPU: another one works"
-        return _Found("ok", [_said("another", text, pods=given)])
+        return _Found("ok", [Sentence("health-another", {"pods": given}, text)])
     return _nowhere(GPU_EXTENDER_POD, "warn")
 
 
@@ -282,19 +288,18 @@ def _device_plugin(facts: HealthFacts) -> _Found:
     """By what it does: nodes that shall share their GPUs offer parts of them."""
     shared = set(_shared_nodes(facts))
     if not shared:
-        return _Found("off", [_said("nothing-shared", "no node shares its GPUs")])
+        return _Found("off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")])
     silent = [node.name for node in facts.snapshot.nodes if node.name in shared and not node.allocatable.get(GPU_MEMORY)]
     offering = len(shared) - len(silent)
     said = [
-        _said(
-            "offering",
+        Sentence(
+            "health-offering",
+            {"offering": offering, "nodes": len(shared)},
             f"{offering} of {counted(len(shared), 'node')} that share GPUs offer parts of them",
-            offering=offering,
-            nodes=len(shared),
         )
     ]
     if silent:
-        said.append(_said("not-offering", f"nothing is offered by {_listed(silent)}", nodes=_listed(silent)))
+        said.append(Sentence("health-not-offering", {"nodes": _listed(silent)}, f"nothing is offered by {_listed(silent)}"))
     agents = None if facts.is_simulated else _component(facts, NODE_AGENT_POD)
     state = "ok" if not silent else "warn" if offering else "fail"
     return _Found(state, [*said, *(agents.said if agents else [])])
@@ -303,7 +308,7 @@ def _device_plugin(facts: HealthFacts) -> _Found:
 def _quota_controller(facts: HealthFacts) -> _Found:
     tree = facts.snapshot.sources.get(_QUOTA)
     if tree is None or tree.is_missing or (tree.is_ok and facts.snapshot.quota_tree is None and facts.snapshot.quota is None):
-        return _Found("off", [_said("no-tree", "there is no quota tree")])
+        return _Found("off", [Sentence("health-no-tree", {}, "there is no quota tree")])
     found = _component(facts, QUOTA_CONTROLLER_POD) or _nowhere(QUOTA_CONTROLLER_POD, "warn")
     if tree.state == SourceState.FAILING:
         worse = "fail" if found.state == "fail" else "warn"
@@ -316,13 +321,17 @@ def _job_kinds(facts: HealthFacts) -> _Found:
     versions = {kind.TYPE: _readable(served.get(label_of(kind), ()), kind.VERSIONS) for kind in KINDS} if served is not None else {}
     known = [kind for kind in KINDS if versions.get(kind.TYPE) or (served is None and facts.snapshot.was_read(source_of(kind)))]
     if not known:
-        return _Found("off", [_said("no-kinds", "this cluster serves no kind of training job")])
+        return _Found("off", [Sentence("health-no-kinds", {}, "this cluster serves no kind of training job")])
     told = ", ".join(f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}".strip() for kind in known)
-    said = [_said("kinds", f"served: {told}", kinds=told)]
+    said = [Sentence("health-kinds", {"kinds": told}, f"served: {told}")]
     unread = sorted(source_of(kind) for kind in known if (source := facts.snapshot.sources.get(source_of(kind))) and source.has_failed)
     if unread:
         said.append(
-            _said("failing", f"cannot be read at the moment: {_listed(unread)}; what was read last is shown", sources=_listed(unread))
+            Sentence(
+                "health-failing",
+                {"sources": _listed(unread)},
+                f"cannot be read at the moment: {_listed(unread)}; what was read last is shown",
+            )
         )
     return _Found("warn" if unread else "ok", said, unread)
 
@@ -335,42 +344,46 @@ def _readable(served: Iterable[str], ours: Iterable[str]) -> tuple[str, ...]:
 def _fluid(facts: HealthFacts) -> _Found:
     served = facts.looks.served if facts.looks else None
     if served is None:
-        return _Found("off", [_said("not-known", "what the cluster serves is not known")])
+        return _Found("off", [Sentence("health-not-known", {}, "what the cluster serves is not known")])
     versions = "/".join(served.get(DATASETS, ()))
     if not versions:
-        return _Found("off", [_said("not-served", f"this cluster does not serve {DATASETS}", name=DATASETS)])
-    return _Found("ok", [_said("served", f"{DATASETS} {versions}", name=DATASETS, versions=versions)])
+        return _Found("off", [Sentence("health-not-served", {"name": DATASETS}, f"this cluster does not serve {DATASETS}")])
+    return _Found("ok", [Sentence("health-served", {"name": DATASETS, "versions": versions}, f"{DATASETS} {versions}")])
 
 
 def _helm(facts: HealthFacts) -> _Found:
-    return _Found("off", [_said("no-helm", "this version installs no components")])
+    return _Found("off", [Sentence("health-no-helm", {}, "this version installs no components")])
 
 
 def _store(facts: HealthFacts) -> _Found:
     if facts.looks is not None and facts.looks.prometheus is not None:
-        return _Found("off", [_said("series-kept", "there is none; Prometheus keeps the series")])
+        return _Found("off", [Sentence("health-series-kept", {}, "there is none; Prometheus keeps the series")])
     hours = round(facts.history_seconds / 3600, 1)
-    return _Found("off", [_said("no-store", f"there is none: {hours:g} h of series are in memory and end with the process", hours=hours)])
+    return _Found(
+        "off",
+        [Sentence("health-no-store", {"hours": hours}, f"there is none: {hours:g} h of series are in memory and end with the process")],
+    )
 
 
 def _clock_skew(facts: HealthFacts) -> _Found:
     if facts.is_simulated:
-        return _Found("off", [_said("own-time", "a simulated cluster has a time of its own")], is_settable=False)
+        return _Found("off", [Sentence("health-own-time", {}, "a simulated cluster has a time of its own")], is_settable=False)
     ahead = facts.looks.api.ahead_seconds if facts.looks else None
     if ahead is None:
-        return _Found("off", [_said("no-time", "the API server's time is not known")])
+        return _Found("off", [Sentence("health-no-time", {}, "the API server's time is not known")])
     seconds = round(abs(ahead), 1)
     if seconds <= SKEW_SECONDS:
         return _Found(
-            "ok", [_said("clock", f"the API server's clock is within {SKEW_SECONDS:g} s of this machine's", seconds=SKEW_SECONDS)]
+            "ok",
+            [Sentence("health-clock", {"seconds": SKEW_SECONDS}, f"the API server's clock is within {SKEW_SECONDS:g} s of this machine's")],
         )
-    code, side = ("clock-ahead", "ahead of") if ahead > 0 else ("clock-behind", "behind")
-    said = _said(code, f"the API server's clock is {seconds:g} s {side} this machine's", seconds=seconds)
+    code, side = ("health-clock-ahead", "ahead of") if ahead > 0 else ("health-clock-behind", "behind")
+    said = Sentence(code, {"seconds": seconds}, f"the API server's clock is {seconds:g} s {side} this machine's")
     return _Found("warn" if seconds <= SKEW_SECONDS_MAX else "fail", [said])
 
 
 def _base_url(facts: HealthFacts) -> _Found:
-    return _Found("ok", [_said("base", f"pages are shown below {facts.base_path}", path=facts.base_path)])
+    return _Found("ok", [Sentence("health-base", {"path": facts.base_path}, f"pages are shown below {facts.base_path}")])
 
 
 _JUDGES: Final[Mapping[str, Callable[[HealthFacts], _Found]]] = {

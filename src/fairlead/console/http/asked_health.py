@@ -32,7 +32,7 @@ class AskedHealth:
 
     async def facts(self, world: Ports, board_states: BoardStates, history_seconds: float, base_path: str) -> HealthFacts:
         """What the page is judged from. Before the caches are filled nodes are not known."""
-        looks = None if world.dependencies is None else await self._looks(world.dependencies, world.name)
+        looks = None if world.dependencies is None else await self.looks(world.dependencies, world.name)
         if world.cluster.is_ready:
             board_state = await board_states.latest()
             snapshot, nodes = board_state.snapshot, tuple(each for each in board_state.occupancy.nodes if each.gpus_total)
@@ -40,7 +40,8 @@ class AskedHealth:
             snapshot, nodes = world.cluster.snapshot().with_gpus((), world.gpus.source()), ()
         return HealthFacts(snapshot, nodes, looks, world.is_simulated, history_seconds, base_path)
 
-    async def _looks(self, dependencies: Dependencies, name: str) -> DependencyLooks:
+    async def looks(self, dependencies: Dependencies, name: str) -> DependencyLooks:
+        """What they answered lately. `name`: the cluster's, where it does not answer in time."""
         is_old = self._clock() - self._asked_at >= KEPT_SECONDS
         if self._asked is None or (self._asked.done() and is_old):
             self._asked = asyncio.create_task(dependencies.look())

@@ -42,7 +42,7 @@ from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
 from fairlead.console.pages.envelope import Envelope, Sentence, Warning, exact_timestamp
 from fairlead.console.pages.gpus import GpuList
-from fairlead.console.pages.health import Health
+from fairlead.console.pages.health import HealthPage
 from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
 from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query, parse_whole
@@ -339,7 +339,7 @@ async def health(console: Console, request: Request, endpoint: Endpoint) -> Resp
     rows = health_rows(facts)
     now = exact_timestamp(console.world.clock.now())
     version = console.hints.versions.as_text()["health"]
-    return json_answer(request, Health(now, False, version, [], health_sentence(rows), rows))
+    return json_answer(request, HealthPage(now, False, version, [], health_sentence(rows), rows))
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:

@@ -14,7 +14,7 @@ from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.gpu_map import STATES, GpuMap
 from fairlead.console.pages.gpus import GpuList
-from fairlead.console.pages.health import Health
+from fairlead.console.pages.health import HealthPage
 from fairlead.console.pages.holders import HolderGroupList, HolderList
 from fairlead.console.pages.jobs import InstanceList, JobDetail, JobEvents, JobList, JobManifest, JobWhy
 from fairlead.console.pages.mine import MyWork
@@ -308,7 +308,7 @@ ENDPOINTS: Final = (
         "health",
         "/health",
         "What the console depends on: how it is, what hangs on it, what to set; also while caches are filled",
-        Health,
+        HealthPage,
         errors=(400,),
     ),
     Endpoint("versions", "/versions", "The present version of each topic, for clients without the event stream", dict[str, str]),

@@ -23,7 +23,7 @@ class HealthRow(Json, frozen=True):
     sources: list[str]
 
 
-class Health(Envelope, frozen=True):
+class HealthPage(Envelope, frozen=True):
     """`stale` and `warnings` say nothing that the rows do not: false, and none."""
 
     sentence: Sentence

@@ -1,4 +1,4 @@
-"""The servers that a console depends on, each asked once: who are you, what time is it, what do you serve?"""
+"""What the servers that a console depends on say of themselves: version, time, and what they serve."""
 
 from __future__ import annotations
 

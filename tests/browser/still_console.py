@@ -1,0 +1,32 @@
+"""A console over a world that a test made, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fairlead.apps.console_server import ConsoleServer
+from fairlead.apps.server import bind_socket
+from fairlead.ports import Ports
+
+
+@contextmanager
+def served(world: Ports) -> Iterator[str]:
+    """A console over a cluster that stands still, in a thread of this process."""
+    server = ConsoleServer(world)
+    sock = bind_socket("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(server.service(sock).run())
+    thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.gather(task, return_exceptions=True)))
+    thread.start()
+    try:
+        urllib.request.urlopen(f"{address}/api/v1/overview", timeout=60).read()
+        yield address
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()

@@ -1,0 +1,290 @@
+"""The page Health: each dependency is judged from what was seen, and only what somebody wants can be broken."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec import structs
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.health import HealthFacts, health_rows, health_sentence
+from fairlead.console.http.asked_health import KEPT_SECONDS, AskedHealth
+from fairlead.console.pages.health import HealthRow
+from fairlead.model.dependency import DependencyLooks, ServerLook
+from fairlead.model.node import Node
+from fairlead.model.pod import Condition, Pod
+from fairlead.model.quota.tree import QuotaTree
+from fairlead.model.resources import GPU_MEMORY
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source, SourceState
+
+from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, reading, shared_node, telemetry
+from .worlds import still_world
+
+WELL = ServerLook("https://10.0.0.1:6443", "v1.36.3", 0.012, 0.0)
+ANSWERED = DependencyLooks(WELL)
+ORDER = [
+    "cluster-api",
+    "permissions",
+    "prometheus",
+    "gpu-telemetry",
+    "cluster-exporter",
+    "sharing-extender",
+    "device-plugin",
+    "quota-controller",
+    "job-kinds",
+    "fluid",
+    "helm",
+    "store",
+    "clock-skew",
+    "base-url",
+]
+"""As the console contract names them (3.9)."""
+
+
+def rows(snapshot: ClusterSnapshot | None = None, looks: DependencyLooks | None = ANSWERED, **more: object) -> dict[str, HealthRow]:
+    state = BoardState(snapshot or cluster([]), EPOCH)
+    facts = HealthFacts(state.snapshot, tuple(each for each in state.occupancy.nodes if each.gpus_total), looks, False, 3600.0, "/")
+    return {row.name: row for row in health_rows(structs.replace(facts, **more))}
+
+
+def said(row: HealthRow) -> str:
+    return "; ".join(each.text for each in row.found)
+
+
+def sources(*found: Source) -> ClusterSnapshot:
+    return structs.replace(cluster([]), sources={each.name: each for each in found})
+
+
+def test_all_of_the_contract_in_its_order() -> None:
+    assert list(rows()) == ORDER
+
+
+def test_the_api_server_with_address_version_and_latency() -> None:
+    row = rows()["cluster-api"]
+    assert (row.state, said(row), row.setting) == ("ok", "https://10.0.0.1:6443 answers in 12 ms, version v1.36.3", None)
+
+
+def test_an_api_server_that_does_not_answer_fails_in_its_own_words() -> None:
+    row = rows(looks=DependencyLooks(structs.replace(WELL, failure="nobody listens", hint="start it")))["cluster-api"]
+    assert (row.state, said(row)) == ("fail", "nobody listens (start it)")
+    assert row.setting is not None
+
+
+def test_what_cannot_be_read_any_more_is_named_and_no_failure_of_the_whole() -> None:
+    found = rows(sources(Source("nodes"), Source("pods", SourceState.FAILING, "timed out"), Source("mpijobs", SourceState.SYNCING)))
+    assert found["cluster-api"].state == "warn"
+    assert "pods" in said(found["cluster-api"]) and "mpijobs" in said(found["cluster-api"])
+    assert found["cluster-api"].sources == ["pods"]
+
+
+def test_a_slow_api_server_needs_a_look() -> None:
+    assert rows(looks=DependencyLooks(structs.replace(WELL, seconds=1.01)))["cluster-api"].state == "warn"
+
+
+@pytest.mark.parametrize(("forbidden", "state"), [("pods", "fail"), ("nodes", "fail"), ("mpijobs", "warn"), (None, "ok")])
+def test_permissions(forbidden: str | None, state: str) -> None:
+    row = rows(sources(Source("nodes"), *([Source(forbidden, SourceState.FORBIDDEN)] if forbidden else [])))["permissions"]
+    assert (row.state, row.sources) == (state, [forbidden] if forbidden else [])
+    assert forbidden is None or forbidden in said(row)
+
+
+def test_permissions_are_not_known_while_nobody_answers() -> None:
+    silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
+    assert rows(sources(Source("nodes", SourceState.SYNCING)), silent)["permissions"].state == "off"
+
+
+def test_prometheus_address_error_and_series() -> None:
+    prometheus = ServerLook("http://prom:9090", "2.42.0", 0.003, series=120)
+    assert rows()["prometheus"].state == "off"
+    row = rows(looks=DependencyLooks(WELL, prometheus))["prometheus"]
+    assert (row.state, said(row)) == ("ok", "http://prom:9090 answers in 3 ms, version 2.42.0; it has 120 series of GPUs")
+    assert rows(looks=DependencyLooks(WELL, structs.replace(prometheus, series=0)))["prometheus"].state == "warn"
+    row = rows(looks=DependencyLooks(WELL, structs.replace(prometheus, failure="Prometheus `http://prom:9090`: refused")))["prometheus"]
+    assert (row.state, said(row), row.sources) == ("fail", "Prometheus `http://prom:9090`: refused", [])
+    assert row.setting is not None and "--prometheus" in row.setting.text
+
+
+def test_values_that_fail_with_prometheus_are_told_once() -> None:
+    """The page warns of the source `gpu-telemetry`; the row of Prometheus stands for it, too."""
+    failing = DependencyLooks(WELL, ServerLook("http://prom:9090", failure="refused"))
+    found = rows(sources(telemetry("failing", "refused")), failing)
+    assert found["prometheus"].sources == ["gpu-telemetry"]
+
+
+def test_telemetry_by_nodes() -> None:
+    nodes = [gpu_node("a", 2), gpu_node("b", 2)]
+    readings = [reading("a", 0), reading("a", 1), reading("b", 0), reading("b", 1, ratio=None)]
+
+    def told(gpus: list[object], source: Source) -> HealthRow:
+        return rows(structs.replace(cluster(nodes, gpus=gpus), sources={source.name: source}))["gpu-telemetry"]
+
+    row = told(readings, telemetry())
+    assert (row.state, said(row)) == ("warn", "all cards of 1 of 2 GPU nodes report; not all of b")
+    assert told([*readings[:3], reading("b", 1)], telemetry()).state == "ok"
+    assert told([], telemetry()).state == "fail"
+    assert told(readings, telemetry("off")).state == "off"
+    row = told(readings, telemetry("failing", "no page answers", "look at them"))
+    assert (row.state, said(row)) == ("fail", "no page answers (look at them)")
+    assert rows()["gpu-telemetry"].state == "off"
+
+
+def component(name: str, app: str, ready: bool | None) -> Pod:
+    conditions = () if ready is None else (Condition("Ready", str(ready)),)
+    return structs.replace(pod(name, namespace="fairlead-system"), labels={"app.kubernetes.io/name": app}, conditions=conditions)
+
+
+@pytest.mark.parametrize(
+    ("ready", "state", "text"),
+    [
+        ([], "off", "no pod has the label app.kubernetes.io/name=fairlead-cluster-exporter"),
+        ([True, True], "ok", "2 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system"),
+        ([True, False], "warn", "1 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system"),
+        ([False, None], "fail", "0 of 2 pods of fairlead-cluster-exporter ready, in fairlead-system"),
+    ],
+)
+def test_a_component_by_its_pods(ready: list[bool | None], state: str, text: str) -> None:
+    pods = [component(f"x-{n}", "fairlead-cluster-exporter", each) for n, each in enumerate(ready)]
+    row = rows(cluster([], pods))["cluster-exporter"]
+    assert (row.state, said(row)) == (state, text)
+
+
+def test_labels_of_components_are_those_that_are_deployed() -> None:
+    """The names in `settings` and in `deploy/` are one."""
+    from pathlib import Path
+
+    from fairlead import settings
+
+    deployed = "".join(path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "deploy").glob("*.yaml"))
+    for name in (settings.CLUSTER_EXPORTER_POD, settings.GPU_EXTENDER_POD, settings.NODE_AGENT_POD, settings.QUOTA_CONTROLLER_POD):
+        assert f"labels: {{app.kubernetes.io/name: {name}, " in deployed
+
+
+def test_sharing_without_sharing_nodes_is_off_and_with_them_somebody_must_do_it() -> None:
+    assert {name: rows(cluster([gpu_node("a", 1)]))[name].state for name in ("sharing-extender", "device-plugin")} == {
+        "sharing-extender": "off",
+        "device-plugin": "off",
+    }
+    node = shared_node("share-1")
+    found = rows(cluster([node]))
+    assert (found["sharing-extender"].state, found["device-plugin"].state) == ("warn", "ok")
+    silent = structs.replace(node, name="share-2", labels={"cgpu": "true"}, allocatable={}, capacity={})
+    row = rows(cluster([node, silent]))["device-plugin"]
+    assert (row.state, said(row)) == ("warn", "1 of 2 nodes that share GPUs offer parts of them; nothing is offered by share-2")
+    assert rows(cluster([silent]))["device-plugin"].state == "fail"
+    unhealthy = structs.replace(node, allocatable={**node.allocatable, GPU_MEMORY: 0})
+    assert rows(cluster([unhealthy]))["device-plugin"].state == "fail"
+
+
+def test_the_quota_controller_is_wanted_where_there_is_a_tree() -> None:
+    assert rows(sources(Source("elasticquotatrees", SourceState.MISSING)))["quota-controller"].state == "off"
+    assert rows(sources(Source("elasticquotatrees")))["quota-controller"].state == "off"
+    root = quota_tree()
+    tree = structs.replace(sources(Source("elasticquotatrees")), quota=root, quota_tree=QuotaTree("elasticquotatree", "kube-system", root))
+    assert rows(tree)["quota-controller"].state == "warn"
+    served = structs.replace(tree, pods=(component("q", "fairlead-quota-controller", True),))
+    assert rows(served)["quota-controller"].state == "ok"
+    broken = structs.replace(served, sources={"elasticquotatrees": Source("elasticquotatrees", SourceState.FAILING, "min is above max")})
+    row = rows(broken)["quota-controller"]
+    assert (row.state, row.sources) == ("warn", ["elasticquotatrees"])
+    assert said(row).startswith("min is above max; 1 of 1 pod")
+
+
+def test_kinds_of_jobs_with_the_versions_that_are_served_and_read() -> None:
+    served = {"pytorchjobs.kubeflow.org": ("v1", "v9"), "mpijobs.kubeflow.org": ("v2beta1",), "jobs.other.io": ("v1",)}
+    row = rows(looks=DependencyLooks(WELL, served=served))["job-kinds"]
+    assert (row.state, said(row)) == ("ok", "served: MPIJob v2beta1, PyTorchJob v1")
+    assert rows(looks=DependencyLooks(WELL, served={}))["job-kinds"].state == "off"
+    failing = sources(Source("pytorchjobs", SourceState.FAILING))
+    assert rows(failing, DependencyLooks(WELL, served=served))["job-kinds"].state == "warn"
+
+
+def test_fluid_by_what_is_served() -> None:
+    assert rows(looks=DependencyLooks(WELL, served={"datasets.data.fluid.io": ("v1alpha1",)}))["fluid"].state == "ok"
+    assert rows(looks=DependencyLooks(WELL, served={}))["fluid"].state == "off"
+    assert rows(looks=DependencyLooks(WELL, served=None))["fluid"].state == "off"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "state", "text"),
+    [
+        (0.0, "ok", "within 2 s"),
+        (-1.9, "ok", "within 2 s"),
+        (2.5, "warn", "2.5 s ahead of"),
+        (-59.0, "warn", "59 s behind"),
+        (61.0, "fail", "61 s ahead of"),
+        (None, "off", "not known"),
+    ],
+)
+def test_clocks(ahead: float | None, state: str, text: str) -> None:
+    row = rows(looks=DependencyLooks(structs.replace(WELL, ahead_seconds=ahead)))["clock-skew"]
+    assert row.state == state and text in said(row)
+
+
+def test_a_simulated_cluster_plays_its_components_and_has_its_own_time() -> None:
+    found = rows(cluster([shared_node("s")]), is_simulated=True)
+    assert {found[name].state for name in ("cluster-exporter", "sharing-extender", "device-plugin")} == {"ok"}
+    assert (found["clock-skew"].state, found["clock-skew"].setting) == ("off", None)
+
+
+def test_a_saved_snapshot_has_no_servers() -> None:
+    found = rows(looks=None)
+    assert {found[name].state for name in ("cluster-api", "permissions", "prometheus", "clock-skew")} == {"off"}
+
+
+def test_the_sentence_says_what_is_worst() -> None:
+    silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
+    assert health_sentence(rows().values()).text == "All that is in use is well."
+    assert health_sentence(rows(looks=silent).values()).text == "1 of 3 dependencies in use fails."
+    slow = DependencyLooks(structs.replace(WELL, seconds=2.0))
+    assert health_sentence(rows(looks=slow).values()).text == "1 of 4 dependencies in use needs a look."
+
+
+class Servers:
+    """Dependencies that count how often they are asked, and may never answer."""
+
+    def __init__(self, hangs: bool = False) -> None:
+        self.asked = 0
+        self.hangs = hangs
+
+    async def look(self) -> DependencyLooks:
+        self.asked += 1
+        if self.hangs:
+            await asyncio.Event().wait()
+        return DependencyLooks(WELL)
+
+
+async def test_servers_are_asked_once_in_a_while_however_many_look() -> None:
+    now = [100.0]
+    health, servers = AskedHealth(lambda: now[0]), Servers()
+    assert await asyncio.gather(*(health.looks(servers, "x") for _ in range(20))) == [DependencyLooks(WELL)] * 20
+    now[0] += KEPT_SECONDS - 0.1
+    await health.looks(servers, "x")
+    assert servers.asked == 1
+    now[0] += 0.2
+    await health.looks(servers, "x")
+    assert servers.asked == 2
+
+
+async def test_a_server_that_never_answers_fails_and_is_not_asked_again_beside_itself() -> None:
+    health, servers = AskedHealth(patience=0.01), Servers(hangs=True)
+    for _ in range(3):
+        looks = await health.looks(servers, "my-cluster")
+        assert looks.api.failure == "`my-cluster` has not answered for 0.01 s"
+    assert servers.asked == 1
+
+
+async def test_it_answers_before_the_caches_are_filled() -> None:
+    from fairlead.apps.console_server import ConsoleServer
+
+    server = ConsoleServer(
+        structs.replace(still_world(sources(Source("nodes", SourceState.SYNCING)), is_ready=False), dependencies=Servers())
+    )
+    facts = await AskedHealth().facts(server.world, server.board_states, 60.0, "/")
+    found = {row.name: row.state for row in health_rows(facts)}
+    assert (found["cluster-api"], found["gpu-telemetry"]) == ("warn", "off")
+
+
+def test_nodes_without_gpus_are_no_nodes_that_report() -> None:
+    assert rows(cluster([Node("cpu")]))["gpu-telemetry"].state == "off"
