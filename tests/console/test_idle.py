@@ -6,10 +6,20 @@ import asyncio
 import random
 
 import pytest
-from tests.console.clusters import EPOCH, reading
+from tests.console.clusters import EPOCH, cluster, gpu_node, pod, reading
 
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.idle_cards import IdleHours
 from fairlead.console.charts.history import History, LineSample
-from fairlead.console.charts.idle import IdleTimes, idle_in_history, idle_in_series, idle_since, with_longer_idle
+from fairlead.console.charts.idle import (
+    IdleTimes,
+    idle_hours_in_history,
+    idle_in_history,
+    idle_in_series,
+    idle_since,
+    with_longer_idle,
+)
+from fairlead.model.node import Condition
 from fairlead.ports import SeriesLine
 
 LABELS = (("node", "gpu-1"), ("gpu", "0"), ("uuid", "GPU-a"))
@@ -96,3 +106,39 @@ def test_series_lengthen_what_the_reader_saw(seen: float | None, told: float, to
     card = reading(ratio=0.0 if seen else 0.5, idle_since=seen)
     (longer,) = with_longer_idle([card], IdleTimes(told_at, {card.uuid: told}))
     assert longer.idle_since == since
+
+
+def test_the_built_in_history_counts_idle_ticks_of_all_containers_of_a_pod_together() -> None:
+    history = History(tick_seconds=36, slots=100)
+
+    def sample(pod: str, container: str, percent: float) -> LineSample:
+        labels = {"node": "n", "gpu": "0", "uuid": "GPU-a", "namespace": "team", "pod": pod, "container": container}
+        return LineSample("container-gpu-utilization", tuple(labels.items()), percent)
+
+    for tick in range(50):
+        busy = 50.0 if tick < 20 else 0.0
+        history.add(EPOCH + 36 * tick, [sample("p", "main", busy), sample("p", "side", 0.0), sample("q", "main", 99.0)])
+    told = idle_hours_in_history(history, EPOCH + 36 * 49)
+    assert told.told == {("team", "p", "GPU-a"): pytest.approx(0.3)}
+
+
+@pytest.mark.parametrize(
+    ("ratio", "idle_since", "told", "held_hours", "hours"),
+    [
+        (0.5, None, 6.0, 20.0, 6.0),
+        (0.0, EPOCH - 7200, 6.0, 20.0, 6.0),
+        (0.0, EPOCH - 7200, 1.0, 20.0, 2.0),
+        (0.0, EPOCH - 7200, 6.0, 1.0, 1.0),
+        (0.5, None, 6.0, 1.5, 1.5),
+        (0.5, None, 0.0, 20.0, 0.0),
+    ],
+    ids=["busy now, idle before", "idle again", "the series begin later", "held later", "another of its name before", "never"],
+)
+def test_idle_hours_of_who_holds(ratio: float, idle_since: float | None, told: float, held_hours: float, hours: float) -> None:
+    bound = Condition("PodScheduled", "True", at=EPOCH - 3600 * held_hours)
+    holder = pod("p", "gpu-1", {"nvidia.com/gpu": 1}, conditions=[bound])
+    gpu = reading(ratio=ratio, idle_since=idle_since, holder=holder)
+    snapshot = cluster([gpu_node(gpus=1)], [holder], gpus=[gpu])
+    state = BoardState(snapshot, EPOCH, idle_hours=IdleHours({("team-a", "p", gpu.uuid): told}))
+    (row,) = [entry.row for entry in state.holders.entries]
+    assert row.gpu_hours_idle == hours

@@ -15,8 +15,8 @@ from typing import Final
 import pytest
 
 from fairlead.console.boards.health import AFFECTS, SETTINGS
-from fairlead.console.pages.health import STATES
 from fairlead.console.http.answers import CODES_BY_STATUS
+from fairlead.console.pages.health import STATES
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.told import CLAUSES
 from fairlead.model.quota.tree import ViolationCode

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -22,11 +24,19 @@ from fairlead.apps.server import is_loopback
 from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.boards.idle_cards import IdleHours
 from fairlead.console.charts.charts import OUTSIDE_SECONDS
 from fairlead.console.charts.counters import ConsoleCounters
 from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
-from fairlead.console.charts.idle import IdleTimes, idle_in_history, idle_in_series
+from fairlead.console.charts.idle import (
+    SAMPLED_SECONDS,
+    IdleTimes,
+    idle_hours_in_history,
+    idle_hours_in_series,
+    idle_in_history,
+    idle_in_series,
+)
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.asked_events import AskedEvents
 from fairlead.console.http.asked_health import AskedHealth
@@ -161,10 +171,13 @@ class ConsoleServer:
 
     async def _look_for_idle(self) -> None:
         """Since when cards are idle, from the series. While those do not answer, what is known stays."""
-        told = ""
+        told, hours_at = "", -math.inf
         while True:
             try:
                 self.board_states.idle_times = await self._idle_times()
+                if self.world.series is None or time.monotonic() - hours_at >= SAMPLED_SECONDS:
+                    self.board_states.idle_hours = await self._idle_hours()
+                    hours_at = time.monotonic()
                 told = ""
             except (OutsideError, TimeoutError) as error:
                 if str(error) != told:
@@ -179,6 +192,13 @@ class ConsoleServer:
             return await asyncio.to_thread(idle_in_history, self.history, now)
         async with asyncio.timeout(OUTSIDE_SECONDS):
             return await idle_in_series(self.world.series, now)
+
+    async def _idle_hours(self) -> IdleHours:
+        now = self.world.clock.now()
+        if self.world.series is None:
+            return await asyncio.to_thread(idle_hours_in_history, self.history, now)
+        async with asyncio.timeout(OUTSIDE_SECONDS):
+            return await idle_hours_in_series(self.world.series, now)
 
     def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
         snapshot = next(self._past, None)

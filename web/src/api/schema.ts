@@ -281,7 +281,7 @@ export interface HealthRow {
   sources: Array<string>
 }
 
-/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. `gpusIdle`: of its GPUs, those that have done nothing for it for an hour; it may use the others. `gpuHoursIdle`: of the idleness that goes on now, of one day at most. */
+/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. `gpusIdle`: of its GPUs, those that have done nothing for it for an hour; it may use the others. `gpuHoursIdle`: of the last day, in which it did nothing with what it holds; without a Prometheus of the last hour, and of the idleness that goes on. */
 export interface Holder {
   namespace: string
   name: string
@@ -304,7 +304,7 @@ export interface Holder {
   gpuHoursIdle: number
 }
 
-/** Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: those that have done nothing for an hour. `gpuHoursIdle`: of the idleness that goes on now, of one day at most. */
+/** Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known. `kind`, `namespace`, `job`: of an owner. `gpusIdle`: those that have done nothing for an hour. `gpuHoursIdle`: of the last day, in which they did nothing with what they hold. */
 export interface HolderGroup {
   name: string
   kind: string

@@ -525,7 +525,7 @@ export const en = {
   "holders.idleFor": "idle {time}",
   "holders.busy": "busy",
   "holders.podsFailed": "Its pods cannot be read.",
-  "holders.hoursIdle": "Idle GPU hours",
+  "holders.hoursIdle": "Idle GPU hours, 24 h",
   "holders.note": "Note to its owner",
   "holders.copyNote": "Copy the note",
   "holders.noteText": "{pod} holds {gpus} {gpus:GPU|GPUs} ({where}) and has done nothing with {gpus:it|them} for {idle}. If it is no longer needed: {command}",

@@ -526,7 +526,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "holders.idleFor": "空闲 {time}",
   "holders.busy": "使用中",
   "holders.podsFailed": "无法读取其 Pod。",
-  "holders.hoursIdle": "空闲卡时",
+  "holders.hoursIdle": "24 小时空闲卡时",
   "holders.note": "给所有者的提醒",
   "holders.copyNote": "复制提醒",
   "holders.noteText": "{pod} 占用 {gpus} 张 GPU 卡（{where}），已空闲 {idle}。如不再需要，请执行：{command}",

@@ -18,7 +18,7 @@ from fairlead.console.boards.gpu_map_cells import map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
 from fairlead.console.boards.gpus_rows import listed_gpus
 from fairlead.console.boards.holders import holder_rows, holders_sentence
-from fairlead.console.boards.idle_cards import Idleness
+from fairlead.console.boards.idle_cards import IdleHours, Idleness
 from fairlead.console.boards.job_detail import instance_rows, job_events
 from fairlead.console.boards.job_life import job_life
 from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
@@ -105,14 +105,22 @@ from fairlead.rules.sharing.why import ShareWhy
 class BoardState:
     """`snapshot` with its GPU readings, at `now` of the cluster's clock, which runs at `speed`.
 
-    `versions`: of each topic in it.
+    `versions`: of each topic in it. `idle_hours`: as the series told them lately.
     """
 
-    def __init__(self, snapshot: ClusterSnapshot, now: float, speed: float = 1.0, versions: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        now: float,
+        speed: float = 1.0,
+        versions: Mapping[str, str] | None = None,
+        idle_hours: IdleHours | None = None,
+    ) -> None:
         self.snapshot = snapshot
         self.now = now
         self.speed = speed
         self.versions = versions or {}
+        self._idle_hours = idle_hours or IdleHours()
 
     def version(self, page: str) -> str:
         """The version of the page's topic, the same number that hints of changes carry.
@@ -150,7 +158,7 @@ class BoardState:
 
     @cached_property
     def idle(self) -> Idleness:
-        return Idleness(self.occupancy.nodes, self.now)
+        return Idleness(self.occupancy.nodes, self.now, self._idle_hours)
 
     @cached_property
     def silent_nodes(self) -> frozenset[str]:

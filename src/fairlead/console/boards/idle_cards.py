@@ -7,7 +7,7 @@ those allocated are: a whole card is 1, a share its part, so that what is idle i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -25,13 +25,27 @@ IDLE_SECONDS: Final = 3600
 _DAY_SECONDS: Final = 86_400
 
 
+class IdleHours(Struct, frozen=True):
+    """(namespace, pod, UUID of a card) -> hours of the last day in which that pod did nothing with it."""
+
+    told: Mapping[tuple[str, str, str], float] = {}
+
+    def of(self, card: CardOccupancy, holder: CardHolder) -> float:
+        return self.told.get((holder.pod.namespace, holder.pod.name, card.uuid), 0.0)
+
+
 class IdleSeat(Struct, frozen=True, gc=False):
-    """A card that does nothing for one of its holders. `gpus`: what he has of it, a whole card is 1."""
+    """A card that does nothing for one of its holders, or did within a day.
+
+    `gpus`: what he has of it, a whole card is 1. `seconds`: of the idleness that goes on; `hours`: of the
+    last day in all.
+    """
 
     card: CardOccupancy
     pod: Pod
     gpus: float
     seconds: int
+    hours: float
 
     @property
     def is_long(self) -> bool:
@@ -39,18 +53,22 @@ class IdleSeat(Struct, frozen=True, gc=False):
 
 
 class Idleness:
-    """All of a cluster, or of some of its nodes, at `now`."""
+    """All of a cluster, or of some of its nodes, at `now`.
 
-    def __init__(self, nodes: Iterable[NodeOccupancy], now: float) -> None:
+    `hours`: what the series know of times before the idleness that goes on.
+    """
+
+    def __init__(self, nodes: Iterable[NodeOccupancy], now: float, hours: IdleHours | None = None) -> None:
         self.now = now
-        seats = [seat for each in nodes if not is_silent(each.node) for seat in _seats(each, now)]
+        known = hours or IdleHours()
+        seats = [seat for each in nodes if not is_silent(each.node) for seat in _seats(each, now, known)]
         self.long = [seat for seat in seats if seat.is_long]
         self._cards = {(seat.card.node, seat.card.index) for seat in self.long}
         self._gpus: dict[str, float] = {}
         self._hours: dict[str, float] = {}
         for seat in seats:
             key = seat.pod.key
-            self._hours[key] = self._hours.get(key, 0.0) + seat.gpus * min(seat.seconds, _DAY_SECONDS) / 3600
+            self._hours[key] = self._hours.get(key, 0.0) + seat.gpus * seat.hours
             if seat.is_long:
                 self._gpus[key] = self._gpus.get(key, 0.0) + seat.gpus
 
@@ -68,7 +86,10 @@ class Idleness:
         return self._gpus.get(pod.key, 0.0)
 
     def hours_of(self, pod: Pod) -> float:
-        """GPU hours of the idleness that goes on now, of one day at most."""
+        """GPU hours of the last day in which it did nothing with what it holds, as far as the series tell.
+
+        The idleness that goes on counts whole, of one day at most.
+        """
         return self._hours.get(pod.key, 0.0)
 
 
@@ -93,11 +114,18 @@ def seat_idle_seconds(card: CardOccupancy, holder: CardHolder, now: float) -> in
     return max(1, int(now - (since if held is None else max(since, held))))
 
 
-def _seats(occupied: NodeOccupancy, now: float) -> Iterator[IdleSeat]:
+def _seats(occupied: NodeOccupancy, now: float, hours: IdleHours) -> Iterator[IdleSeat]:
     for card in occupied.cards:
         for holder in card.holders:
-            if seconds := seat_idle_seconds(card, holder, now):
-                yield IdleSeat(card, holder.pod, holder.ratio or _worth_of_a_slice(occupied), seconds)
+            seconds = seat_idle_seconds(card, holder, now) or 0
+            seen = max(min(seconds, _DAY_SECONDS) / 3600, _held_at_most(hours.of(card, holder), holder.pod, now))
+            if seen:
+                yield IdleSeat(card, holder.pod, holder.ratio or _worth_of_a_slice(occupied), seconds, seen)
+
+
+def _held_at_most(hours: float, pod: Pod, now: float) -> float:
+    """Another pod of the same name may have been there before this one."""
+    return hours if pod.held_since is None else min(hours, max(0.0, now - pod.held_since) / 3600)
 
 
 def _worth_of_a_slice(occupied: NodeOccupancy) -> float:

@@ -1,4 +1,6 @@
-"""Since when each card does nothing, from the series: known at the first look and after a restart.
+"""Since when each card does nothing, and how long it did nothing for whom, from the series.
+
+So it is known at the first look and after a restart.
 
 Prometheus has the last day; without it the built-in history has its hour. A gap in a series is not idleness:
 a card is idle back to the gap and no further.
@@ -11,7 +13,9 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from fairlead.console.boards.idle_cards import IdleHours
 from fairlead.console.charts.history import History
+from fairlead.console.charts.queries import CHART_QUERIES, Spelling
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.ports import Series
 
@@ -25,6 +29,12 @@ SPELLINGS: Final = (
     ("nvidia_gpu_duty_cycle", 1, "uuid"),
 )
 """Family, from which value on it is busy, and its label of the card's UUID."""
+
+
+SAMPLED_SECONDS: Final = 300
+"""How often it is looked at what somebody did with a card within a day; every sample would be too many."""
+_OF_HOLDERS: Final = CHART_QUERIES["container-gpu-utilization"]
+_WHO: Final = ("namespace", "pod", "uuid")
 
 
 class IdleTimes(Struct, frozen=True):
@@ -105,3 +115,35 @@ def _longer(reading: GpuReading, since: float | None, told_at: float) -> GpuRead
     if seen is None or since is None or seen > told_at or since >= seen:
         return reading
     return structs.replace(reading, idle_since=since)
+
+
+def idle_hours_in_history(history: History, now: float) -> IdleHours:
+    """Hours in which nobody of a pod's containers used the card, as far back as the built-in history goes."""
+    busiest: dict[tuple[str, ...], dict[float, float]] = {}
+    for labels, points in history.ticks(_OF_HOLDERS.name, now).items():
+        told = dict(labels)
+        by_tick = busiest.setdefault(tuple(told[name] for name in _WHO), {})
+        for at, value in points:
+            if value is not None:
+                by_tick[at] = max(value, by_tick.get(at, 0.0))
+    hours = {who: sum(value < BUSY_PERCENT for value in ticks.values()) * history.tick_seconds / 3600 for who, ticks in busiest.items()}
+    return IdleHours({who: told for who, told in hours.items() if told})  # type: ignore[misc]
+
+
+def idle_hours_promql(spelling: Spelling) -> str:
+    """How often within a day each pod was seen to do nothing with a card."""
+    who = ",".join(theirs for theirs, ours in spelling.labels.items() if ours in _WHO)
+    seen = f"max by ({who}) ({spelling.promql('')}) < {BUSY_PERCENT}"
+    return f"count_over_time(({seen})[{DAY_SECONDS}s:{SAMPLED_SECONDS}s])"
+
+
+async def idle_hours_in_series(series: Series, now: float) -> IdleHours:
+    """The same of the last day. Raises OutsideError when Prometheus does not answer."""
+    end = float(int(now))
+    for spelling in _OF_HOLDERS.spellings:
+        lines = await series.query_range(idle_hours_promql(spelling), end, end, SAMPLED_SECONDS)
+        if lines:
+            ours = {ours: theirs for theirs, ours in spelling.labels.items()}
+            found = (([line.labels.get(ours[name], "") for name in _WHO], line.points[-1][1]) for line in lines if line.points)
+            return IdleHours({(space, pod, uuid): (seen or 0.0) * SAMPLED_SECONDS / 3600 for (space, pod, uuid), seen in found})
+    return IdleHours()

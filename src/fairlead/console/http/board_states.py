@@ -13,6 +13,7 @@ from typing import Final
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
+from fairlead.console.boards.idle_cards import IdleHours
 from fairlead.console.charts.idle import IdleTimes, with_longer_idle
 from fairlead.console.http.answers import Packed, Refused, pack
 from fairlead.model.devices.gpu import GpuReading
@@ -37,12 +38,13 @@ class BoardStates:
     """The present board state of a world. `speed` tells how fast its clock runs.
 
     `on_built` hears how long each board state took. `versions` are shared with the hints of changes, so that
-    who has an answer and hears a hint can tell which is newer. `idle_times`: of cards, as the series know
-    them; they go back further than what the readers of the cards have seen themselves.
+    who has an answer and hears a hint can tell which is newer. `idle_times` of cards and `idle_hours` of who
+    holds them, as the series know them: they go back further than what the readers of the cards have seen.
     """
 
     def __init__(self, world: Ports, versions: TopicVersions, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
         self.idle_times = IdleTimes()
+        self.idle_hours = IdleHours()
         self._world = world
         self._versions = versions
         self._speed = speed
@@ -151,11 +153,12 @@ class BoardStates:
         self._versions.update(snapshot, gpus)
         versions = self._versions.as_text()
         parts = (*_BOARDS, *(part for part, at in self._parts_asked_at.items() if time.monotonic() - at < WATCHED_SECONDS))
-        idle = self.idle_times
+        idle, hours = self.idle_times, self.idle_hours
         packing = [part for part in parts if part in self._packed]
 
         def make() -> tuple[BoardState, dict[str, Packed]]:
-            made = _prepared(BoardState(snapshot.with_gpus(with_longer_idle(gpus, idle), source), now, speed, versions), parts)
+            read = snapshot.with_gpus(with_longer_idle(gpus, idle), source)
+            made = _prepared(BoardState(read, now, speed, versions, hours), parts)
             return made, {part: pack(getattr(made, part)) for part in packing}
 
         board_state, packed = await asyncio.to_thread(make)

@@ -12,8 +12,8 @@ class Holder(Json, frozen=True):
     `gpus` are cards' worth, fractions for shared ones. `gpu_indexes` is empty where nobody knows which.
     `held_since`: when it was bound. `idle_seconds`: how long all its cards together have done nothing for it,
     0 when it is seen to use one, null where nobody knows. `gpus_idle`: of its GPUs, those that have done
-    nothing for it for an hour; it may use the others. `gpu_hours_idle`: of the idleness that goes on now, of
-    one day at most.
+    nothing for it for an hour; it may use the others. `gpu_hours_idle`: of the last day, in which it did
+    nothing with what it holds; without a Prometheus of the last hour, and of the idleness that goes on.
     """
 
     namespace: str
@@ -45,7 +45,7 @@ class HolderGroup(Json, frozen=True):
     """Holders of one owner, leaf, user or namespace together; `name` is "" for those of nobody who is known.
 
     `kind`, `namespace`, `job`: of an owner. `gpus_idle`: those that have done nothing for an hour.
-    `gpu_hours_idle`: of the idleness that goes on now, of one day at most.
+    `gpu_hours_idle`: of the last day, in which they did nothing with what they hold.
     """
 
     name: str

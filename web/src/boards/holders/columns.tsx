@@ -59,7 +59,7 @@ export function groupColumns(by: string, t: Words["t"]): Column<HolderGroup>[] {
     { key: "pods", head: t("col.pods"), width: 70, number: true, cell: (g) => count(g.pods) },
     { key: "gpus", head: "GPUs", width: 80, number: true, cell: (g) => gpus(g.gpus) },
     { key: "gpusIdle", head: t("holders.idle"), width: 90, number: true, bar: (g) => part(g.gpusIdle, g.gpus), cell: (g) => gpus(g.gpusIdle) },
-    { key: "gpuHoursIdle", head: t("holders.hoursIdle"), width: 110, number: true, cell: (g) => gpus(g.gpuHoursIdle) },
+    { key: "gpuHoursIdle", head: t("holders.hoursIdle"), width: 140, number: true, cell: (g) => gpus(g.gpuHoursIdle) },
     { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 110, number: true, cell: (g) => memoryInGib(g.gpuMemoryAllocatedMiB) },
     { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 110, number: true, bar: (g) => part(g.gpuMemoryUsedMiB, g.gpuMemoryAllocatedMiB), cell: (g) => memoryInGib(g.gpuMemoryUsedMiB) },
     { key: "heldSince", head: t("node.since"), width: 90, cell: (g) => <Ago at={g.heldSince} /> },
