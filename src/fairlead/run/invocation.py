@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,3 +48,8 @@ def url_of(sock: socket.socket, scheme: str = "http") -> str:
     host, port = sock.getsockname()[:2]
     shown = {"0.0.0.0": settings.LOOPBACK, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     return f"{scheme}://{shown}:{port}"
+
+
+def lease_identity(args: argparse.Namespace) -> str:
+    """Under which name this process holds a Lease."""
+    return args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"

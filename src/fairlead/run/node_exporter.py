@@ -9,7 +9,7 @@ import os
 import time
 from contextlib import AsyncExitStack, suppress
 from socket import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -23,31 +23,30 @@ from fairlead.apps.owner_names import OwnerNames, label_patterns
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.server import bind_socket, parse_address, systemd_socket
 from fairlead.apps.service import run
-from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.files.own_files import absolute
 from fairlead.edge.files.told_loads import load_folder, told_loads
-from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.node.claimable_cards import NodeSlices
-from fairlead.edge.node.pod_identities import NodePods
 from fairlead.edge.node.process_homes import NodeProcesses, sees_node
 from fairlead.edge.nvml.devices import NvmlDevices
 from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import NvmlBeat
 from fairlead.edge.nvml.readings import CardReader
-from fairlead.edge.queries.config_map import ConfigMapText
 from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
 from fairlead.ports import Devices
 from fairlead.rules.devices.xid_reports import fresh_reports
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
-from fairlead.run.wiring import log_as_json
+from fairlead.run.log_lines import log_as_json
 from fairlead.wire.files.exporter_config import ExporterConfig, parse_exporter_config
 
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # read when it is imported; else it writes to stderr as it likes
 
 from fairlead.edge.kubelet.pod_resources import PodResources
 from fairlead.edge.node.agent_files import GrantsFile, KubeletLists
+
+if TYPE_CHECKING:
+    from fairlead.edge.kube.kube_api import KubeApi
+    from fairlead.edge.node.claimable_cards import NodeSlices
 
 NO_CONFIG_MAP: Final = "none"
 """dcgm-exporter's default of `--configmap-data`."""
@@ -146,11 +145,12 @@ async def _counters(asked: Invocation, config: ExporterConfig, chosen: GpuExport
     namespace, _, name = args.configmap_data.partition(":")
     if not namespace or not name or ":" in name:
         raise UserError(f"`--configmap-data {args.configmap_data}` names no ConfigMap", "write `NAMESPACE:NAME`, or `none`")
-    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
-    if connection is None:
+    api = await _api(asked, ending)
+    if api is None:
         asked.messages.warn(f"`--configmap-data {args.configmap_data}`: no kubeconfig and no service account: the counters file counts")
         return file
-    api = await ending.enter_async_context(KubeApi(connection))
+    from fairlead.edge.queries.config_map import ConfigMapText
+
     found = CountersMap(ConfigMapText(api, namespace, name, KEY), args.configmap_data, file)
     with suppress(TimeoutError):
         async with asyncio.timeout(FIRST_ANSWER_SECONDS):
@@ -167,11 +167,12 @@ async def _names(asked: Invocation, chosen: GpuExporterSettings, ending: AsyncEx
     allowed = label_patterns(args.kubernetes_pod_label_allowlist_regex) if args.kubernetes_enable_pod_labels else None
     if not args.kubernetes or not (args.kubernetes_enable_pod_labels or args.kubernetes_enable_pod_uid):
         return OwnerNames(jobs=jobs)
-    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
-    if connection is None:
+    api = await _api(asked, ending)
+    if api is None:
         asked.messages.warn("labels and UIDs of pods: no kubeconfig and no service account tell which API server to ask")
         return OwnerNames(jobs=jobs)
-    api = await ending.enter_async_context(KubeApi(connection))
+    from fairlead.edge.node.pod_identities import NodePods
+
     return OwnerNames(NodePods(api, chosen.node), allowed, jobs)
 
 
@@ -179,11 +180,25 @@ async def _claimable(asked: Invocation, chosen: GpuExporterSettings, ending: Asy
     """Which cards resource claims can name, by the API server, where that is asked for."""
     if not (asked.args.kubernetes and asked.args.kubernetes_enable_dra):
         return None
-    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
-    if connection is None:
+    api = await _api(asked, ending)
+    if api is None:
         asked.messages.warn("cards of resource claims: no kubeconfig and no service account tell which API server to ask")
         return None
-    return NodeSlices(await ending.enter_async_context(KubeApi(connection)), chosen.node)
+    from fairlead.edge.node.claimable_cards import NodeSlices
+
+    return NodeSlices(api, chosen.node)
+
+
+async def _api(asked: Invocation, ending: AsyncExitStack) -> KubeApi | None:
+    """A connection to the API server, None where nobody tells of one.
+
+    Most exporters ask none: they do without what the client takes, 15 MiB.
+    """
+    from fairlead.edge.connection.kubeconfig import find_connection
+    from fairlead.edge.kube.kube_api import KubeApi
+
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    return None if connection is None else await ending.enter_async_context(KubeApi(connection))
 
 
 def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:

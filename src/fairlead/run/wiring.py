@@ -1,4 +1,4 @@
-"""The pieces that several servers are built from: a followed cluster, GPU readings, a log on stderr.
+"""The pieces that several servers are built from: a followed cluster and its GPU readings.
 
 Nothing is decided here. Worlds are built and handed to apps as ports (`fairlead.ports`).
 """
@@ -6,14 +6,8 @@ Nothing is decided here. Worlds are built and handed to apps as ports (`fairlead
 from __future__ import annotations
 
 import argparse
-import logging
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
-from typing import Final
-
-import msgspec
 
 from fairlead import settings
 from fairlead.edge.connection.connection import Connection
@@ -34,9 +28,6 @@ from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock, GpuReadings, Ports
 from fairlead.run.invocation import Invocation
-from fairlead.wire.text.terminal_text import escape_terminal
-
-_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 
 
 class NoReadings:
@@ -105,27 +96,6 @@ def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock:
     return ExporterPages(args.gpu_exporter, clock, finder=ExporterPods(api, clock, search))
 
 
-class LogLine(logging.Formatter):
-    """What the cluster said may be part of it, and a person's terminal shows it."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return escape_terminal(super().format(record))
-
-
-def log_to_stderr(level: str) -> None:
-    """Servers log lines with the local time, as a person reads them in a terminal or in `kubectl logs`."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
-    logging.basicConfig(handlers=[handler], level=_LEVELS[level])
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port
-
-
-def log_as_json() -> None:
-    """Every line of the log as one JSON object, with the keys that Go's slog writes."""
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(JsonLine())
-
-
 def required_connection(asked: Invocation) -> Connection:
     """The cluster to follow. Raises UserError where none is named."""
     connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
@@ -134,15 +104,3 @@ def required_connection(asked: Invocation) -> Connection:
             "there is no cluster to follow: no kubeconfig and no service account", "pass --kubeconfig FILE, or try `fairlead up`"
         )
     return connection
-
-
-class JsonLine(logging.Formatter):
-    """Time with its zone, level, the module that speaks, what it says, and a trace where there is one."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        level = {"WARNING": "WARN", "CRITICAL": "ERROR"}.get(record.levelname, record.levelname)
-        line = {"time": at, "level": level, "logger": record.name, "msg": record.getMessage()}
-        if record.exc_info:
-            line["stacktrace"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()

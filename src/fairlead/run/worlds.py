@@ -140,7 +140,7 @@ class ChosenWorld:
         return LaptopClock(laptop.console)
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
-        from fairlead.run.servers import run_process
+        from fairlead.run.servers.process import run_process
 
         return run_process(name, args, self._options, self._env, self._messages)
 

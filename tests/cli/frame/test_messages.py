@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from fairlead.cli.frame.messages import Messages
-from fairlead.run.wiring import LogLine
+from fairlead.run.log_lines import LogLine
 
 
 class Terminal(io.StringIO):

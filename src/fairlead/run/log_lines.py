@@ -1,0 +1,47 @@
+"""How servers write their log: lines for a person, or JSON objects as Go's slog writes them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from fairlead.wire.text.terminal_text import escape_terminal
+
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+
+
+class LogLine(logging.Formatter):
+    """What the cluster said may be part of it, and a person's terminal shows it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escape_terminal(super().format(record))
+
+
+def log_to_stderr(level: str) -> None:
+    """Servers log lines with the local time, as a person reads them in a terminal or in `kubectl logs`."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    logging.basicConfig(handlers=[handler], level=_LEVELS[level])
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port
+
+
+def log_as_json() -> None:
+    """Every line of the log as one JSON object, with the keys that Go's slog writes."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(JsonLine())
+
+
+class JsonLine(logging.Formatter):
+    """Time with its zone, level, the module that speaks, what it says, and a trace where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        level = {"WARNING": "WARN", "CRITICAL": "ERROR"}.get(record.levelname, record.levelname)
+        line = {"time": at, "level": level, "logger": record.name, "msg": record.getMessage()}
+        if record.exc_info:
+            line["stacktrace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()

@@ -1,0 +1,1 @@
+"""The servers of a real cluster: each kind in a module of its own, which loads what that kind needs."""

@@ -1,0 +1,121 @@
+"""The servers that decide: the scheduler extender, the quota controller, the admission webhook.
+
+Sockets are bound before anything else is built: a taken port is one sentence, no half-started process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from fairlead import settings
+from fairlead.apps.admission_webhook import webhook_app
+from fairlead.apps.extender import Extender
+from fairlead.apps.quota_controller import QuotaController
+from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
+from fairlead.apps.server import bind_socket, parse_address
+from fairlead.apps.service import Probes, ServedApp, run
+from fairlead.apps.serving_certificate import ServingCertificate
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.quota_api import KubeQuotaApi
+from fairlead.edge.kube.sharing_api import KubeSharingApi
+from fairlead.edge.queries.admission_api import KubeAdmissionApi
+from fairlead.errors import UserError
+from fairlead.model.resources import MemoryUnit
+from fairlead.model.sharing import Placement
+from fairlead.rules.sharing.placement import SharePolicies
+from fairlead.run.invocation import Invocation, Process, lease_identity, url_of
+from fairlead.run.wiring import required_connection
+
+
+async def _run_scheduler_extender(asked: Invocation) -> None:
+    args = asked.args
+    address = parse_address(args.listen or asked.env.get("PORT") or str(settings.SCHEDULER_EXTENDER_PORT))
+    certificate = _serving_certificate(args)
+    connection = required_connection(asked)
+    sock = bind_socket(*address)
+    async with KubeApi(connection) as api:
+        sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
+        lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
+        policies = SharePolicies(Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit))
+        extender = Extender(sharing, lease_identity(args), lease_name=lease, policies=policies)
+        service = ServedApp(
+            app=SchedulerExtender(extender),
+            sock=sock,
+            loops=(extender.run,),
+            probes=Probes(unready=lambda: extender.unready),
+            tls=certificate,
+        )
+        said = f"scheduler extender of {connection.server} on {url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
+        await run(service, on_ready=lambda: asked.messages.info(said))
+
+
+async def _run_quota_controller(asked: Invocation) -> None:
+    args = asked.args
+    address = parse_address(args.listen)
+    connection = required_connection(asked)
+    sock = bind_socket(*address)
+    async with KubeApi(connection) as api:
+        quota = KubeQuotaApi(api, (args.lease_namespace, settings.QUOTA_LEASE), args.kube_api_qps, args.kube_api_burst)
+        service = QuotaController(quota, lease_identity(args)).service(sock)
+        said = f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
+        await run(service, on_ready=lambda: asked.messages.info(said))
+
+
+async def _run_admission_webhook(asked: Invocation) -> None:
+    args = asked.args
+    address = parse_address(args.listen)
+    own = _serving_certificate(args)
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    if own is None:
+        connection = required_connection(asked)
+    sock = bind_socket(*address)
+    said = f"admission webhook on {url_of(sock, 'https')}/"
+    if connection is None:
+        await run(ServedApp(app=webhook_app(), sock=sock, tls=own), on_ready=lambda: asked.messages.info(said))
+        return
+    async with KubeApi(connection) as api:
+        admission = KubeAdmissionApi(api)
+        service = ServedApp(app=webhook_app(admission), sock=sock, tls=own) if own else _certified(admission, sock)
+        await run(service, on_ready=lambda: asked.messages.info(said))
+
+
+def _certified(admission: KubeAdmissionApi, sock: socket.socket) -> ServedApp:
+    """The webhook that makes its own certificate, and answers nobody before the API server trusts it."""
+    from fairlead.apps.webhook_certificate import WebhookCertificate  # a library of certificates: no other server needs it
+
+    certificate = WebhookCertificate(admission, time.time)
+    return ServedApp(
+        app=webhook_app(admission),
+        sock=sock,
+        loops=(certificate.run,),
+        tls=certificate.context,
+        opens=certificate.is_ready,
+        reload=certificate.look_now,
+    )
+
+
+def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
+    """TLS, if it is asked for.
+
+    Who shows a certificate of `--client-ca-file` may place pods, others may read.
+    """
+    client_ca_file = getattr(args, "client_ca_file", "")
+    if not args.tls_cert_file and not args.tls_private_key_file and not client_ca_file:
+        return None
+    if not args.tls_cert_file or not args.tls_private_key_file:
+        raise UserError("TLS needs a certificate and its key", "add `--tls-cert-file FILE --tls-private-key-file FILE`")
+    client_ca = Path(client_ca_file) if client_ca_file else None
+    return ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file), client_ca)
+
+
+DECIDERS: Final[Mapping[str, Process]] = {
+    "scheduler-extender": _run_scheduler_extender,
+    "quota-controller": _run_quota_controller,
+    "admission-webhook": _run_admission_webhook,
+}

@@ -1,0 +1,64 @@
+"""One server from its name to its end: the log, the loop, signals, what is told of a failure.
+
+Each is loaded when it is asked for, because none needs what the others do, and a node has little to spare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.cli.frame.context import GlobalOptions
+from fairlead.cli.frame.messages import Messages
+from fairlead.errors import FairleadError
+from fairlead.run.invocation import Invocation, Process, needing_simulation
+from fairlead.run.log_lines import log_to_stderr
+
+_READERS: Final = ("console", "cluster-exporter")
+_DECIDERS: Final = ("scheduler-extender", "admission-webhook", "quota-controller")
+
+
+def run_process(name: str, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> int:
+    """Run a server until SIGTERM or Ctrl-C; 0 when it ended because of that."""
+    import uvloop
+
+    log_to_stderr(options.loglevel)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            runner.run(_process(name)(Invocation(args, options, env, messages)))
+        except BaseExceptionGroup as group:
+            raise _expected(group) from group
+    return 0
+
+
+def _process(name: str) -> Process:
+    """Raises UserError for one that needs the simulated cluster where that is not installed."""
+    if name in _READERS:
+        from fairlead.run.servers.readers import READERS
+
+        return READERS[name]
+    if name in _DECIDERS:
+        from fairlead.run.servers.deciders import DECIDERS
+
+        return DECIDERS[name]
+    if name == "device-plugin":
+        from fairlead.run.node_server import run_device_plugin
+
+        return run_device_plugin
+    if name == "gpu-exporter":
+        from fairlead.run.node_exporter import run_gpu_exporter
+
+        return run_gpu_exporter
+    with needing_simulation(f"`fairlead {name}`"):
+        from fairlead.run.simulated_servers import PROCESSES
+    return PROCESSES[name]
+
+
+def _expected(group: BaseExceptionGroup) -> BaseException:
+    """The failure with a sentence inside a task group's bundle, or the bundle, which is a bug."""
+    found: BaseException | None = group.subgroup(FairleadError)
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found or group

@@ -1,0 +1,103 @@
+"""The servers that only read a cluster: the console and the cluster exporter.
+
+Sockets are bound before anything else is built: a taken port is one sentence, no half-started process.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fairlead import settings
+from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
+from fairlead.apps.leader import UNHURRIED, Leader
+from fairlead.apps.metrics_page import parse_compat
+from fairlead.apps.server import bind_socket, parse_address
+from fairlead.apps.service import ServedApp, run
+from fairlead.edge.files.snapshot_files import load_snapshot
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.lease import KubeLease
+from fairlead.errors import UserError
+from fairlead.model.source import SourceState
+from fairlead.ports import Ports
+from fairlead.run.invocation import Invocation, Process, lease_identity, url_of
+from fairlead.run.replay import replayed_world
+from fairlead.run.wiring import followed_world, required_connection
+
+
+async def _run_console(asked: Invocation) -> None:
+    args = asked.args
+    host, port = parse_address(args.listen)
+    chosen = ConsoleSettings(host, args.base_path, args.insecure_listen, tuple(args.allowed_host))
+    check_address(chosen)
+    sock = bind_socket(host, port)
+    await _run_reader(asked, sock, lambda world: ConsoleServer(world, chosen).service(sock), ("console", "/"), with_events=True)
+
+
+async def _run_cluster_exporter(asked: Invocation) -> None:
+    args = asked.args
+    sock = bind_socket(*parse_address(args.listen))
+    chosen = ClusterExporterSettings(parse_compat(args.compat, COMPATIBILITIES), args.max_jobs, asked.env.get("NODE_NAME", ""))
+
+    async with _leader(asked, settings.CLUSTER_EXPORTER_LEASE) as leader:
+
+        def service(world: Ports) -> ServedApp:
+            return ClusterExporter(world.cluster, world.gpus, world.clock, chosen, leader).service(sock)
+
+        await _run_reader(asked, sock, service, ("cluster metrics", "/metrics"))
+
+
+@asynccontextmanager
+async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]:
+    """None where no Lease is asked for. It has a connection of its own, which no long list holds up."""
+    args = asked.args
+    if not args.leader_elect:
+        yield None
+        return
+    if asked.options.snapshot:
+        raise UserError("a saved snapshot has no Lease", "leave out --leader-elect")
+    async with KubeApi(required_connection(asked)) as api:
+        yield Leader(KubeLease(api, args.lease_namespace, lease), lease_identity(args), times=UNHURRIED)
+
+
+async def _run_reader(
+    asked: Invocation,
+    sock: socket.socket,
+    service: Callable[[Ports], ServedApp],
+    shown: tuple[str, str],
+    *,
+    with_events: bool = False,
+) -> None:
+    """A server that only reads a cluster, and the loops that keep this current.
+
+    `shown`: what a person finds there, and on which path.
+    """
+    what, path = shown
+    async with _asked_world(asked, with_events=with_events) as world:
+        asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
+        _say_without_gpu_values(asked, world)
+        said = f"{what} of {world.name} on {url_of(sock)}{path}"
+        await run(service(world), loops=(world.cluster.run(), world.gpus.run()), on_ready=lambda: asked.messages.info(said))
+
+
+@asynccontextmanager
+async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator[Ports]:
+    """The cluster to follow, or the one that `--snapshot FILE` has kept."""
+    if asked.options.snapshot:
+        yield replayed_world(load_snapshot(asked.options.snapshot), asked.options.snapshot)
+        return
+    async with followed_world(required_connection(asked), asked.args, asked.env, with_events=with_events) as world:
+        yield world
+
+
+def _say_without_gpu_values(asked: Invocation, world: Ports) -> None:
+    """A board without device values looks like an idle cluster's: say it, unless that was asked for."""
+    source = world.gpus.source()
+    if source.state == SourceState.OFF and asked.args.gpu_source != "none":
+        asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))
+
+
+READERS: Final[Mapping[str, Process]] = {"console": _run_console, "cluster-exporter": _run_cluster_exporter}
