@@ -15,7 +15,7 @@ import itertools
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -87,15 +87,18 @@ def soaked(pid: int, url: str, state: StubState, seconds: float, every: float) -
 
 
 @contextmanager
-def churning_kubelet(folder: Path) -> Iterator[Iterator[int]]:
+def churning_kubelet(folder: Path, answer: Callable[[int], bytes] | None = None) -> Iterator[Iterator[int]]:
     """A socket under `folder` at which each question finds other pods on the cards; what it yields counts
-    them."""
+    them.
+
+    `answer`: what is told the n-th time.
+    """
     socket = folder / "pod-resources" / "kubelet.sock"
     socket.parent.mkdir()
     counted, has_ended = itertools.count(), threading.Event()
 
     async def listed(_request: bytes, _context: aio.ServicerContext[bytes, bytes]) -> bytes:
-        return held_by(next(counted))
+        return (answer or held_by)(next(counted))
 
     async def serve() -> None:
         server = aio.server()
