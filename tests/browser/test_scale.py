@@ -50,7 +50,22 @@ def test_rows_of_the_nodes_board_are_there_in_time(browser: Browser, url: str) -
     assert took < max(ROWS_SECONDS, 2 * baseline)
 
 
-@pytest.mark.parametrize(("path", "board"), [("overview", "overview"), ("nodes", "nodes"), ("gpus", "holders"), ("jobs", "jobs")])
+BOARDS = [
+    ("overview", "overview"),
+    ("nodes", "nodes"),
+    ("gpus", "holders"),
+    ("gpus?by=user", "holders"),
+    ("devices", "devices"),
+    ("jobs", "jobs"),
+    ("mine?namespace=team-00", "mine"),
+    ("quota/tree", "quota-tree"),
+    ("health", "health"),
+    ("nodes/gpu-00001", "node"),
+    ("jobs/team-00/pytorchjob/job-0000", "job"),
+]
+
+
+@pytest.mark.parametrize(("path", "board"), BOARDS)
 def test_no_board_fills_the_document(browser: Browser, url: str, path: str, board: str) -> None:
     with window(browser, url, width=1440, height=1400) as tab:
         tab.open(f"/{path}", board)

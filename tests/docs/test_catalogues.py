@@ -137,6 +137,21 @@ def test_every_warning_has_its_words(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
+def test_every_hint_of_a_warning_has_its_words_and_keeps_what_the_server_says(language: str) -> None:
+    """A hint that the server puts together (an address, a flag) stands in the catalogue's sentence."""
+    words = catalogue(language)
+    made: dict[str, bool] = {}
+    for _, call in calls("Warning"):
+        code, hint = argument(call, 0, "code"), argument(call, 3, "hint")
+        if isinstance(code, ast.Constant):
+            made[code.value] = not isinstance(hint, ast.Constant)
+    made |= dict.fromkeys(("cache-syncing", "crd-missing", "forbidden", "prometheus-unreachable"), True)  # `_warning` says the source's
+    assert [code for code in sorted(made) if f"hint.{code}" not in words] == []
+    own = ("chart-empty", "events-forbidden", "events-unread", "series-missing")
+    assert [code for code, is_made in sorted(made.items()) if is_made and code not in own and "{hint}" not in words[f"hint.{code}"]] == []
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
 def test_every_refusal_has_its_words(language: str) -> None:
     words = catalogue(language)
     codes = set(CODES_BY_STATUS.values()) | named_refusals()

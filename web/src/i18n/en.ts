@@ -897,4 +897,12 @@ export const en = {
   "sentence.health-set-fluid": "Install Fluid",
   "sentence.health-set-store": "--prometheus URL keeps what a process forgets",
   "sentence.health-set-clock-skew": "Let NTP set the clocks of both machines",
+  "hint.prometheus-unreachable": "{hint}",
+  "hint.crd-missing": "{hint}",
+  "hint.forbidden": "{hint}",
+  "hint.cache-syncing": "{hint}",
+  "hint.truncated": "{hint}",
+  "hint.history-none": "{hint}",
+  "hint.history-off": "{hint}",
+  "hint.history-syncing": "{hint}",
 } as const;

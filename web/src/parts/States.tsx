@@ -172,7 +172,7 @@ function WarningBanner({ warning }: { warning: Warning }) {
   return (
     <div className={QUIET.includes(warning.code) ? "banner quiet" : "banner"} role="status" data-testid="state-partial">
       <span>
-        {code("warning", is, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, values, warning.hint)}</span>}
+        {code("warning", is, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, { ...values, hint: warning.hint }, warning.hint)}</span>}
       </span>
     </div>
   );
