@@ -900,7 +900,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.health-set-clock-skew": "用 NTP 校准两台机器的时钟",
   "hint.prometheus-unreachable": "请检查 GPU 指标来源的地址与设置，“健康检查”页面说明该如何设置。提示：{hint}",
   "hint.crd-missing": "需要时请安装相应的组件。提示：{hint}",
-  "hint.forbidden": "请为控制台账号授予 {source} 的 list 与 watch 权限。提示：{hint}",
+  "hint.forbidden": "请为控制台账号授予读取权限（list 与 watch）。提示：{hint}",
   "hint.cache-syncing": "恢复后页面会自动刷新。提示：{hint}",
   "hint.truncated": "请查看这些对象本身。提示：{hint}",
   "hint.history-none": "请用 --prometheus 指定 Prometheus。提示：{hint}",
