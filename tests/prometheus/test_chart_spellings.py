@@ -82,5 +82,34 @@ def test_clocks_tensor_cores_and_what_links_carry(tmp_path: Path) -> None:
     assert wrong_answers([Question("one card", series, asked)], tmp_path) == ""
 
 
+def test_what_goes_wrong_on_a_card(tmp_path: Path) -> None:
+    """Of both families the same line where both tell it, each once however often it is scraped; never of another scope."""
+    own, theirs = {"node_name": "n1", "gpu": "0", "uuid": "GPU-a"}, {"Hostname": "n1", "gpu": "0", "UUID": "GPU-a"}
+    end = 600
+    series = {}
+    for job in ("gpu", "of-annotations"):
+        series |= {
+            selector("fairlead_gpu_throttle_seconds_total", {**own, "reason": "power", "job": job}): "0+15x20",
+            selector("fairlead_gpu_xid_errors_total", {**own, "xid": "79", "job": job}): "0 1x19",
+            selector("fairlead_gpu_ecc_errors_total", {**own, "severity": "corrected", "scope": "volatile", "job": job}): "4x20",
+            selector("fairlead_gpu_ecc_errors_total", {**own, "severity": "corrected", "scope": "aggregate", "job": job}): "900x20",
+            selector("fairlead_gpu_remapped_rows_total", {**own, "cause": "uncorrectable", "job": job}): "2x20",
+            selector("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", {**theirs, "job": job}): "4x20",
+            selector("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", {**theirs, "job": job}): "2x20",
+        }
+    shown = {
+        "gpu-held-down": ("reason", "power", 50.0),
+        "gpu-xid-errors": ("xid", "79", 1.0),
+        "gpu-ecc-errors": ("severity", "corrected", 4.0),
+        "gpu-remapped-rows": ("cause", "uncorrectable", 2.0),
+    }
+    asked = []
+    for name, (label, word, value) in shown.items():
+        for spelling in CHART_QUERIES[name].spellings:
+            who = own if "node_name" in spelling.labels else theirs
+            asked.append(Asked(end, promql_of(WHOLE, spelling), {selector("", {**who, label: word}): value}))
+    assert wrong_answers([Question("one card", series, asked)], tmp_path) == ""
+
+
 def test_containers_of_cards_and_never_the_exporter(tmp_path: Path) -> None:
     assert wrong_answers(questions(), tmp_path) == ""

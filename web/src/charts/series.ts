@@ -18,11 +18,12 @@ function fullName(labels: ChartSeries["labels"]): string {
 }
 
 function entityName(labels: ChartSeries["labels"]): string {
-  const { line, instance, node, gpu, direction, namespace, pod, job, path, resource } = labels;
+  const { line, instance, node, gpu, direction, reason, xid, severity, cause, namespace, pod, job, path, resource } = labels;
   if (line) return line;
   if (instance) return instance;
   if (pod) return namespace ? `${namespace}/${pod}` : pod;
-  if (node && gpu && direction) return `${node} · ${gpu} · ${direction}`;
+  const what = direction ?? reason ?? (xid && `XID ${xid}`) ?? severity ?? cause;
+  if (node && gpu && what) return `${node} · ${gpu} · ${what}`;
   if (node && gpu) return `${node} · ${gpu}`;
   if (job) return namespace ? `${namespace}/${job}` : job;
   if (path && resource) return `${path} · ${resource}`;

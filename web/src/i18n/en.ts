@@ -905,4 +905,8 @@ export const en = {
   "hint.history-none": "{hint}",
   "hint.history-off": "{hint}",
   "hint.history-syncing": "{hint}",
+  "panel.heldDown": "Time Clocks Are Held Down",
+  "panel.xid": "XID Errors",
+  "panel.ecc": "ECC Errors",
+  "panel.remapped": "Remapped Memory Rows",
 } as const;

@@ -906,4 +906,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "hint.history-none": "请用 --prometheus 指定 Prometheus。提示：{hint}",
   "hint.history-off": "请用 --prometheus 指定 Prometheus。提示：{hint}",
   "hint.history-syncing": "图表会自行补全。提示：{hint}",
+  "panel.heldDown": "降频时间占比",
+  "panel.xid": "XID 错误数",
+  "panel.ecc": "ECC 错误数",
+  "panel.remapped": "重映射的显存行",
 };

@@ -62,6 +62,8 @@ _QUOTA_FILTERS: Final = {"path": "path", "resource": "resource"}
 
 _OWN_GPU: Final = {"node_name": "node", "gpu": "gpu", "uuid": "uuid"}
 _DCGM_GPU: Final = {"Hostname": "node", "gpu": "gpu", "UUID": "uuid"}
+_DCGM_SEVERITY: Final = {**_DCGM_GPU, "severity": "severity"}
+_DCGM_CAUSE: Final = {**_DCGM_GPU, "cause": "cause"}
 _NVIDIA_GPU: Final = {"node_name": "node", "minor_number": "gpu", "uuid": "uuid"}
 _OWN_CONTAINER: Final = {**_OWN_GPU, "namespace_name": "namespace", "pod_name": "pod", "container_name": "container"}
 _DCGM_CONTAINER: Final = {**_DCGM_GPU, "namespace": "namespace", "pod": "pod", "container": "container"}
@@ -105,6 +107,12 @@ def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvid
 def _sensor(name: str, title: str, unit: str, *spellings: Spelling) -> ChartQuery:
     """What only a Prometheus keeps: readings of cards do not have it."""
     return ChartQuery(name, title, unit, f"{title}: only a Prometheus keeps it", spellings, _GPU_FILTERS, is_kept=False)
+
+
+def _either(label: str, *named: tuple[str, str]) -> str:
+    """Fields of DCGM as lines of one chart, told apart by a label that the fields' names say."""
+    lines = (f'label_replace(max by (Hostname,gpu,UUID) (DCGM_FI_DEV_{field}{{$m}}), "{label}", "{word}", "", "")' for word, field in named)
+    return " or ".join(lines)
 
 
 def _moved(own: str, dcgm: str) -> tuple[Spelling, ...]:
@@ -346,6 +354,41 @@ CHART_QUERIES: Final = {
         ),
         _sensor("gpu-pcie", "PCIe Traffic", "MiB/s", *_moved("fairlead_gpu_pcie_bytes_total", "DCGM_FI_PROF_PCIE")),
         _sensor("gpu-nvlink", "NVLink Traffic", "MiB/s", *_moved("fairlead_gpu_nvlink_bytes_total", "DCGM_FI_PROF_NVLINK")),
+        _sensor(
+            "gpu-held-down",
+            "Time Clocks Are Held Down",
+            "percent",
+            Spelling(
+                "100 * max by (node_name,gpu,uuid,reason) (rate(fairlead_gpu_throttle_seconds_total{$m}[$w]))",
+                {**_OWN_GPU, "reason": "reason"},
+            ),
+        ),
+        _sensor(
+            "gpu-xid-errors",
+            "XID Errors",
+            "count",
+            Spelling("max by (node_name,gpu,uuid,xid) (fairlead_gpu_xid_errors_total{$m})", {**_OWN_GPU, "xid": "xid"}),
+        ),
+        _sensor(
+            "gpu-ecc-errors",
+            "ECC Errors Since The Driver Began",
+            "count",
+            Spelling(
+                'max by (node_name,gpu,uuid,severity) (fairlead_gpu_ecc_errors_total{scope="volatile",$m})',
+                {**_OWN_GPU, "severity": "severity"},
+            ),
+            Spelling(_either("severity", ("corrected", "ECC_SBE_VOL_TOTAL"), ("uncorrected", "ECC_DBE_VOL_TOTAL")), _DCGM_SEVERITY),
+        ),
+        _sensor(
+            "gpu-remapped-rows",
+            "Remapped Memory Rows",
+            "count",
+            Spelling("max by (node_name,gpu,uuid,cause) (fairlead_gpu_remapped_rows_total{$m})", {**_OWN_GPU, "cause": "cause"}),
+            Spelling(
+                _either("cause", ("correctable", "CORRECTABLE_REMAPPED_ROWS"), ("uncorrectable", "UNCORRECTABLE_REMAPPED_ROWS")),
+                _DCGM_CAUSE,
+            ),
+        ),
         _container(
             "container-gpu-memory-used",
             "GPU Memory Of Containers",

@@ -31,6 +31,10 @@ const CHARTS: NamedCharts = [
   ["tensor-core-utilization", "panel.tensor", "gpu-tensor-active"],
   ["pcie", "panel.pcie", "gpu-pcie"],
   ["nvlink", "panel.nvlink", "gpu-nvlink"],
+  ["clocks-held-down", "panel.heldDown", "gpu-held-down"],
+  ["xid-errors", "panel.xid", "gpu-xid-errors"],
+  ["ecc-errors", "panel.ecc", "gpu-ecc-errors"],
+  ["remapped-rows", "panel.remapped", "gpu-remapped-rows"],
 ];
 
 export function DevicesBoard() {

@@ -17,6 +17,10 @@ const OF_ONE: NamedCharts = [
   ["gpu-temperature", "panel.temperature", "gpu-temperature"],
   ["gpu-power", "panel.power", "gpu-power"],
   ["container-gpu-memory", "panel.containerMemory", "container-gpu-memory-used"],
+  ["clocks-held-down", "panel.heldDown", "gpu-held-down"],
+  ["xid-errors", "panel.xid", "gpu-xid-errors"],
+  ["ecc-errors", "panel.ecc", "gpu-ecc-errors"],
+  ["remapped-rows", "panel.remapped", "gpu-remapped-rows"],
 ];
 
 /** `filters` may name nodes and cards; the per-node charts know nothing of cards. */
