@@ -97,7 +97,8 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
 
     `gpus_allocated` may be a fraction on shared nodes. Memory and utilization None = unknown. `units_total`,
     `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody
-    can name.
+    can name. `gpu_worth`: cards' worth of one whole GPU that it offers, less than 1 where cards are given by
+    turns; `mig_worth`: of one compute slice of a MIG instance.
     """
 
     node: Node
@@ -115,6 +116,8 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
     utilization_ratio: float | None = None
     cards: tuple[CardOccupancy, ...] = ()
     unplaced: tuple[Pod, ...] = ()
+    gpu_worth: float = 1.0
+    mig_worth: float = 0.0
 
     @property
     def gpus_draining(self) -> int:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, NVIDIA_GPU, counted
 from fairlead.rules.holding.occupancy import seat_utilization
 from fairlead.rules.nodes.status import is_silent
 from fairlead.wire.metrics.gpu_readings import IDLE_BELOW
@@ -97,10 +96,4 @@ def _seats(occupied: NodeOccupancy, now: float) -> Iterator[IdleSeat]:
     for card in occupied.cards:
         for holder in card.holders:
             if seconds := seat_idle_seconds(card, holder, now):
-                yield IdleSeat(card, holder.pod, holder.ratio or _worth_of_a_slice(occupied), seconds)
-
-
-def _worth_of_a_slice(occupied: NodeOccupancy) -> float:
-    """Of who takes turns on a card: what one of the slices offered is of a card."""
-    offered = counted(occupied.node.capacity, NVIDIA_GPU) or counted(occupied.node.capacity, ALIYUN_GPU)
-    return min(1.0, occupied.gpus_total / offered) if offered else 0.0
+                yield IdleSeat(card, holder.pod, holder.ratio or occupied.gpu_worth, seconds)

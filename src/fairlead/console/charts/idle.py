@@ -78,12 +78,14 @@ async def idle_in_series(series: Series, now: float) -> IdleTimes:
     Raises OutsideError when Prometheus does not answer.
     """
     end = float(int(now))
+    since: dict[str, float] = {}
     for family, busy, label in SPELLINGS:
         lines = await series.query_range(idle_promql(family, busy, label), end - DAY_SECONDS, end, STEP_SECONDS)
-        if lines:
-            found = ((line.labels.get(label, ""), idle_since(_whole(line.points, end), busy, STEP_SECONDS)) for line in lines)
-            return IdleTimes(now, {uuid: since for uuid, since in found if uuid and since is not None})
-    return IdleTimes(now)
+        for line in lines:
+            uuid, found = line.labels.get(label, ""), idle_since(_whole(line.points, end), busy, STEP_SECONDS)
+            if uuid and found is not None:
+                since.setdefault(uuid, found)
+    return IdleTimes(now, since)
 
 
 def _whole(points: Points, end: float) -> Points:
