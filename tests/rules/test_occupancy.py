@@ -150,9 +150,13 @@ def worth_together(node: Node, pods: Sequence[Pod], readings: Sequence[GpuReadin
 
 def test_who_takes_turns_holds_a_part_of_the_card_in_every_sum() -> None:
     pods = [gpu_pod("a", gpus=1), gpu_pod("b", gpus=2)]
-    turns = tuple(holder(name, mode="timeslice") for name in "ab")
-    allocated, _, of_pods = worth_together(exclusive_node(gpus=4), pods, [reading("n1", 0, holders=turns)])
+    card = reading("n1", 0)
+    total = card.memory_total_mib or 0
+    card = structs.replace(card, holders=tuple(holder(name, mode="timeslice", memory_limit_mib=total) for name in "ab"))
+    allocated, _, of_pods = worth_together(exclusive_node(gpus=4), pods, [card])
     assert (allocated, of_pods) == (0.75, [0.25, 0.5])
+    found = node_occupancy(exclusive_node(gpus=4), snapshot([exclusive_node(gpus=4)], pods, [card]))
+    assert found.memory_allocated_mib == found.cards[0].memory_allocated_mib == total > 0, "each may have all of it, and it is there once"
 
 
 @pytest.mark.parametrize("gpus", [3, 4], ids=["3 of 4 offered", "2 of 4 offered"])

@@ -6,12 +6,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import MemoryUnit
+
+BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
+"""How containers have a card that each of them may use as a whole."""
 
 
 class CardHolder(Struct, frozen=True, gc=False):
@@ -86,10 +91,17 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def memory_allocated_mib(self) -> float | None:
-        """MiB given away, None when a holder's part is not known in MiB."""
+        """MiB given away, None when a holder's part is not known in MiB.
+
+        Those who take turns may each have all of the card, which is there once.
+        """
         granted = [holder.memory_granted_mib for holder in self.holders]
         known = [mib for mib in granted if mib is not None]
-        return sum(known) if len(known) == len(granted) else None
+        if len(known) < len(granted):
+            return None
+        if len(known) > 1 and self.memory_total_mib is not None and any(holder.mode in BY_TURNS for holder in self.holders):
+            return min(self.memory_total_mib, sum(known))
+        return sum(known)
 
 
 class NodeOccupancy(Struct, frozen=True, gc=False):

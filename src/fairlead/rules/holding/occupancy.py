@@ -15,7 +15,7 @@ from msgspec import structs
 
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.node import Node
-from fairlead.model.occupancy import CardHolder, CardOccupancy, GpuTotals, NodeOccupancy, PodUse
+from fairlead.model.occupancy import BY_TURNS, CardHolder, CardOccupancy, GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
 from fairlead.model.snapshot import ClusterSnapshot
@@ -26,7 +26,6 @@ from fairlead.rules.pods.devices import memory_units, mig_compute, mig_slices, w
 
 _WHOLE: Final = 1.0
 _NO_USE: Final = PodUse()
-_BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
 HeldSeat = tuple[CardOccupancy, CardHolder]
 
 
@@ -138,7 +137,7 @@ def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float
         ratio, mib = _WHOLE, total
     elif seen.mode == MIG and mig_worth:
         ratio = min(_WHOLE, mig_worth * _compute_slices(card, seen))
-    elif seen.mode in _BY_TURNS or not mib or not total:
+    elif seen.mode in BY_TURNS or not mib or not total:
         ratio = 0.0
     else:
         ratio = min(_WHOLE, mib / total)
@@ -206,7 +205,7 @@ def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
     if not 0 < total < offered:
         return 1
     modes = {holder.mode for reading in readings for holder in reading.holders}
-    by_turns = not modes.isdisjoint(_BY_TURNS) or (EXCLUSIVE not in modes and offered % total == 0)
+    by_turns = not modes.isdisjoint(BY_TURNS) or (EXCLUSIVE not in modes and offered % total == 0)
     return total / offered if by_turns else 1
 
 
