@@ -1,0 +1,59 @@
+"""The mixed company and the three who look at it: kubectl, the console, Prometheus with the cluster exporter."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from tests.kube.control_plane import ControlPlane
+from tests.kube.numbers.agreement import PAGES, differences
+from tests.kube.numbers.shown import Shown
+from tests.kube.numbers.told_cards import Seat, seats_of
+from tests.kube.numbers.truth import Truth
+from tests.kube.prometheus import Prometheus
+from tests.kube.servers import Server
+from tests.waiting import wait_until
+
+KINDS = "nodes,pods,mpijobs,tfjobs,elasticquotatrees"
+
+
+class CompanySeen:
+    """`truth` is what kubectl said last; exporters' pages follow it, for they tell who sits where."""
+
+    console: Server
+    exporter: Server
+    prometheus: Prometheus
+
+    def __init__(self, cluster: ControlPlane) -> None:
+        self.cluster = cluster
+        self.admin = cluster.admin
+        self.seats: dict[tuple[str, int], list[Seat]] = {}
+        self.look()
+
+    def watch(self, console: Server, exporter: Server, prometheus: Prometheus) -> None:
+        self.console, self.exporter, self.prometheus = console, exporter, prometheus
+
+    def look(self) -> Truth:
+        """Ask kubectl anew."""
+        found: list[dict[str, Any]] = self.admin.get(KINDS)
+        by_kind: dict[str, list[dict[str, Any]]] = {}
+        for obj in found:
+            by_kind.setdefault(obj["kind"], []).append(obj)
+        self.seats = seats_of(by_kind["Pod"])
+        self.truth = Truth(by_kind, self.seats)
+        return self.truth
+
+    def await_agreement(self, *pages: str, seconds: float = 30.0, look_again: bool = False) -> dict[str, tuple[Any, Any]]:
+        """What the console says and what is so, where they differ for longer than it takes to read and to be told."""
+        found: dict[str, tuple[Any, Any]] = {}
+
+        def is_so() -> bool:
+            found.clear()
+            if look_again:
+                self.look()
+            found.update(differences(Shown(self.console), self.truth, pages or PAGES))
+            return not found
+
+        with contextlib.suppress(TimeoutError):
+            wait_until("the console says what kubectl says", is_so, seconds)
+        return found

@@ -1,0 +1,12 @@
+"""Is every number of the console what kubectl and the exporters say?"""
+
+from __future__ import annotations
+
+import pytest
+from tests.kube.numbers.agreement import PAGES
+from tests.kube.numbers.company_seen import CompanySeen
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_number_of_a_page_is_what_kubectl_says(seen: CompanySeen, page: str) -> None:
+    assert seen.await_agreement(page) == {}
