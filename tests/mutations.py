@@ -164,7 +164,8 @@ def is_seen(mutation: Mutation) -> bool:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
     try:
-        return _run(mutation).returncode == 1
+        ran = _run(mutation)
+        return ran.returncode == 1 and " failed" in ran.stdout
     finally:
         path.write_text(text, encoding="utf-8")
 
