@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from tests.kube.control_plane import ControlPlane
@@ -14,6 +15,8 @@ from tests.kube.prometheus import Prometheus
 from tests.kube.servers import Server
 from tests.waiting import wait_until
 
+Differences = dict[str, tuple[Any, Any]]
+"""What is said, and what is so."""
 KINDS = "nodes,pods,mpijobs,tfjobs,elasticquotatrees"
 
 
@@ -43,17 +46,21 @@ class CompanySeen:
         self.truth = Truth(by_kind, self.seats)
         return self.truth
 
-    def await_agreement(self, *pages: str, seconds: float = 30.0, look_again: bool = False) -> dict[str, tuple[Any, Any]]:
-        """What the console says and what is so, where they differ for longer than it takes to read and to be told."""
-        found: dict[str, tuple[Any, Any]] = {}
+    def await_agreement(self, *pages: str) -> Differences:
+        """Where the console says something else than what is so, for longer than it takes to read and to be told."""
+        return self.await_none(lambda: differences(Shown(self.console), self.truth, pages or PAGES))
+
+    def await_none(self, differ: Callable[[], Differences], seconds: float = 30.0) -> Differences:
+        """What differs in the end; nothing as soon as nothing does. Between two looks at it kubectl is asked anew."""
+        found: Differences = {}
 
         def is_so() -> bool:
-            found.clear()
-            if look_again:
+            nonlocal found
+            found = differ()
+            if found:
                 self.look()
-            found.update(differences(Shown(self.console), self.truth, pages or PAGES))
             return not found
 
         with contextlib.suppress(TimeoutError):
-            wait_until("the console says what kubectl says", is_so, seconds)
+            wait_until("all say the same", is_so, seconds)
         return found

@@ -42,6 +42,11 @@ class Shown:
     def cards(self) -> Numbers:
         """The map's cells and the list's rows are of one mind about each card."""
         rows = self._items("/gpus")
+        heat = {
+            f"{line['labels']['node']}/{index}": value
+            for line in self._console.api("/charts/gpu-heatmap")["series"]
+            for index, value in line["points"]
+        }
         states = Counter(f"{row['node']} {row['state']}" for row in rows)
         cells = Counter(f"{node[0]} {STATES[cell[0]]}" for node in self._console.api("/gpus/map")["nodes"] for cell in node[4])
         assert cells == states, "the map and the list differ"
@@ -51,6 +56,7 @@ class Shown:
                 name = f"{row['node']}/{row['index']}"
                 found |= {f"{name} util": row["utilPercent"], f"{name} used": row["memoryUsedMiB"], f"{name} total": row["memoryTotalMiB"]}
                 found |= {f"{name} holders": sorted(row["holders"]), f"{name} health": row["health"]}
+                found[f"{name} heat"] = heat[name]
         return found
 
     def node_pages(self) -> Numbers:
@@ -95,7 +101,19 @@ class Shown:
             "memory used": memory["usedMiB"],
             "utilization": board["gpuUtilPercent"],
             **{f"jobs {name.capitalize()}": value for name, value in board["jobs"].items()},
+            **{f"consumer {each['namespace']} gpus": each["gpus"] for each in board["topConsumers"]},
+            **{f"consumer {each['namespace']} memory": each["gpuMemoryMiB"] for each in board["topConsumers"]},
+            **{f"consumer {each['namespace']} jobs": each["jobs"] for each in board["topConsumers"]},
+            **self._attention(),
         }
+
+    def _attention(self) -> Numbers:
+        found: Numbers = {}
+        for line in self._overview["attention"]:
+            found[f"attention {line['kind']}"] = line["count"]
+            if line["kind"] == "node-silent":
+                found["attention node-silent gpus"] = line["sentence"]["values"]["gpus"]
+        return found
 
     def jobs(self) -> Numbers:
         answer = self._console.api("/jobs", size="500")
@@ -195,6 +213,8 @@ class Shown:
             held = work["held"]
             found |= {f"{who} pods": held["pods"], f"{who} gpus": held["gpus"], f"{who} idle": held["gpusIdle"]}
             found[f"{who} waits"] = sorted(f"{each['namespace']}/{each['name']}" for each in work["waits"])
+            starts = {f"start {each['model']}": each["onNodes"] for each in work["starts"] if each["onNodes"]}
+            found |= starts
             for leaf in work["leaves"]:
                 found |= {
                     f"{who} {leaf['path']} {each['resource']}": each["mine"]

@@ -5,20 +5,18 @@ Of the cluster, of each node, job, namespace and quota leaf; whole, shared, divi
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import yaml
-from tests.kube.numbers.company_seen import CompanySeen
+from tests.kube.numbers.company_seen import CompanySeen, Differences
 from tests.kube.numbers.node_truth import NodeTruth, mean, seconds, total
 from tests.kube.numbers.tied_pods import GATE
 from tests.kube.numbers.told_cards import CARDS, limits_of
 from tests.kube.numbers.truth import Numbers, Truth
 from tests.kube.objects import GPU, GPU_MEMORY, Object
-from tests.waiting import wait_until
 
 RULES = Path(__file__).resolve().parents[3] / "deploy" / "prometheus" / "fairlead.rules.yaml"
 MIB = 1 << 20
@@ -133,14 +131,12 @@ SUMS = (
 
 @pytest.mark.parametrize("each", SUMS, ids=lambda each: each.expression[:70])
 def test_prometheus_has_what_kubectl_says(seen: CompanySeen, each: Sum) -> None:
-    with contextlib.suppress(TimeoutError):
-        wait_until("the two are the same", lambda: not apart(seen, [each]), 20)
-    assert apart(seen, [each]) == {}
+    assert seen.await_none(lambda: apart(seen, [each])) == {}
 
 
-def apart(seen: CompanySeen, sums: Iterable[Sum]) -> dict[str, tuple[Numbers, Numbers]]:
+def apart(seen: CompanySeen, sums: Iterable[Sum]) -> Differences:
     """Expressions whose values are not what is so, with both."""
-    found: dict[str, tuple[Numbers, Numbers]] = {}
+    found: Differences = {}
     for each in sums:
         told: Numbers = {
             " ".join(s.labels[name] for name in each.labels): s.value / each.scale for s in seen.prometheus.query(each.expression)
@@ -168,55 +164,38 @@ def test_what_holders_have_together_is_what_the_cluster_has_allocated(seen: Comp
     assert twice == sliced * (len(turns) - 1)
 
 
-def drawn(seen: CompanySeen, name: str, **filters: str) -> dict[str, Any]:
-    """The newest value of each line of a chart, by what its labels say."""
-    found: dict[str, Any] = {}
+def drawn(seen: CompanySeen, name: str, true: Numbers, **filters: str) -> Differences:
+    """The newest value of each line of a chart, if it is not what is so."""
+    found: Numbers = {}
     for line in seen.console.api(f"/charts/{name}", top="50", **filters)["series"]:
         known = [value for _, value in line["points"] if value is not None]
         labels = line["labels"]
-        place = f"{labels['node']}/{labels['gpu']}" if "gpu" in labels else labels.get("node") or labels.get("job") or labels["line"]
+        place = f"{labels['node']}/{labels['gpu']}" if "gpu" in labels else labels["job"]
         found[place] = known[-1] if known else None
-    return found
+    return {} if found == pytest.approx(true) else {name: (found, true)}
 
 
 def charted(truth: Truth, name: str, node: str) -> Numbers:
-    """What exporters tell of a node's cards; of a divided one no utilization is asked of it alone."""
+    """What exporters tell of a node's cards."""
     cards = truth.by_name[node].cards
     if name == "gpu-memory-used":
-        return {f"{node}/{card.index}": sum(each.used for each in card.instances) or card.used for card in cards}
+        return {f"{node}/{card.index}": card.used for card in cards}
     return {f"{node}/{card.index}": 100 * card.busy for card in cards if card.busy is not None}
 
 
 @pytest.mark.parametrize("node", ["a100-1", "a100-2", "share-1"])
 @pytest.mark.parametrize("name", ["gpu-duty-cycle", "gpu-memory-used"])
 def test_a_chart_of_one_node_has_its_cards_and_no_others(seen: CompanySeen, name: str, node: str) -> None:
-    found = dict[str, Any]()
-
-    def is_same() -> bool:
-        found.clear()
-        found.update(drawn(seen, name, gpu_node=node))
-        return found == pytest.approx(charted(seen.truth, name, node))
-
-    try:
-        wait_until("the chart has them", is_same, 20)
-    except TimeoutError:
-        assert found == pytest.approx(charted(seen.truth, name, node))
+    assert seen.await_none(lambda: drawn(seen, name, charted(seen.truth, name, node), gpu_node=node)) == {}
 
 
 def test_a_chart_of_one_job_is_of_no_other(seen: CompanySeen) -> None:
-    truth, found = seen.truth, dict[str, Any]()
-    (bert,) = [job for job in truth.trainings if job["metadata"]["name"] == "bert"]
-    true = {"bert": 100 * (truth.busy_of(truth.pods_of(bert)) or 0)}
+    def differ() -> Differences:
+        (bert,) = [job for job in seen.truth.trainings if job["metadata"]["name"] == "bert"]
+        busy = seen.truth.busy_of(seen.truth.pods_of(bert))
+        return drawn(seen, "job-gpu-utilization", {"bert": 100 * (busy or 0)}, job_name="bert")
 
-    def is_same() -> bool:
-        found.clear()
-        found.update(drawn(seen, "job-gpu-utilization", job_name="bert"))
-        return found == pytest.approx(true)
-
-    try:
-        wait_until("the chart has it", is_same, 20)
-    except TimeoutError:
-        assert found == pytest.approx(true)
+    assert seen.await_none(differ) == {}
 
 
 def test_pods_that_wait_for_quota_are_those_with_a_gate(seen: CompanySeen) -> None:

@@ -83,7 +83,7 @@ class Truth:
         for node in self.gpu_nodes:
             for card in node.cards:
                 name = f"{node.name}/{card.index}"
-                found[f"{name} util"] = percent(busy_of(card))
+                found[f"{name} util"] = found[f"{name} heat"] = percent(busy_of(card))
                 found[f"{name} used"] = used_of(card)
                 found[f"{name} total"] = total_of(card)
                 found[f"{name} holders"] = sorted({f"{seat.space}/{seat.pod}" for seat in node.seats[card.index]})
@@ -163,7 +163,38 @@ class Truth:
             "memory used": total(node.memory_used for node in nodes),
             "utilization": percent(mean(told)),
             **{f"jobs {word}": states[word] for word in ("Running", "Pending", "Succeeded", "Failed")},
+            **self._consumers(),
+            **self._attention(),
         }
+
+    def _consumers(self) -> Numbers:
+        """Namespaces that hold something, and how many jobs of each do."""
+        found: Numbers = {}
+        for space, pods in _grouped(self.holding, lambda pod: str(pod["metadata"]["namespace"])):
+            jobs = [job for job in self.trainings if job["metadata"]["namespace"] == space and self.gpus_of(self.pods_of(job))]
+            found |= {f"consumer {space} gpus": self.gpus_of(pods), f"consumer {space} memory": self.memory_of(pods)}
+            found[f"consumer {space} jobs"] = len(jobs)
+        return found
+
+    def _attention(self) -> Numbers:
+        """What is broken, wasted or owed; a line of which nothing is to be said is not there."""
+        silent = [node for node in self.gpu_nodes if node.ready == "Unknown"]
+        counts: dict[str, float] = {
+            "node-silent": len(silent),
+            "node-silent gpus": sum(node.gpus for node in silent),
+            "node-not-ready": sum(node.ready == "False" for node in self.gpu_nodes),
+            "gpu-broken": sum(not card.is_healthy for node in self.gpu_nodes for card in node.cards),
+            "gpu-idle": round(self.idle_of(self.pods), 1),
+            "leaf-starved": sum(self._is_starved(leaf) for leaf in self.root["children"]),
+        }
+        return {f"attention {kind}": count for kind, count in counts.items() if count}
+
+    def _is_starved(self, leaf: Object) -> bool:
+        """Of all that its waiting pods ask for it has less than it is guaranteed."""
+        charged, waiting = self.of_leaf(leaf["name"], waiting=False), self.of_leaf(leaf["name"], waiting=True)
+        asked = [name for name in RESOURCES if any(self.asked_of(pod, name) for pod in waiting)]
+        used = {name: round(sum(self.asked_of(pod, name) for pod in charged), 6) for name in asked}
+        return bool(asked) and all(used[name] < amount(leaf["min"][name]) for name in asked)
 
     # --- training jobs --------------------------------------------------------------------------------------------------------------
 
@@ -326,9 +357,21 @@ class Truth:
             found[f"{name} waiting"] = len(waiting)
         return found
 
+    def most_to_start(self) -> Numbers:
+        """The most that one pod could be given now, by model, as far as nodes go: whole cards, or units of a shared one."""
+        found: dict[str, int] = {}
+        for node in self.gpu_nodes:
+            if node.mode == "exclusive":
+                most = node.cells["free"]
+            else:
+                most = max((UNITS - sum(seat.units for seat in node.seats[card.index]) for card in node.cards if card.units), default=0)
+            if most and node.is_open:
+                found[f"start {node.model}"] = max(most, found.get(f"start {node.model}", 0))
+        return dict(found)
+
     def mine(self) -> Numbers:
         """What is of one user, and of one namespace."""
-        found: Numbers = {}
+        found: Numbers = self.most_to_start()
         asked: dict[str, Callable[[Object], bool]] = {
             "user=ann": lambda pod: self.user_of(pod) == "ann",
             "user=bob": lambda pod: self.user_of(pod) == "bob",
