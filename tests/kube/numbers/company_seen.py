@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.kube.control_plane import ControlPlane
@@ -23,7 +23,7 @@ KINDS = "nodes,pods,mpijobs,tfjobs,elasticquotatrees"
 class CompanySeen:
     """`truth` is what kubectl said last; exporters' pages follow it, for they tell who sits where."""
 
-    console: Server
+    consoles: Mapping[str, Server]
     exporter: Server
     prometheus: Prometheus
 
@@ -33,8 +33,13 @@ class CompanySeen:
         self.seats: dict[tuple[str, int], list[Seat]] = {}
         self.look()
 
-    def watch(self, console: Server, exporter: Server, prometheus: Prometheus) -> None:
-        self.console, self.exporter, self.prometheus = console, exporter, prometheus
+    def watch(self, consoles: Mapping[str, Server], exporter: Server, prometheus: Prometheus) -> None:
+        """`consoles` by where they have the values of cards from, the first of them reads exporters' pages."""
+        self.consoles, self.exporter, self.prometheus = consoles, exporter, prometheus
+
+    @property
+    def console(self) -> Server:
+        return self.consoles["pages"]
 
     def look(self) -> Truth:
         """Ask kubectl anew."""
@@ -46,9 +51,9 @@ class CompanySeen:
         self.truth = Truth(by_kind, self.seats)
         return self.truth
 
-    def await_agreement(self, *pages: str) -> Differences:
-        """Where the console says something else than what is so, for longer than it takes to read and to be told."""
-        return self.await_none(lambda: differences(Shown(self.console), self.truth, pages or PAGES))
+    def await_agreement(self, *pages: str, source: str = "pages") -> Differences:
+        """Where a console says something else than what is so, for longer than it takes to read and to be told."""
+        return self.await_none(lambda: differences(Shown(self.consoles[source]), self.truth, pages or PAGES))
 
     def await_none(self, differ: Callable[[], Differences], seconds: float = 30.0) -> Differences:
         """What differs in the end; nothing as soon as nothing does. Between two looks at it kubectl is asked anew."""

@@ -31,6 +31,13 @@ def seen() -> Iterator[CompanySeen]:
                     {**pages, "cluster": exporter.address}, cluster.logs / "prometheus.log", history=f"{history}# EOF\n"
                 ) as prometheus,
                 running("console", *read, f"--prometheus={prometheus.url}", log=cluster.logs / "console.log") as console,
+                running(
+                    "console",
+                    read[0],
+                    f"--prometheus={prometheus.url}",
+                    "--gpu-source=prometheus",
+                    log=cluster.logs / "console-prometheus.log",
+                ) as second,
             ):
-                company.watch(console, exporter, prometheus)
+                company.watch({"pages": console, "prometheus": second}, exporter, prometheus)
                 yield company

@@ -8,5 +8,7 @@ from tests.kube.numbers.company_seen import CompanySeen
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_number_of_a_page_is_what_kubectl_says(seen: CompanySeen, page: str) -> None:
-    assert seen.await_agreement(page) == {}
+@pytest.mark.parametrize("source", ["pages", "prometheus"])
+def test_every_number_of_a_page_is_what_kubectl_says(seen: CompanySeen, page: str, source: str) -> None:
+    """`source`: where the console has the values of cards from."""
+    assert seen.await_agreement(page, source=source) == {}

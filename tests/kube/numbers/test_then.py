@@ -84,3 +84,7 @@ def test_every_number_follows(seen: CompanySeen, move: Callable[[CompanySeen], N
     assert told(seen.look()) != before, "nothing has happened"
     assert seen.await_agreement() == {}
     assert seen.await_none(lambda: apart(seen, OF_NOW)) == {}
+
+
+def test_so_do_the_numbers_of_a_console_that_reads_prometheus(seen: CompanySeen) -> None:
+    assert seen.await_agreement(source="prometheus") == {}

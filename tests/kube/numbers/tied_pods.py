@@ -13,8 +13,10 @@ GATE = "fairlead.io/quota"
 
 
 def tied(made: Object, node: str, limits: dict[str, int] | None = None) -> Object:
-    """The pod, for this node alone."""
+    """The pod, for this node alone; the silent one may be so before it comes."""
     made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    if node == SILENT:
+        made["spec"]["tolerations"] = [{"operator": "Exists"}]
     if limits:
         made["spec"]["containers"][0]["resources"]["limits"] = {name: str(amount) for name, amount in limits.items()}
     return made
