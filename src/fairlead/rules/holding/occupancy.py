@@ -312,8 +312,12 @@ class ClusterOccupancy:
     def _use(self, pod: Pod) -> PodUse:
         limits, occupied = pod.limits, self.by_node.get(pod.node)
         seats, whole = self.seats(pod), whole_gpus(limits)
-        gpu_worth, mig_worth = (occupied.gpu_worth, occupied.mig_worth) if occupied is not None else (1, 0)
-        gpus = _limits_worth([(pod, limits)], gpu_worth, mig_worth) + sum(holder.ratio for _, holder in seats if holder.units)
+        gpus: float = whole * occupied.gpu_worth if occupied is not None else whole
+        if occupied is not None and occupied.mig_worth:
+            gpus += mig_compute(limits) * occupied.mig_worth
+        for _, holder in seats:
+            if holder.units:
+                gpus += holder.ratio
         if not seats and not gpus:
             return _NO_USE
         if len(seats) == 1:  # nearly every pod: no sums to make
