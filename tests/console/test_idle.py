@@ -86,6 +86,22 @@ def test_prometheus_is_asked_in_the_spellings_that_it_has(family: str, label: st
     assert asyncio.run(idle_in_series(series, EPOCH)).since == {"GPU-a": EPOCH - 18 * 600}
 
 
+def test_where_some_nodes_have_another_exporter_idle_cards_of_all_are_known() -> None:
+    """A card that both tell of is as our own family has it."""
+
+    class Both:
+        async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+            def idle(back: int) -> tuple[tuple[float, float], ...]:
+                return tuple((EPOCH - 600 * each, 0.0) for each in reversed(range(back)))
+
+            if "fairlead" in promql:
+                return [SeriesLine({"uuid": "GPU-a"}, idle(10)), SeriesLine({"uuid": "GPU-both"}, idle(8))]
+            return [SeriesLine({"UUID": "GPU-b"}, idle(20)), SeriesLine({"UUID": "GPU-both"}, idle(30))] if "DCGM" in promql else []
+
+    found = asyncio.run(idle_in_series(Both(), EPOCH)).since  # type: ignore[arg-type]
+    assert found == {"GPU-a": EPOCH - 6000, "GPU-b": EPOCH - 12_000, "GPU-both": EPOCH - 4800}
+
+
 def test_a_gap_that_prometheus_leaves_out_ends_idleness() -> None:
     points = tuple((EPOCH - 600 * back, 0.0) for back in reversed(range(30)) if back != 9)
     series = TellingSeries("fairlead", [SeriesLine({"uuid": "GPU-a"}, points)])

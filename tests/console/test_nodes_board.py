@@ -152,6 +152,7 @@ def test_a_divided_card_shows_its_instances_and_who_has_which() -> None:
     (held, free) = ([(each.name, each.mode, each.allocated_mib, each.used_mib) for each in part.pods] for part in row.mig_instances)
     assert held == [("part", "mig", 17894, 9000)]
     assert free == [], "a pod that the API server no longer has holds nothing"
+    assert (row.memory_allocated_mib, row.memory_free_mib) == (17894, 35942), "the other instance is to be had"
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuInstance, GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
-from fairlead.model.pod import Container
+from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.rules.holding.occupancy import cluster_occupancy, node_occupancy
 
@@ -137,6 +139,72 @@ def test_time_slices_of_one_card_count_by_the_card() -> None:
     node = exclusive_node(gpus=8)
     found = node_occupancy(node, snapshot([node], [gpu_pod("p", gpus=6)], [reading("n1", 0), reading("n1", 1)]))
     assert (found.gpus_total, found.gpus_allocated) == (2, 1.5)
+
+
+def worth_together(node: Node, pods: Sequence[Pod], readings: Sequence[GpuReading]) -> tuple[float, float, list[float]]:
+    """GPUs allocated of the node, of its cards by their holders, and of each pod."""
+    found = cluster_occupancy(snapshot([node], pods, readings))
+    seated = sum(each.ratio for card in found.nodes[0].cards for each in card.holders)
+    return found.nodes[0].gpus_allocated, seated, [found.use(pod).gpus for pod in pods]
+
+
+def test_who_takes_turns_holds_a_part_of_the_card_in_every_sum() -> None:
+    pods = [gpu_pod("a", gpus=1), gpu_pod("b", gpus=2)]
+    card = reading("n1", 0)
+    total = card.memory_total_mib or 0
+    card = structs.replace(card, holders=tuple(holder(name, mode="timeslice", memory_limit_mib=total) for name in "ab"))
+    allocated, _, of_pods = worth_together(exclusive_node(gpus=4), pods, [card])
+    assert (allocated, of_pods) == (0.75, [0.25, 0.5])
+    found = node_occupancy(exclusive_node(gpus=4), snapshot([exclusive_node(gpus=4)], pods, [card]))
+    assert found.memory_allocated_mib == found.cards[0].memory_allocated_mib == total > 0, "each may have all of it, and it is there once"
+
+
+@pytest.mark.parametrize("gpus", [3, 4], ids=["3 of 4 offered", "2 of 4 offered"])
+def test_where_a_card_does_not_report_a_pod_still_holds_whole_ones(gpus: int) -> None:
+    cards = [reading("n1", index, holders=(holder("a"),) if index == 0 else ()) for index in range(gpus - 1 if gpus == 4 else 2)]
+    allocated, _, of_pods = worth_together(exclusive_node(gpus=4), [gpu_pod("a", gpus=1)], cards)
+    assert (allocated, of_pods) == (1, [1])
+
+
+LARGE, SMALL = "nvidia.com/mig-3g.71gb", "nvidia.com/mig-1g.18gb"
+
+
+def divided(index: int = 0) -> GpuReading:
+    """One instance of three slices, held by `large`; three of one, of which `small` has one."""
+    parts = [GpuInstance(1, "3g.71gb", 71_000, 9_000, 0.5, (holder("large", mode="mig", memory_limit_mib=71_000.0),))]
+    parts += [GpuInstance(number, "1g.18gb", 17_800, 4, 0.0) for number in (7, 8, 9)]
+    parts[1] = structs.replace(parts[1], holders=(holder("small", mode="mig", memory_limit_mib=17_800.0),))
+    holders = tuple(each for part in parts for each in part.holders)
+    return GpuReading("n1", index, f"GPU-{index}", memory_total_mib=124_400, holders=holders, instances=tuple(parts))
+
+
+def asks(name: str, resource: str, count: int = 1) -> Pod:
+    return pod(name, "n1", containers=(Container("main", limits={resource: count}),))
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_mig_instances_count_by_their_compute_slices_in_every_sum(is_told: bool) -> None:
+    """The driver offers six slices of one card; without its exporter nobody says that it is one."""
+    node = exclusive_node(gpus=0)
+    node = structs.replace(node, capacity={LARGE: 1, SMALL: 3, GPU_COUNT: 1}, allocatable={})
+    pods = [asks("large", LARGE), asks("small", SMALL)]
+    allocated, seated, of_pods = worth_together(node, pods, [divided()] if is_told else [])
+    assert allocated == pytest.approx(4 / 6)
+    assert of_pods == pytest.approx([3 / 6, 1 / 6])
+    assert seated == pytest.approx(4 / 6 if is_told else 0)
+
+
+def test_a_node_with_whole_cards_and_a_divided_one_counts_both() -> None:
+    node = structs.replace(exclusive_node(gpus=2), capacity={NVIDIA_GPU: 2, LARGE: 1, SMALL: 3}, allocatable={NVIDIA_GPU: 2})
+    pods = [gpu_pod("whole"), asks("large", LARGE), asks("small", SMALL)]
+    cards = [reading("n1", 0, holders=(holder("whole"),)), reading("n1", 1), divided(2)]
+    allocated, seated, of_pods = worth_together(node, pods, cards)
+    assert (allocated, seated) == (pytest.approx(1 + 4 / 6), pytest.approx(1 + 4 / 6))
+    assert of_pods == pytest.approx([1, 3 / 6, 1 / 6])
+    found = cluster_occupancy(snapshot([node], pods, cards))
+    of_all = found.use_together(pods).memory_allocated_mib
+    assert found.nodes[0].memory_allocated_mib == of_all
+    assert of_all is not None and of_all == (cards[0].memory_total_mib or 0) + 71_000 + 17_800
 
 
 def test_a_job_has_the_mean_of_its_cards_and_the_sum_of_its_memory() -> None:

@@ -6,12 +6,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import MemoryUnit
+
+BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
+"""How containers have a card that each of them may use as a whole."""
 
 
 class CardHolder(Struct, frozen=True, gc=False):
@@ -86,10 +91,17 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def memory_allocated_mib(self) -> float | None:
-        """MiB given away, None when a holder's part is not known in MiB."""
+        """MiB given away, None when a holder's part is not known in MiB.
+
+        Those who take turns may each have all of the card, which is there once.
+        """
         granted = [holder.memory_granted_mib for holder in self.holders]
         known = [mib for mib in granted if mib is not None]
-        return sum(known) if len(known) == len(granted) else None
+        if len(known) < len(granted):
+            return None
+        if len(known) > 1 and self.memory_total_mib is not None and any(holder.mode in BY_TURNS for holder in self.holders):
+            return min(self.memory_total_mib, sum(known))
+        return sum(known)
 
 
 class NodeOccupancy(Struct, frozen=True, gc=False):
@@ -97,7 +109,8 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
 
     `gpus_allocated` may be a fraction on shared nodes. Memory and utilization None = unknown. `units_total`,
     `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody
-    can name.
+    can name. `gpu_worth`: cards' worth of one whole GPU that it offers, less than 1 where cards are given by
+    turns; `mig_worth`: of one compute slice of a MIG instance.
     """
 
     node: Node
@@ -115,6 +128,8 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
     utilization_ratio: float | None = None
     cards: tuple[CardOccupancy, ...] = ()
     unplaced: tuple[Pod, ...] = ()
+    gpu_worth: float = 1.0
+    mig_worth: float = 0.0
 
     @property
     def gpus_draining(self) -> int:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, NVIDIA_GPU, counted
 from fairlead.rules.holding.occupancy import seat_utilization
 from fairlead.rules.nodes.status import is_silent
 from fairlead.wire.metrics.gpu_readings import IDLE_BELOW
@@ -120,15 +119,9 @@ def _seats(occupied: NodeOccupancy, now: float, hours: IdleHours) -> Iterator[Id
             seconds = seat_idle_seconds(card, holder, now) or 0
             seen = max(min(seconds, _DAY_SECONDS) / 3600, _held_at_most(hours.of(card, holder), holder.pod, now))
             if seen:
-                yield IdleSeat(card, holder.pod, holder.ratio or _worth_of_a_slice(occupied), seconds, seen)
+                yield IdleSeat(card, holder.pod, holder.ratio or occupied.gpu_worth, seconds, seen)
 
 
 def _held_at_most(hours: float, pod: Pod, now: float) -> float:
     """Another pod of the same name may have been there before this one."""
     return hours if pod.held_since is None else min(hours, max(0.0, now - pod.held_since) / 3600)
-
-
-def _worth_of_a_slice(occupied: NodeOccupancy) -> float:
-    """Of who takes turns on a card: what one of the slices offered is of a card."""
-    offered = counted(occupied.node.capacity, NVIDIA_GPU) or counted(occupied.node.capacity, ALIYUN_GPU)
-    return min(1.0, occupied.gpus_total / offered) if offered else 0.0

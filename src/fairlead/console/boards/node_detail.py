@@ -14,7 +14,7 @@ from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.nodes import ConditionRow, GpuPod, GpuRow, LastXid, MigInstanceRow, NodePod, Sharing, TaintRow
-from fairlead.model.devices.gpu import GpuHolder, GpuInstance
+from fairlead.model.devices.gpu import CardMode, GpuHolder, GpuInstance
 from fairlead.model.event import Event
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
@@ -175,13 +175,17 @@ def _gpu_pod(card: CardOccupancy, holder: CardHolder, job_by_pod: Mapping[str, s
 
 
 def _free_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
-    """What a new pod could get of the card: of a whole one all or nothing."""
+    """What a new pod could get of the card: of a whole one all or nothing, of a divided one what is left."""
     if card.is_healthy is False or card.is_draining:
         return 0.0
     if card.is_divided:
         return granted_mib(card, card.units_free)
     allocated = _allocated_mib(card, has_unplaced)
-    return None if allocated is None else 0.0 if card.holders else card.memory_total_mib
+    if allocated is None or card.memory_total_mib is None:
+        return None
+    if card.mode == CardMode.MIG:
+        return max(0.0, card.memory_total_mib - allocated)
+    return 0.0 if card.holders else card.memory_total_mib
 
 
 def _allocated_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:

@@ -88,12 +88,14 @@ async def idle_in_series(series: Series, now: float) -> IdleTimes:
     Raises OutsideError when Prometheus does not answer.
     """
     end = float(int(now))
+    since: dict[str, float] = {}
     for family, busy, label in SPELLINGS:
         lines = await series.query_range(idle_promql(family, busy, label), end - DAY_SECONDS, end, STEP_SECONDS)
-        if lines:
-            found = ((line.labels.get(label, ""), idle_since(_whole(line.points, end), busy, STEP_SECONDS)) for line in lines)
-            return IdleTimes(now, {uuid: since for uuid, since in found if uuid and since is not None})
-    return IdleTimes(now)
+        for line in lines:
+            uuid, found = line.labels.get(label, ""), idle_since(_whole(line.points, end), busy, STEP_SECONDS)
+            if uuid and found is not None:
+                since.setdefault(uuid, found)
+    return IdleTimes(now, since)
 
 
 def _whole(points: Points, end: float) -> Points:
@@ -140,10 +142,11 @@ def idle_hours_promql(spelling: Spelling) -> str:
 async def idle_hours_in_series(series: Series, now: float) -> IdleHours:
     """The same of the last day. Raises OutsideError when Prometheus does not answer."""
     end = float(int(now))
-    for spelling in _OF_HOLDERS.spellings:
-        lines = await series.query_range(idle_hours_promql(spelling), end, end, SAMPLED_SECONDS)
-        if lines:
-            ours = {ours: theirs for theirs, ours in spelling.labels.items()}
-            found = (([line.labels.get(ours[name], "") for name in _WHO], line.points[-1][1]) for line in lines if line.points)
-            return IdleHours({(space, pod, uuid): (seen or 0.0) * SAMPLED_SECONDS / 3600 for (space, pod, uuid), seen in found})
-    return IdleHours()
+    told: dict[tuple[str, str, str], float] = {}
+    for spelling in _OF_HOLDERS.spellings:  # nodes may have other exporters; what ours says of a card counts
+        ours = {ours: theirs for theirs, ours in spelling.labels.items()}
+        for line in await series.query_range(idle_hours_promql(spelling), end, end, SAMPLED_SECONDS):
+            space, pod, uuid = (line.labels.get(ours[name], "") for name in _WHO)
+            if line.points:
+                told.setdefault((space, pod, uuid), (line.points[-1][1] or 0.0) * SAMPLED_SECONDS / 3600)
+    return IdleHours(told)

@@ -15,18 +15,17 @@ from msgspec import structs
 
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.node import Node
-from fairlead.model.occupancy import CardHolder, CardOccupancy, GpuTotals, NodeOccupancy, PodUse
+from fairlead.model.occupancy import BY_TURNS, CardHolder, CardOccupancy, GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT, grant_mib
 from fairlead.rules.nodes.status import EXCLUSIVE, MIG, NO_GPU, SHARE, gpu_mode, is_ready
-from fairlead.rules.pods.devices import memory_units, mig_slices, whole_gpus
+from fairlead.rules.pods.devices import memory_units, mig_compute, mig_slices, whole_gpus
 
 _WHOLE: Final = 1.0
 _NO_USE: Final = PodUse()
-_BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
 HeldSeat = tuple[CardOccupancy, CardHolder]
 
 
@@ -38,16 +37,17 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
     asking = [(pod, limits) for pod in snapshot.pods_on(node.name) if pod.is_holding and _asks_gpu(limits := pod.limits)]
     readings = snapshot.gpus_on(node.name)
     held = account(node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode)
-    holders, placed = _holders(held)
+    total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(held.cards)
+    gpu_worth, mig_worth = _gpu_worth(node, readings, total), _mig_worth(mode, node, readings, total)
+    holders, placed = _holders(held, mig_worth)
     cards = tuple(_occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards)
-    total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
     used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
     units_total = counted(node.capacity, GPU_MEMORY)
     return NodeOccupancy(
         node=node,
         mode=mode,
         gpus_total=total,
-        gpus_allocated=_gpus_allocated(mode, node, cards, asking, total),
+        gpus_allocated=_gpus_allocated(mode, cards, asking, gpu_worth, mig_worth, total),
         gpus_unhealthy=_gpus_unhealthy(mode, node, cards, total),
         gpus_reporting=len(ratios),
         units_total=units_total,
@@ -59,6 +59,8 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         utilization_ratio=sum(ratios) / len(ratios) if ratios else None,
         cards=cards,
         unplaced=tuple(pod for pod, _ in asking if pod.key not in placed),
+        gpu_worth=gpu_worth,
+        mig_worth=mig_worth,
     )
 
 
@@ -79,7 +81,7 @@ def _asks_gpu(limits: Amounts) -> bool:
     return bool(limits) and bool(whole_gpus(limits) or memory_units(limits) or mig_slices(limits))
 
 
-def _holders(held: NodeAccount) -> tuple[dict[str, list[CardHolder]], set[str]]:
+def _holders(held: NodeAccount, mig_worth: float) -> tuple[dict[str, list[CardHolder]], set[str]]:
     """By card, and the keys of the pods that sit on one.
 
     Grants come first: they are what was promised; then whom a device's exporter saw.
@@ -99,7 +101,7 @@ def _holders(held: NodeAccount) -> tuple[dict[str, list[CardHolder]], set[str]]:
         for seen in card.gpu.reading.holders if card.gpu.reading else ():
             found = bare.get((seen.namespace, seen.pod))
             if found is not None:
-                holders[card.key].append(_seen_alone(card.gpu, found, seen))
+                holders[card.key].append(_seen_alone(card.gpu, found, seen, mig_worth))
                 placed.add(found.key)
     return holders, placed
 
@@ -124,20 +126,32 @@ def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
     )
 
 
-def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder) -> CardHolder:
+def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float) -> CardHolder:
     """A seat known from the exporter alone.
 
-    Exclusive takes the card; other modes take what the exporter says is their limit.
+    Exclusive takes the card, MIG its instances' compute slices; other modes take what the exporter says is
+    their limit.
     """
     mib, total = seen.memory_limit_mib, card.memory_total_mib
     if seen.mode == EXCLUSIVE:
         ratio, mib = _WHOLE, total
-    elif seen.mode in _BY_TURNS or not mib or not total:
+    elif seen.mode == MIG and mig_worth:
+        ratio = min(_WHOLE, mig_worth * _compute_slices(card, seen))
+    elif seen.mode in BY_TURNS or not mib or not total:
         ratio = 0.0
     else:
         ratio = min(_WHOLE, mib / total)
     return CardHolder(
         pod, seen.container, seen.mode, ratio, 0, 0, mib, memory_used_mib=seen.memory_used_mib, utilization_ratio=seen.utilization_ratio
+    )
+
+
+def _compute_slices(card: CardOccupancy, seen: GpuHolder) -> int:
+    """Of the instances of the card that this container has."""
+    who = (seen.namespace, seen.pod, seen.container)
+    instances = card.reading.instances if card.reading else ()
+    return sum(
+        each.compute_slices for each in instances for holder in each.holders if (holder.namespace, holder.pod, holder.container) == who
     )
 
 
@@ -161,20 +175,48 @@ def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool
     )
 
 
-def _gpus_allocated(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], total: int) -> float:
-    """Shared: the sum of granted fractions. Exclusive: the sum of limits.
+def _gpus_allocated(
+    mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], gpu_worth: float, mig_worth: float, total: int
+) -> float:
+    """In cards' worth: what its pods hold together (`ClusterOccupancy.use`), shared cards by granted parts.
 
-    MIG: slices held, in whole cards' worth (slices of a kind).
+    Of a node of which fewer cards report than it offers, no more than those.
     """
-    whole = sum(whole_gpus(limits) for _, limits in asking)
+    held = _limits_worth(asking, gpu_worth, mig_worth)
     if mode == SHARE:
         shared = sum(holder.ratio for card in cards for holder in card.holders if holder.units)
-        return whole + shared if whole else shared
-    if mode == MIG:
-        offered = mig_slices(node.capacity)
-        return total * sum(mig_slices(limits) for _, limits in asking) / offered if offered else 0
+        return held + shared if held else shared
+    return min(held, total) if total else held
+
+
+def _limits_worth(asking: Iterable[tuple[Pod, Amounts]], gpu_worth: float, mig_worth: float) -> float:
+    whole = sum(whole_gpus(limits) for _, limits in asking)
+    slices = sum(mig_compute(limits) for _, limits in asking) if mig_worth else 0
+    return whole * gpu_worth + (slices * mig_worth if slices else 0)
+
+
+def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
+    """Cards' worth of one whole GPU that the node offers; by turns it offers several of each card.
+
+    Holders say how they have their cards. Where none does, as many times more are by turns; else some card
+    does not report.
+    """
     offered = counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, ALIYUN_GPU)
-    return whole * total / offered if 0 < total < offered else whole  # time slices: several offered per card
+    if not 0 < total < offered:
+        return 1
+    modes = {holder.mode for reading in readings for holder in reading.holders}
+    by_turns = not modes.isdisjoint(BY_TURNS) or (EXCLUSIVE not in modes and offered % total == 0)
+    return total / offered if by_turns else 1
+
+
+def _mig_worth(mode: GpuMode, node: Node, readings: Sequence[GpuReading], total: int) -> float:
+    """Cards' worth of one compute slice: all that are offered are worth the cards that are divided.
+
+    Where others are whole, only exporters know how many those are.
+    """
+    offered = mig_compute(node.capacity)
+    divided = total if mode == MIG else sum(bool(reading.instances) for reading in readings)
+    return divided / offered if offered else 0.0
 
 
 def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], total: int) -> int:
@@ -202,7 +244,7 @@ def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offere
 
 
 def _memory_allocated(mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
-    """Shared: the grants. Exclusive: full memory of the cards held.
+    """Shared: the grants. Exclusive: full memory of the cards held, and the held instances of divided ones.
 
     Where cards differ and nobody says which are held: their mean.
     """
@@ -212,14 +254,15 @@ def _memory_allocated(mode: GpuMode, cards: Sequence[CardOccupancy], asking: Seq
         return sum(known) if len(known) == len(parts) else None
     if mode == MIG:
         return _memory_of_slices(cards)
-    sizes = _known(card.memory_total_mib for card in cards)
-    if not sizes or len(sizes) < len(cards):
+    divided = [card for card in cards if card.reading and card.reading.instances]
+    whole = [card for card in cards if card not in divided] if divided else cards
+    sizes = _known(card.memory_total_mib for card in whole)
+    if not sizes or len(sizes) < len(whole):
         return None if asking or not cards else 0.0
     wanted = sum(whole_gpus(limits) for _, limits in asking)
-    seated = [card.memory_total_mib or 0.0 for card in cards if card.allocated_ratio > 0]
-    if len(seated) == wanted:
-        return sum(seated)
-    return min(sum(sizes), wanted * sum(sizes) / len(sizes))
+    seated = [card.memory_total_mib or 0.0 for card in whole if card.allocated_ratio > 0]
+    held = sum(seated) if len(seated) == wanted else min(sum(sizes), wanted * sum(sizes) / len(sizes))
+    return held + (_memory_of_slices(divided) or 0.0)
 
 
 def _memory_of_slices(cards: Sequence[CardOccupancy]) -> float | None:
@@ -267,14 +310,20 @@ class ClusterOccupancy:
         return found
 
     def _use(self, pod: Pod) -> PodUse:
-        seats, whole = self.seats(pod), whole_gpus(pod.limits)
-        if not seats and not whole:
+        limits, occupied = pod.limits, self.by_node.get(pod.node)
+        seats, whole = self.seats(pod), whole_gpus(limits)
+        gpus: float = whole * occupied.gpu_worth if occupied is not None else whole
+        if occupied is not None and occupied.mig_worth:
+            gpus += mig_compute(limits) * occupied.mig_worth
+        for _, holder in seats:
+            if holder.units:
+                gpus += holder.ratio
+        if not seats and not gpus:
             return _NO_USE
         if len(seats) == 1:  # nearly every pod: no sums to make
             used, ratio = seat_used(*seats[0]), seat_utilization(*seats[0])
         else:
             used, ratio = _sum_known(seat_used(*seat) for seat in seats), _mean_known(seat_utilization(*seat) for seat in seats)
-        gpus: float = whole or sum(holder.ratio for _, holder in seats)
         return PodUse(gpus, self._memory_allocated(pod, seats, whole), used, ratio)
 
     def use_together(self, pods: Iterable[Pod]) -> PodUse:

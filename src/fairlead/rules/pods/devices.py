@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.gpu import GpuInstance, GpuMode
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts, counted
 
@@ -40,6 +40,16 @@ def mig_slices(amounts: Amounts) -> int:
     3
     """
     return sum(counted(amounts, name) for name in amounts if name.startswith(MIG_PREFIX))
+
+
+def mig_compute(amounts: Amounts) -> int:
+    """Compute slices of MIG instances: an instance of `3g.71gb` has three.
+
+    >>> mig_compute({"nvidia.com/mig-1g.18gb": 2, "nvidia.com/mig-3g.71gb": 1, "cpu": 1})
+    5
+    """
+    parts = ((name.removeprefix(MIG_PREFIX), counted(amounts, name)) for name in amounts if name.startswith(MIG_PREFIX))
+    return sum(count * GpuInstance(0, profile).compute_slices for profile, count in parts)
 
 
 def has_gpu(pod: Pod) -> bool:

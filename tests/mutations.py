@@ -1,0 +1,193 @@
+"""Does a test see it when a number of the console is wrong? Breaks one line at a time, runs the test that should be red, mends it again.
+
+By hand, and slow: `python -m tests.mutations` tries all, `python -m tests.mutations memory` those with the word in their title. That every
+text still stands in its file once, `tests/docs/test_mutations` sees to.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES, SUMS = "tests/kube/numbers/test_pages.py", "tests/kube/numbers/test_sums.py"
+VITEST = "web: test/gpumap.test.ts"
+
+
+class Mutation(NamedTuple):
+    """`test`: a file for pytest, or `web: FILE` for vitest; `only`: what pytest's -k gets."""
+
+    title: str
+    file: str
+    old: str
+    new: str
+    test: str
+    only: str = ""
+
+
+MUTATIONS = (
+    Mutation(
+        "cards are held since their pod was made, not since it was bound",
+        "src/fairlead/model/pod.py",
+        "return next(bound, None) or self.started_at or self.created_at",
+        "return self.created_at",
+        PAGES,
+        "node_pages",
+    ),
+    Mutation(
+        "cards of a silent node are free",
+        "src/fairlead/console/boards/gpu_map_cells.py",
+        "        return UNREACHABLE",
+        "        return FREE",
+        PAGES,
+        "cards",
+    ),
+    Mutation(
+        "cards of a cordoned node are free",
+        "src/fairlead/console/boards/gpu_map_cells.py",
+        "return is_ready(node) and not node.unschedulable",
+        "return is_ready(node)",
+        PAGES,
+        "pools",
+    ),
+    Mutation(
+        "a job runs on a silent node",
+        "src/fairlead/console/boards/jobs_rows.py",
+        "running=phases.count(PodPhase.RUNNING) - unknown,",
+        "running=phases.count(PodPhase.RUNNING),",
+        PAGES,
+        "jobs",
+    ),
+    Mutation(
+        "the duration of a job goes on when it has ended",
+        "src/fairlead/rules/jobs/status.py",
+        "end = job.finished_at if job.finished_at is not None else now",
+        "end = now",
+        PAGES,
+        "jobs",
+    ),
+    Mutation(
+        "memory of our own pages in megabytes",
+        "src/fairlead/wire/metrics/gpu_readings.py",
+        "return None if value is None else value / MIB",
+        "return None if value is None else value / 1_000_000",
+        PAGES,
+        "overview",
+    ),
+    Mutation(
+        "memory of dcgm-exporter's pages in megabytes",
+        "src/fairlead/wire/metrics/gpu_readings.py",
+        '"FB_USED": ("memory_used_bytes", MIB),',
+        '"FB_USED": ("memory_used_bytes", 1_000_000),',
+        PAGES,
+        "cards",
+    ),
+    Mutation(
+        "memory of the cluster exporter in megabytes",
+        "src/fairlead/rules/metrics/cluster.py",
+        "return None if mib is None else round(mib * _MIB)",
+        "return None if mib is None else round(mib * 1_000_000)",
+        SUMS,
+        "gpu_memory",
+    ),
+    Mutation(
+        "a GPU that says nothing reports",
+        "src/fairlead/rules/holding/occupancy.py",
+        "gpus_reporting=len(ratios),",
+        "gpus_reporting=len(readings),",
+        PAGES,
+        "overview",
+    ),
+    Mutation(
+        "MIG instances count alike, whatever their size",
+        "src/fairlead/rules/holding/occupancy.py",
+        "slices = sum(mig_compute(limits) for _, limits in asking) if mig_worth else 0",
+        "slices = sum(mig_slices(limits) for _, limits in asking) if mig_worth else 0",
+        SUMS,
+        "allocated",
+    ),
+    Mutation(
+        "who takes turns on a card holds a whole one",
+        "src/fairlead/rules/holding/occupancy.py",
+        "return total / offered if by_turns else 1",
+        "return 1",
+        PAGES,
+        "holders",
+    ),
+    Mutation(
+        "a card is idle as soon as it does nothing",
+        "src/fairlead/console/boards/idle_cards.py",
+        "return self.seconds >= IDLE_SECONDS",
+        "return self.seconds > 0",
+        PAGES,
+        "overview",
+    ),
+    Mutation(
+        "pods that wait for something else are told to wait for each resource",
+        "src/fairlead/console/boards/quota/usage_rows.py",
+        "waiting_pods=use.own.waiting_by_resource.get(resource, 0),",
+        "waiting_pods=use.own.waiting_pods,",
+        PAGES,
+        "quota",
+    ),
+    Mutation(
+        "each ReplicaSet is an owner of its own",
+        "src/fairlead/rules/pods/owner.py",
+        'if owner.kind == "ReplicaSet" and len(suffix) > 1',
+        'if owner.kind == "" and len(suffix) > 1',
+        PAGES,
+        "groups",
+    ),
+    Mutation(
+        "charts take no filter",
+        "src/fairlead/console/charts/queries.py",
+        'return self.expression.replace("$m", matchers)',
+        'return self.expression.replace("$m", "")',
+        SUMS,
+        "chart",
+    ),
+    Mutation(
+        "the legend counts broken cards twice",
+        "web/src/gpumap/counts.ts",
+        'held: (c) => c.state === "allocated" || c.state === "shared",',
+        'held: (c) => c.state === "allocated" || c.state === "shared" || c.state === "unhealthy",',
+        VITEST,
+    ),
+)
+
+
+def is_seen(mutation: Mutation) -> bool:
+    """Whether its test fails; the file is as it was afterwards, whatever happens."""
+    path = ROOT / mutation.file
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+    try:
+        ran = _run(mutation)
+        return ran.returncode == 1 and " failed" in ran.stdout
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def _run(mutation: Mutation) -> subprocess.CompletedProcess[str]:
+    if mutation.test.startswith("web: "):
+        argv, folder = ["npx", "--no-install", "vitest", "run", mutation.test.removeprefix("web: ")], ROOT / "web"
+    else:
+        argv, folder = [sys.executable, "-m", "pytest", "-q", "-x", mutation.test, "-k", mutation.only], ROOT
+    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+
+
+def main(words: list[str]) -> int:
+    """Exit status 1 when a test did not see what was broken."""
+    chosen = [each for each in MUTATIONS if all(word in each.title for word in words)]
+    unseen = 0
+    for each in chosen:
+        seen = is_seen(each)
+        unseen += not seen
+        print(f"{'seen' if seen else 'NOT SEEN'}: {each.title}", flush=True)
+    return 1 if unseen or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
