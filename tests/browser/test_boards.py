@@ -131,9 +131,8 @@ def test_every_card_is_listed_with_who_has_it_and_how_it_feels(browser: Browser,
             panel = tab.at(f"panel-{slug}")
             panel.scroll_into_view_if_needed()
             expect(panel.locator(".chart-canvas")).to_be_visible()
-        links = tab.at("panel-nvlink")
-        links.scroll_into_view_if_needed()
-        expect(links).to_contain_text("Without Prometheus this is not kept.")
+        expect(tab.at("charts-unkept")).to_contain_text("NVLink Traffic")
+        expect(tab.at("panel-nvlink")).to_have_count(0)
         tab.keep("simulated-devices")
 
 

@@ -1,8 +1,10 @@
 // The charts below a board: a head with the range of time, and the panels, three in a row.
+import { useMe } from "../api/queries";
 import { useWords } from "../i18n/locale";
 import type { MessageKey } from "../i18n/translate";
 import { ChartPanel } from "./ChartPanel";
 import { TimeWindow } from "./TimeWindow";
+import { UNKEPT } from "./unkept";
 
 interface BoardChart {
   readonly slug: string;
@@ -18,6 +20,9 @@ export const chartsOf = (named: NamedCharts, filters: URLSearchParams): BoardCha
 
 export function ChartGrid({ charts }: { charts: readonly BoardChart[] }) {
   const { t } = useWords();
+  const isKept = useMe().data?.features.prometheus !== false;
+  const shown = charts.filter(({ query }) => isKept || !UNKEPT.has(query));
+  const unkept = charts.filter((chart) => !shown.includes(chart));
   return (
     <>
       <div className="row-head">
@@ -25,10 +30,15 @@ export function ChartGrid({ charts }: { charts: readonly BoardChart[] }) {
         <TimeWindow />
       </div>
       <div className="grid">
-        {charts.map(({ slug, title, query, filters }) => (
+        {shown.map(({ slug, title, query, filters }) => (
           <ChartPanel key={slug} className="c4" slug={slug} title={t(title)} query={query} filters={filters} />
         ))}
       </div>
+      {unkept.length > 0 && (
+        <p className="dim" data-testid="charts-unkept">
+          {t("chart.unkept", { charts: unkept.map(({ title }) => t(title)).join(" · ") })} <code>--prometheus URL</code>
+        </p>
+      )}
     </>
   );
 }

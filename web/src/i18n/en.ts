@@ -909,4 +909,5 @@ export const en = {
   "panel.xid": "XID Errors",
   "panel.ecc": "ECC Errors",
   "panel.remapped": "Remapped Memory Rows",
+  "chart.unkept": "Without Prometheus these are not kept: {charts}. To see them start the console with",
 } as const;

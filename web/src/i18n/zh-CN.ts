@@ -910,4 +910,5 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "panel.xid": "XID 错误数",
   "panel.ecc": "ECC 错误数",
   "panel.remapped": "重映射的显存行",
+  "chart.unkept": "没有 Prometheus 时不保留：{charts}。如需查看，启动控制台时指定",
 };

@@ -1,0 +1,15 @@
+"""The page's list of charts that only a Prometheus keeps is the server's: a panel that is folded away wrongly would be missed by nobody."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fairlead.console.charts.queries import CHART_QUERIES
+
+LIST = Path(__file__).parents[2] / "web" / "src" / "charts" / "unkept.ts"
+
+
+def test_the_page_folds_what_the_built_in_series_do_not_keep() -> None:
+    named = set(re.findall(r'"([\w-]+)"', LIST.read_text(encoding="utf-8")))
+    assert named == {name for name, query in CHART_QUERIES.items() if not query.is_kept}
