@@ -336,7 +336,7 @@ async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) 
 async def health(console: Console, request: Request, endpoint: Endpoint) -> Response:
     """While the caches are not filled, too: it says what keeps them."""
     facts = await console.health.facts(console.world, console.board_states, console.history.seconds, console.base_path)
-    rows = health_rows(facts)
+    rows = await asyncio.to_thread(health_rows, facts)  # of a large cluster every pod is looked at
     now = exact_timestamp(console.world.clock.now())
     version = console.hints.versions.as_text()["health"]
     return json_answer(request, HealthPage(now, False, version, [], health_sentence(rows), rows))
