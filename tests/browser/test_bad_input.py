@@ -6,7 +6,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight
+from tests.browser.still_console import served
+from tests.browser.test_layout import SIDEWAYS, settle
 from tests.browser.test_moving import pytorch_job, warning
+from tests.console.clusters import cluster, gpu_node, pod, quota_tree, reading, training_job
+from tests.console.worlds import still_world
 
 
 def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_its_name(browser: Browser, simulated: Sight) -> None:
@@ -146,3 +150,41 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browse
         tab.page.evaluate(ASK_ALL)
         expect(tab.at("chart-old")).to_have_count(0)
         tab.complaints = [line for line in tab.complaints if not line.startswith("status 504")]
+
+
+LONG = ".".join(["n" * 63, "o" * 63, "d" * 63, "e" * 61])
+"""As long as a name may be: 253 letters without a place to break a line."""
+
+
+def test_names_as_long_as_they_may_be_move_nothing_aside(browser: Browser) -> None:
+    space, job = "s" * 63, training_job("j" * 63, 1, 1, namespace="s" * 63)
+    node = gpu_node(LONG, 2)
+    members = [
+        pod(LONG, LONG, {"nvidia.com/gpu": 1}, namespace=space),
+        pod("w" * 253, LONG, {"nvidia.com/gpu": 1}, namespace=space, job=job),
+    ]
+    cards = [reading(LONG, index, holder=members[index], uuid=f"GPU-{index}{'0' * 249}") for index in range(2)]
+    world = still_world(cluster([node], members, [job], gpus=cards, quota=quota_tree()))
+    pages = [
+        ("/overview", "overview"),
+        ("/nodes", "nodes"),
+        (f"/nodes/{LONG}", "node"),
+        ("/gpus", "holders"),
+        (f"/gpus?open={space}/{LONG}", "holders"),
+        ("/gpus?by=owner", "holders"),
+        ("/devices", "devices"),
+        ("/jobs", "jobs"),
+        (f"/jobs/{space}/{job.type}/{job.name}", "job"),
+        (f"/mine?namespace={space}", "mine"),
+    ]
+    wrong: list[str] = []
+    with served(world) as url, window(browser, url) as tab:
+        for address, page in pages:
+            tab.open(address, page)
+            settle(tab)
+            for width in (390, 1024, 1440):
+                tab.page.set_viewport_size({"width": width, "height": 1000})
+                settle(tab)
+                wrong += [f"{address[:40]} at {width}: {each}" for each in tab.page.evaluate(SIDEWAYS)]
+        tab.keep("names-of-253-letters")
+    assert not wrong, "\n".join(wrong)
