@@ -14,8 +14,9 @@ from typing import Any
 
 import yaml
 from tests.kube.control_plane import ControlPlane
-from tests.kube.deployed import DEPLOY
+from tests.kube.deployed import DEPLOY, of_file
 from tests.kube.fairlead_images import EXPORTER, LOAD
+from tests.kube.image_file import ROOT
 from tests.kube.kubelet import kubelet_folder
 
 Object = dict[str, Any]
@@ -89,6 +90,22 @@ _SERVES = """while :; do
   kill $!; wait $!
 done"""
 """Works while there are requests, in runs of thirty seconds."""
+
+
+def own_exporter() -> tuple[list[Object], str, str]:
+    """What `deploy/` has for a node, as it is, where it lives, and the label by which it chooses nodes."""
+    found = of_file("gpu-exporter.yaml")
+    (daemon,) = (each for each in found if each["kind"] == "DaemonSet")
+    terms = daemon["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (asked,) = terms["nodeSelectorTerms"][0]["matchExpressions"]
+    return found, daemon["metadata"]["namespace"], f"{asked['key']}={asked['values'][0]}"
+
+
+def told_load_pod() -> Object:
+    """That of docs/gpu-load.md for nodes whose cards are played."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "gpu-load.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (pod,) = (found for found in map(yaml.safe_load, blocks) if "volumes" in found["spec"])
+    return {**pod, "metadata": {**pod["metadata"], "namespace": NAMESPACE}}
 
 
 def inference() -> Object:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import KubectlError
 from tests.kube.kubelet import NODE
 from tests.kube.prometheus import Prometheus, Sample
 from tests.kube.reference_boards import BOARD_12239, VARIABLES_OF_12239, fill_in
@@ -72,7 +73,7 @@ class Scene:
 
     def __init__(self, cluster: ControlPlane, cards: StubState, plugin: SimpleAnswers, prometheus: Prometheus) -> None:
         self.cluster, self.cards, self.plugin, self.prometheus = cluster, cards, plugin, prometheus
-        self.url = f"http://{self.exporter()['status']['podIP']}:9400/metrics"
+        self.url = url_of(self.exporter())
 
     def pods(self, selector: str) -> dict[str, Object]:
         """Those that run and stay, by name."""
@@ -94,8 +95,7 @@ class Scene:
 
     def page(self) -> Page:
         """Of the exporter itself, as of now."""
-        with urllib.request.urlopen(self.url, timeout=10) as answer:
-            return Page(answer.read().decode())
+        return page_of(self.url)
 
     def board(self) -> dict[str, dict[str, float]]:
         """Each expression of board 12239, filled in as Grafana does: card -> value, "" where there is one for all."""
@@ -118,6 +118,15 @@ class Scene:
         return {each.labels["UUID"]: each.labels[label] for each in self.prometheus.query(UTILIZATION) if each.labels.get(label)}
 
 
+def url_of(exporter: Object) -> str:
+    return f"http://{exporter['status']['podIP']}:9400/metrics"
+
+
+def page_of(url: str) -> Page:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return Page(answer.read().decode())
+
+
 def by_uuid(found: list[Sample]) -> dict[str, float]:
     values = {each.labels.get("UUID", ""): each.value for each in found}
     return values if len(values) == len(found) else {"a card twice": len(found)}
@@ -132,14 +141,14 @@ def applied(cluster: ControlPlane, *objects: Object) -> Iterator[None]:
     finally:
         for each in objects:
             words = ("--ignore-not-found", "--cascade=foreground", "--wait=false")
-            cluster.admin.run("delete", each["kind"], each["metadata"]["name"], "-n", NAMESPACE, *words)
+            cluster.admin.run("delete", each["kind"], each["metadata"]["name"], "-n", space_of(each), *words)
         for each in objects:
-            kind, name = each["kind"], each["metadata"]["name"]
-            wait_until(
-                f"{kind} {name} is gone",
-                lambda kind=kind, name=name: not cluster.admin.get(kind, "-n", NAMESPACE, f"--field-selector=metadata.name={name}"),
-                SECONDS,
-            )
+            asked = (each["kind"], "-n", space_of(each), f"--field-selector=metadata.name={each['metadata']['name']}")
+            wait_until(f"it is gone: {asked}", lambda asked=asked: not cluster.admin.get(*asked), SECONDS)
+
+
+def space_of(obj: Object) -> str:
+    return str(obj["metadata"].get("namespace", NAMESPACE))
 
 
 def shown(cluster: ControlPlane) -> str:
@@ -147,14 +156,17 @@ def shown(cluster: ControlPlane) -> str:
     return str(found["status"]["allocatable"].get(GPU, "0"))
 
 
-def is_ready(cluster: ControlPlane, selector: str) -> bool:
-    pods = cluster.admin.get("pods", "-n", NAMESPACE, "-l", selector)
+def is_ready(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -> bool:
+    pods = cluster.admin.get("pods", "-n", namespace, "-l", selector)
     return any(each["type"] == "Ready" and each["status"] == "True" for pod in pods for each in pod["status"].get("conditions", ()))
 
 
-def told(cluster: ControlPlane, selector: str) -> str:
+def told(cluster: ControlPlane, selector: str, namespace: str = NAMESPACE) -> str:
     """For the message of a failure."""
-    pods = [str(each["status"]) for each in cluster.admin.get("pods", "-n", NAMESPACE, "-l", selector)]
-    logs = cluster.admin.run("logs", "-n", NAMESPACE, "-l", selector, "--tail=40", "--ignore-errors")
-    events = [f"{each['reason']}: {each['message']}" for each in cluster.admin.get("events", "-n", NAMESPACE)]
+    pods = [str(each["status"]) for each in cluster.admin.get("pods", "-n", namespace, "-l", selector)]
+    try:
+        logs = cluster.admin.run("logs", "-n", namespace, "-l", selector, "--tail=40")
+    except KubectlError as error:
+        logs = str(error)
+    events = [f"{each['reason']}: {each['message']}" for each in cluster.admin.get("events", "-n", namespace)]
     return "\n".join((*pods, logs, *events[-20:]))

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
-from tests.kube.custom_metrics import pods_metric, running_adapter, wait_for_metric
+from tests.kube.custom_metrics import pods_metric, running_adapter
+from tests.kube.deployed import of_file
 from tests.kube.driver import installed_driver
 from tests.kube.fairlead_images import write_fairlead_images
-from tests.kube.kubelet import RealNode
+from tests.kube.kubelet import NODE, RealNode
 from tests.kube.node_images import BUSYBOX
 from tests.kube.node_room import end_one
 from tests.kube.prometheus import running_prometheus
@@ -26,7 +28,7 @@ from tests.kube.servers import Page
 from tests.kubelet import document_002 as document
 from tests.kubelet.document_002 import EXPORTER_PODS, GPU, NAMESPACE, TESTER
 from tests.kubelet.plugins import SimpleAnswers, WholeCards, running_plugin
-from tests.kubelet.scene_002 import CARDS, SECONDS, UTILIZATION, Scene, applied, at_rest, is_ready, show, shown, told
+from tests.kubelet.scene_002 import CARDS, SECONDS, UTILIZATION, Scene, applied, at_rest, is_ready, page_of, show, shown, told, url_of
 from tests.nvml.stub import StubState, uuid
 from tests.waiting import wait_until
 
@@ -129,8 +131,10 @@ def test_a_load_scales_a_deployment_up_and_back(scene: Scene) -> None:
     requests = document.orders(cluster)
     requests.parent.mkdir(exist_ok=True)
     with running_adapter(cluster, prometheus), applied(cluster, document.inference(), document.autoscaler(most)):
-        (first,) = wait_for_metric(cluster, NAMESPACE, UTILIZATION, 1)
-        assert works(scene) == rests(scene)
+        wait_until(
+            lambda: f"one pod has its card's value: {works(scene)} {scaler(scene)}", lambda: works(scene) == rests(scene) != {}, SECONDS
+        )
+        (first,) = works(scene)
         requests.touch()
         wait_until(lambda: f"there are {most} pods: {scaler(scene)}", lambda: replicas(scene) == most, SECONDS)
         wait_until(lambda: f"they work: {works(scene)} {scaler(scene)}", lambda: [*works(scene).values()] == ["98"] * most, SECONDS)
@@ -165,6 +169,50 @@ def rests(scene: Scene) -> dict[str, str]:
     return {name: shown[document.cards_of(scene.cluster, pod)[0]] for name, pod in scene.pods("app=inference").items()}
 
 
+# --- what stands beside the document ------------------------------------------------------------------------------------------------
+
+
+def test_our_own_daemonset_runs_beside_it_as_it_is_shipped(scene: Scene) -> None:
+    """On a labelled node, with the node's processes and the kernel's log in sight, and says of every card what the other says."""
+    cluster, (objects, system, label) = scene.cluster, document.own_exporter()
+    selector = "app.kubernetes.io/name=fairlead-gpu-exporter"
+    cluster.admin.apply(of_file("namespace.yaml"))
+    with labelled(cluster, label), applied(cluster, *objects), applied(cluster, holder("holds")):
+        ready = lambda: is_ready(cluster, selector, system)  # noqa: E731 - asked often
+        wait_until(lambda: f"it is ready: {told(cluster, selector, system)}", ready, SECONDS)
+        (exporter,) = cluster.admin.get("pods", "-n", system, "-l", selector)
+        url, named = url_of(exporter), {card_of(scene, "holds"): "holds"}
+        wait_until(lambda: f"it names {named}: {names(page_of(url))}", lambda: names(page_of(url)) == named, SECONDS)
+        page = page_of(url)
+        assert page.by("DCGM_FI_DEV_GPU_UTIL", "UUID") == scene.page().by("DCGM_FI_DEV_GPU_UTIL", "UUID")
+        assert page.value("fairlead_exporter_nvml_up", node_name=NODE) == 1
+        assert page.value("fairlead_exporter_pod_map_errors_total", reason="no_host_pid") == 0
+        well = {each.labels["collector"]: each.value for each in page.samples if each.name == "fairlead_exporter_collector_success"}
+        assert well.keys() >= {"device", "events", "kmsg", "podmap", "processes"} and {*well.values()} == {1.0}
+
+
+@contextmanager
+def labelled(cluster: ControlPlane, label: str) -> Iterator[None]:
+    cluster.admin.run("label", "node", NODE, label)
+    try:
+        yield
+    finally:
+        cluster.admin.run("label", "node", NODE, f"{label.partition('=')[0]}-")
+
+
+def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> None:
+    """As docs/gpu-load.md prints it, in a folder of the node."""
+    pod, folder = document.told_load_pod(), scene.cluster.folder / "node" / "disk" / "fairlead" / "gpu-load"
+    name = pod["metadata"]["name"]
+    with applied(scene.cluster, pod):
+        card = card_of(scene, name)
+        wait_until(lambda: f"it tells: {scene.cluster.admin.run('logs', name, '-n', NAMESPACE)}", lambda: [*folder.glob("*.load")], SECONDS)
+        (path,) = folder.glob("*.load")
+        rows = dict(line.split(" ", 1) for line in path.read_text(encoding="utf-8").splitlines())
+        assert (rows["node"], rows["gpus"], float(rows["1004"])) == (NODE, card, 0.87)
+    assert not [*folder.iterdir()]
+
+
 # --- pods that come and go ----------------------------------------------------------------------------------------------------------
 
 
@@ -175,11 +223,10 @@ def test_pods_are_named_when_they_come_and_no_more_when_they_are_gone(scene: Sce
         named = {card_of(scene, name): name for name in ("stays", "comes-later")}
         assert until_named(scene, named) < NAMED_SECONDS
         times_registered = scene.plugin.times_registered
-        end_one(kubelet)
-        show(scene.cards, 0, temperature=77)
-        wait_until("a card is warmer", lambda: scene.page().value("DCGM_FI_DEV_GPU_TEMP", UUID=uuid(0)) == 77, SECONDS)
-        assert names(scene.page()) == named, "they stand for a while"
-        kubelet.start()
+        with without(kubelet):
+            show(scene.cards, 0, temperature=77)
+            wait_until("a card is warmer", lambda: scene.page().value("DCGM_FI_DEV_GPU_TEMP", UUID=uuid(0)) == 77, SECONDS)
+            assert names(scene.page()) == named, "they stand for a while"
         wait_until("the cards are registered again", lambda: scene.plugin.times_registered > times_registered, SECONDS)
         wait_until("the node shows its cards", lambda: shown(cluster) == str(CARDS), SECONDS)
         with applied(cluster, holder("after")):
@@ -193,6 +240,15 @@ def test_pods_are_named_when_they_come_and_no_more_when_they_are_gone(scene: Sce
     show(scene.cards, 0)
     (now,) = scene.exporter()["status"]["containerStatuses"]
     assert (now["containerID"], now["restartCount"]) == (before["containerID"], before["restartCount"])
+
+
+@contextmanager
+def without(kubelet: Component) -> Iterator[None]:
+    end_one(kubelet)
+    try:
+        yield
+    finally:
+        kubelet.start()
 
 
 def holder(name: str) -> Object:
@@ -214,7 +270,7 @@ def names(page: Page) -> dict[str, str]:
         if each.name.startswith("DCGM_") and each.labels.get("UUID"):
             cards.setdefault(each.labels["UUID"], set()).add(each.labels.get("pod", ""))
     assert cards.keys() == {uuid(card) for card in range(CARDS)}
-    return {card: pod for card, pods in cards.items() for pod in pods if pods != {""}}
+    return {card: " and ".join(sorted(pods)) for card, pods in cards.items() if pods != {""}}
 
 
 def until_named(scene: Scene, expected: dict[str, str]) -> float:
