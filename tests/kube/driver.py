@@ -49,7 +49,6 @@ def installed_driver(cluster: ControlPlane, cards: int) -> Iterator[StubState]:
         (made / name).mkdir(parents=True)
     (made / "loads").chmod(0o1777)  # programs of any user work on a card
     build_stub(made)
-    StubState(made / "cards", cards)
     made.rename(folder)
     try:
         yield StubState(folder / "cards", cards)

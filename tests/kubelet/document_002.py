@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ def discovered(cluster: ControlPlane) -> Path:
         common = {f"{meta}_namespace": NAMESPACE, f"{meta}_service_name": name}
         common |= {f"{meta}_service_label_{re.sub('[^a-zA-Z0-9_]', '_', key)}": value for key, value in labels.items()}
         for found in cluster.admin.get("endpointslices", "-n", NAMESPACE, "-l", f"kubernetes.io/service-name={name}"):
-            for endpoint, port in ((endpoint, port) for endpoint in found["endpoints"] for port in found["ports"]):
+            for endpoint, port in product(found["endpoints"] or (), found["ports"] or ()):
                 own = {f"{meta}_endpoint_port_name": port.get("name", "")}
                 if endpoint.get("targetRef", {}).get("kind") == "Pod":
                     pod = pods[endpoint["targetRef"]["name"]]

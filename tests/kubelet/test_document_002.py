@@ -92,6 +92,7 @@ def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -
     page = scene.page()
     assert page.value("fairlead_exporter_config_rows_rejected") == 0
     assert page.labels("fairlead_exporter_build_info")["backend"] == "nvml"
+    assert page.value("fairlead_exporter_nvml_up", node_name=scene.exporter()["metadata"]["name"]) == 1, "this chart tells no pod its node"
     assert "kmsg" not in collectors(page) and {*collectors(page).values()} == {1.0}, (
         "no kernel's log is mounted there, and nothing else is missing"
     )
@@ -153,7 +154,7 @@ def test_a_load_scales_a_deployment_up_and_back(scene: Scene) -> None:
 
 
 def replicas(scene: Scene) -> int:
-    (found,) = scene.cluster.admin.get("deployments", "-n", NAMESPACE)
+    (found,) = scene.cluster.admin.get("deployments", "-n", NAMESPACE, "--field-selector=metadata.name=inference")
     return int(found["spec"]["replicas"])
 
 
