@@ -1,8 +1,8 @@
 """Which objects has document 002? What its Helm chart of dcgm-exporter makes, how its Prometheus finds that, its pod that loads a card.
 
-The images are ours. What else differs: the chart's `imagePullPolicy` was `Always`, and nothing can be pulled here; the document's pod works
-for 120 s, ours for thirty; Prometheus asks every second where the chart's ServiceMonitor says 15. Beside them a Deployment of pods that
-load their cards while there are requests, for the autoscaler that the document ends with.
+The images are ours. What else differs: the chart's `imagePullPolicy` was `Always`, and nothing can be pulled here; Prometheus asks
+every second where the chart's ServiceMonitor says 15. Beside them a Deployment of pods that load their cards while there are requests, for
+the autoscaler that the document ends with.
 """
 
 from __future__ import annotations
@@ -67,23 +67,21 @@ EXPORTER_OBJECTS: tuple[Object, ...] = (
     },
 )
 TESTER = "dcgmproftester"
-TESTER_POD: Object = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": TESTER, "namespace": NAMESPACE},
-    "spec": {
-        "restartPolicy": "OnFailure",
-        "containers": [
-            {
-                "name": "dcgmproftester11",
-                "image": LOAD,
-                "args": ["--no-dcgm-validation", "-t 1004", "-d 30"],
-                "resources": {"limits": {GPU: 1}},
-                "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}},
-            }
-        ],
-    },
-}
+
+
+def tester(name: str = TESTER, seconds: int = 120) -> Object:
+    """The document's pod; of another name and duration, one that does not work so long."""
+    container = {
+        "name": "dcgmproftester11",
+        "image": LOAD,
+        "args": ["--no-dcgm-validation", "-t 1004", f"-d {seconds}"],
+        "resources": {"limits": {GPU: 1}},
+        "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}},
+    }
+    spec = {"restartPolicy": "OnFailure", "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+
+
 _SERVES = """while :; do
   until test -e /orders/requests; do sleep 0.2; done
   dcgmproftester11 --no-dcgm-validation "-t 1004" "-d 30" &

@@ -102,28 +102,30 @@ def test_every_expression_of_board_12239_says_what_the_cards_say(scene: Scene) -
 
 
 def test_the_documents_pod_moves_its_card_and_no_other(scene: Scene) -> None:
-    """With its arguments as they are printed; its name is on its card in both ways of scraping, and goes with its work."""
-    prometheus = scene.prometheus
-    with applied(scene.cluster, document.TESTER_POD):
-        (card,) = document.cards_of(scene.cluster, scene.runs(TESTER))
-        inside = scene.cluster.admin.run("exec", TESTER, "-n", NAMESPACE, "--", "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES")
+    """As it is printed; its name is on its card in both ways of scraping, and goes with it. One with less to do ends well beside it."""
+    cluster, prometheus, short = scene.cluster, scene.prometheus, f"{TESTER}-short"
+    with applied(cluster, document.tester(), document.tester(short, seconds=2)):
+        card = card_of(scene, TESTER)
+        inside = cluster.admin.run("exec", TESTER, "-n", NAMESPACE, "--", "sh", "-c", "echo $NVIDIA_VISIBLE_DEVICES")
         assert inside.strip() == card
         scene.until_board_shows([card])
         wait_until(lambda: f"its card bears its name: {scene.owners()}", lambda: scene.owners() == {card: TESTER}, SECONDS)
         (found,) = prometheus.query(f'{UTILIZATION}{{exported_pod="{TESTER}"}}')
         assert (found.labels["exported_namespace"], found.labels["exported_container"]) == (NAMESPACE, "dcgmproftester11")
-        prometheus.configure({}, more=[document.scraping(scene.cluster, honor_labels=True)])
+        prometheus.configure({}, more=[document.scraping(cluster, honor_labels=True)])
         prometheus.reload()
-        wait_until("labels are honored", lambda: not scene.owners() and scene.owners("pod").get(card) == TESTER, SECONDS)
-        others = {pod for each, pod in scene.owners("pod").items() if each != card}
-        assert others == {scene.exporter()["metadata"]["name"]}, "nobody's cards bear the target's pod"
-        prometheus.configure({}, more=[document.scraping(scene.cluster, honor_labels=False)])
+        others = {uuid(each): scene.exporter()["metadata"]["name"] for each in range(CARDS) if uuid(each) != card}
+        honored = lambda: not scene.owners() and scene.owners("pod") == {card: TESTER, **others}  # noqa: E731 - asked often
+        wait_until(lambda: f"labels are honored: {scene.owners('pod')}", honored, SECONDS)
+        prometheus.configure({}, more=[document.scraping(cluster, honor_labels=False)])
         prometheus.reload()
-        wait_until("it has ended well", lambda: scene.pod(TESTER)["status"]["phase"] == "Succeeded", SECONDS)
-        said = scene.cluster.admin.run("logs", TESTER, "-n", NAMESPACE)
-        assert [line for line in LINES if line not in said] == []
-        scene.until_board_shows([])
-        wait_until("its card is nobody's", lambda: not scene.owners(), SECONDS)
+        wait_until(lambda: f"it has ended well: {scene.pod(short)}", lambda: scene.pod(short)["status"]["phase"] == "Succeeded", SECONDS)
+        for name in (TESTER, short):
+            said = cluster.admin.run("logs", name, "-n", NAMESPACE)
+            assert [line for line in LINES if line not in said] == []
+    assert not [*(scene.cards.folder.parent / "loads").glob("*.load")], "asked to end, it takes its load along"
+    scene.until_board_shows([])
+    wait_until("its card is nobody's", lambda: not scene.owners(), SECONDS)
 
 
 # --- the autoscaler -----------------------------------------------------------------------------------------------------------------
