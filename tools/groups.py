@@ -103,7 +103,7 @@ def real_groups() -> tuple[Group, ...]:
             "containers that really run, on a real node",
             (_pytest("kubelet", "tests/kubelet"), _pytest("cdi", "tests/cdi")),
             limit_seconds=1500,
-            packages=(*NODE_PACKAGES, PROMETHEUS),
+            packages=(*NODE_PACKAGES, PROMETHEUS, C_COMPILER, C_HEADERS),
             needs_kube=True,
             needs_console=True,
             missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from fairlead.apps.configuration.counters_file import built_in_counters
+from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
 from fairlead_sim.scenario.file import known_scenarios, load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -251,6 +252,8 @@ def test_autoscalers_ask_for_metrics_that_the_adapters_rules_serve() -> None:
         if "fairlead" in names.group(1):
             assert labels_of(rule["seriesQuery"]) - {"__name__"} == set(rule["resources"]["overrides"])
             assert all(set(rule["resources"]["overrides"]) <= LABELS[metric] for metric in LABELS if re.match(names.group(1), metric))
+    (ours,) = (found.group(1) for rule in rules if (found := re.search(r'container!~"([^"]+)"', rule["seriesQuery"])))
+    assert set(ours.split("|")) == set(EXPORTER_CONTAINERS)
     scalers = list(yaml.safe_load_all((folder / "hpa.yaml").read_text(encoding="utf-8")))
     asked = [metric["pods"]["metric"]["name"] for scaler in scalers for metric in scaler["spec"]["metrics"]]
     assert asked == ["DCGM_FI_DEV_GPU_UTIL", "fairlead_container_gpu_utilization_ratio"]

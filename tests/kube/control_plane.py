@@ -40,7 +40,7 @@ class ControlPlane:
         self.port = free_port()
         self.server = f"https://127.0.0.1:{self.port}"
         self._advertise_address = advertise_address
-        self._routes_to_endpoints = routes_to_endpoints
+        self.routes_to_endpoints = routes_to_endpoints
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
         self.admin_pair = self._authority.issue("admin", ["system:masters"])
@@ -195,7 +195,7 @@ class ControlPlane:
             f"--service-account-signing-key-file={accounts_key}",
             f"--service-cluster-ip-range={SERVICE_RANGE}",
             "--allow-privileged=true",  # as kubeadm has it
-            f"--enable-aggregator-routing={str(self._routes_to_endpoints).lower()}",
+            f"--enable-aggregator-routing={str(self.routes_to_endpoints).lower()}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--shutdown-delay-duration=0s",

@@ -35,7 +35,7 @@ def running_adapter(cluster: ControlPlane, prometheus: Prometheus) -> Iterator[C
         f"--config={RULES}",
         f"--prometheus-url={prometheus.url}",
         "--metrics-relist-interval=2s",
-        f"--bind-address={cluster.address}",
+        f"--bind-address={cluster.address if cluster.routes_to_endpoints else '127.0.0.1'}",
         f"--secure-port={port}",
         f"--tls-cert-file={serving.certificate}",
         f"--tls-private-key-file={serving.key}",
@@ -56,19 +56,26 @@ def running_adapter(cluster: ControlPlane, prometheus: Prometheus) -> Iterator[C
 
 
 def _registration(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
-    """A Service that chooses no pods, where its port is served, and who is asked for the group."""
+    """A Service that chooses no pods, where its port is served, and who is asked for the group.
+
+    Where endpoints are not asked, it is a Service with an external name, as those of webhooks are there.
+    """
     metadata = {"name": NAME, "namespace": NAMESPACE}
+    service: dict[str, Any] = {"ports": [{"name": "https", "port": 443}]}
+    slices: dict[str, Any] = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**metadata, "labels": {"kubernetes.io/service-name": NAME}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [cluster.address], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+    }
+    if not cluster.routes_to_endpoints:
+        service = {"type": "ExternalName", "externalName": "localhost"}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-        {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"name": "https", "port": 443}]}},
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {**metadata, "labels": {"kubernetes.io/service-name": NAME}},
-            "addressType": "IPv4",
-            "endpoints": [{"addresses": [cluster.address], "conditions": {"ready": True}}],
-            "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
-        },
+        {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service},
+        *([slices] if cluster.routes_to_endpoints else []),
         {
             "apiVersion": "apiregistration.k8s.io/v1",
             "kind": "APIService",
@@ -78,7 +85,7 @@ def _registration(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
                 "version": "v1beta1",
                 "groupPriorityMinimum": 100,
                 "versionPriority": 100,
-                "service": {"name": NAME, "namespace": NAMESPACE, "port": 443},
+                "service": {"name": NAME, "namespace": NAMESPACE, "port": 443 if cluster.routes_to_endpoints else port},
                 "caBundle": base64.b64encode(cluster.authority.read_bytes()).decode(),
             },
         },

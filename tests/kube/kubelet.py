@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ import yaml
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
+from tests.kube.driver import write_runtime
 from tests.kube.node_images import PAUSE, write_images
 from tests.kube.node_room import BRIDGE, CNI_PROGRAMS, NODE_ADDRESS, beside, end_all, first_process, has_begun, node_room
 from tests.kube.programs import program
@@ -36,10 +37,15 @@ _READY_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class RealNode:
-    """Its programs, each of which may be ended and started again."""
+    """Its programs, each of which may be ended and started again; `room`: the first process of its namespaces."""
 
     kubelet: Component
     containerd: Component
+    room: Component
+
+    def import_images(self, tar: Path) -> None:
+        """More images for its containers."""
+        _import(partial(_ctr, self.room, Path("ctr")), tar)
 
 
 @contextmanager
@@ -60,7 +66,7 @@ def running_node(cluster: ControlPlane, *, with_cdi: bool = False, status_second
             runtime = _containerd_2(folder, room, cluster.logs) if with_cdi else _containerd(folder, room, cluster.logs)
             with runtime as containerd, _kubelet(cluster, folder, room, status_seconds) as kubelet:
                 kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
-                yield RealNode(kubelet, containerd)
+                yield RealNode(kubelet, containerd, room)
         finally:
             end_all(room)
 
@@ -94,7 +100,7 @@ def _containerd(folder: Path, room: Component, logs: Path, config_text: str = ""
     try:
         containerd.start()
         containerd.wait_until(lambda: ctr("version").returncode == 0, _READY_SECONDS)
-        ctr("--namespace", "k8s.io", "images", "import", str(images), check=True)
+        _import(ctr, images)
         yield containerd
     finally:
         containerd.kill()
@@ -136,6 +142,8 @@ bin_dir = "{CNI_PROGRAMS}"
 conf_dir = "{folder}"
 [plugins."{_CRI}".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
+[plugins."{_CRI}".containerd.runtimes.runc.options]
+BinaryName = "{write_runtime(folder)}"
 """
 
 
@@ -200,6 +208,10 @@ def _kubelet_config(cluster: ControlPlane, status_seconds: float) -> dict[str, o
 def _ctr(room: Component, ctr: Path, *words: str, check: bool = False) -> subprocess.CompletedProcess[bytes]:
     argv = beside(room, ctr, "--address", _SOCKET, *words)
     return subprocess.run(argv, capture_output=True, timeout=120, check=check)
+
+
+def _import(ctr: Callable[..., object], tar: Path) -> None:
+    ctr("--namespace", "k8s.io", "images", "import", str(tar), check=True)
 
 
 def _is_ready(cluster: ControlPlane) -> bool:

@@ -75,16 +75,36 @@ class SimpleAnswers:
         await self._resources.close()
 
 
+class WholeCards(SimpleAnswers):
+    """As NVIDIA's plugin: a container is told which cards it has, and its runtime brings them."""
+
+    def preferred(self, available: Sequence[str], must_include: Collection[str], size: int) -> Sequence[str]:
+        return [*must_include, *(each for each in available if each not in must_include)][:size]
+
+    async def allocate(self, ids: Sequence[str]) -> ContainerEdits:
+        return ContainerEdits({"NVIDIA_VISIBLE_DEVICES": ",".join(sorted(ids))}, (), ())
+
+    async def start(self, ids: Sequence[str]) -> None:
+        return None
+
+
 @contextmanager
-def running_plugin(cluster: ControlPlane, answering: type[SimpleAnswers] = SimpleAnswers) -> Iterator[tuple[DevicePlugin, SimpleAnswers]]:
+def running_plugin(
+    cluster: ControlPlane,
+    answering: type[SimpleAnswers] = SimpleAnswers,
+    *,
+    resource: str = RESOURCE,
+    devices: Sequence[OfferedDevice] = (*(OfferedDevice(each) for each in IDS[:-1]), OfferedDevice(IDS[-1], is_healthy=False)),
+    endpoint: str = "fairlead-test.sock",
+) -> Iterator[tuple[DevicePlugin, SimpleAnswers]]:
     """Served as long as the block lasts, by the event loop that our servers use."""
     with tempfile.TemporaryDirectory(prefix="kubelet-") as short:
         folder = Path(short, "k")
         folder.symlink_to(kubelet_folder(cluster).resolve())
         answers = answering(folder)
-        plugin = DevicePlugin(folder / "device-plugins", "fairlead-test.sock", RESOURCE, answers, needs_start=True)
+        plugin = DevicePlugin(folder / "device-plugins", endpoint, resource, answers, needs_start=True)
         loop = uvloop.new_event_loop()
-        plugin.offer([*(OfferedDevice(each) for each in IDS[:-1]), OfferedDevice(IDS[-1], is_healthy=False)])
+        plugin.offer(devices)
         serving = loop.create_task(plugin.run())
         thread = threading.Thread(target=_run, args=(loop, serving, answers))
         thread.start()
@@ -94,7 +114,7 @@ def running_plugin(cluster: ControlPlane, answering: type[SimpleAnswers] = Simpl
             loop.call_soon_threadsafe(serving.cancel)
             thread.join(30)
         assert not thread.is_alive()
-        assert not (folder / "device-plugins" / "fairlead-test.sock").exists()
+        assert not (folder / "device-plugins" / endpoint).exists()
 
 
 def _run(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None], answers: SimpleAnswers) -> None:
