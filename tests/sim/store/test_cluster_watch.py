@@ -124,8 +124,11 @@ def test_a_listener_can_leave(cluster: StoredCluster) -> None:
 async def test_iteration_waits_for_news_and_ends_when_closed(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS)
     asyncio.get_running_loop().call_later(0.01, cluster.create, pod("a"))
-    asyncio.get_running_loop().call_later(0.05, watch.close)
-    assert [event.object["metadata"]["name"] async for event in watch] == ["a"]
+    told = []
+    async for event in watch:
+        told.append(event.object["metadata"]["name"])
+        asyncio.get_running_loop().call_later(0.01, watch.close)
+    assert told == ["a"]
 
 
 async def test_waiting_has_an_end(cluster: StoredCluster) -> None:
