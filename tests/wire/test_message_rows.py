@@ -14,8 +14,10 @@ from tests.protobuf_bodies import encoded, envelope, frame, list_body, part
 
 from fairlead.edge.kube.api_page import ItemReader, Page, early_token
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICES
+from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
+from fairlead.wire.kube import message_rows
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.forms import UnreadableProtobuf
 from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
@@ -92,7 +94,14 @@ status = st.fixed_dictionaries(
     {"name": names, "ready": st.booleans(), "restartCount": st.integers(0, 1 << 30), "state": one_state},
     optional={"lastState": one_state, "started": st.booleans(), "allocatedResources": amounts},
 )
-conditions = lists(
+SOUND = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+sound_conditions = st.tuples(*([times] * len(SOUND)), st.sampled_from([0, 1, 300])).map(
+    lambda told: [
+        {"type": kind, "status": "True", "lastTransitionTime": at, "observedGeneration": told[-1]}
+        for kind, at in zip(SOUND, told, strict=False)
+    ]
+)
+conditions = sound_conditions | lists(
     some(type=st.sampled_from(["Ready", "PodScheduled", ""]), status=words, reason=words, message=words, lastTransitionTime=times)
 )
 affinity = st.just(
@@ -165,6 +174,7 @@ events = st.fixed_dictionaries(
         "series": some(count=st.integers(0, 1000), lastObservedTime=micro_times),
     },
 )
+statuses = pods.map(lambda told: told.get("status", {}))
 namespaces = st.fixed_dictionaries({"metadata": meta}, optional={"status": some(phase=words)})
 config_maps = st.fixed_dictionaries(
     {"metadata": meta.map(lambda told: {**told, "name": "unhealthy-gpu-n"})}, optional={"data": st.just({"gpus": "1,2"})}
@@ -206,6 +216,81 @@ def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other
         [left_out] = page.malformed
         assert list(page.rows) == ["b"] and left_out.key == "o"
         assert left_out.label == "pods n/o" and left_out.reason == "resource `cpu`: quantity `a lot` is not a Kubernetes quantity"
+
+
+def pod_reader(mark: bytes = b"") -> ItemReader[Any]:
+    return ItemReader(PODS, WirePod, parse_pod, mark, lambda _: not mark)
+
+
+def in_frames(*told: tuple[str, Mapping[str, Any]]) -> list[bytes]:
+    return [frame(kind, envelope("Pod", encoded("core.Pod", each)))[4:] for kind, each in told]
+
+
+def in_lines(*told: tuple[str, Mapping[str, Any]]) -> bytes:
+    return b"\n".join(msgspec.json.encode({"type": kind, "object": each}) for kind, each in told)
+
+
+@examples(40, 300, st.lists(st.tuples(pods, st.lists(statuses, min_size=1, max_size=4)), max_size=3))
+def test_events_in_both_forms_make_the_same_changes_however_often_a_pod_changes(stories: list[tuple[Any, list[Any]]]) -> None:
+    told = [
+        ("MODIFIED", {**each, "metadata": {**each["metadata"], "resourceVersion": str(version)}, "status": status})
+        for each, (_, changes) in zip(with_uids([pod for pod, _ in stories]), stories, strict=True)
+        for version, status in enumerate([*changes, *changes])
+    ]
+    reader = pod_reader()
+    assert reader.read_frames(in_frames(*told)) == pod_reader().read_changes(in_lines(*told))
+    assert reader.read_frames(in_frames(*told[::-1])) == pod_reader().read_changes(in_lines(*told[::-1]))
+
+
+def test_of_a_pod_that_is_told_again_only_what_changed_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_whole: list[str] = []
+    read_pod, reader = message_rows.read_pod, pod_reader()
+    monkeypatch.setattr(message_rows, "read_pod", lambda pod, raw: read_whole.append(pod.metadata.uid) or read_pod(pod, raw))
+
+    def told(version: str, *, node: str = "g", given: str = "1", **more: Any) -> Any:
+        meta = {"name": "a", "uid": "a", "resourceVersion": version, "managedFields": [{"manager": f"kubelet {version}"}]}
+        containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
+        container = {"name": "c", "state": {}, "allocatedResources": {"cpu": given}, **more}
+        status = {"phase": "Running", "containerStatuses": [container]}
+        event = ("MODIFIED", {"metadata": meta, "spec": {"nodeName": node, "containers": containers}, "status": status})
+        [change] = reader.read_frames(in_frames(event))
+        assert [change] == pod_reader().read_changes(in_lines(event))
+        return change.row
+
+    assert [told("1").statuses[0].restarts, told("2", restartCount=7).statuses[0].restarts] == [0, 7]
+    assert read_whole == ["a"]
+    assert told("3", given="2").containers[0].requests == {"cpu": 2000} and read_whole == ["a"] * 2  # it is being resized
+    assert told("4").containers[0].requests == {"cpu": 1000} and read_whole == ["a"] * 2
+    assert told("5", node="h").node == "h" and read_whole == ["a"] * 3
+    monkeypatch.setattr(message_rows, "KNOWN_BYTES_MAX", 200)
+    told("6", node="i")  # in the place of all others
+    told("7", node="i")
+    assert read_whole == ["a"] * 4
+    told("8", node="h")
+    assert read_whole == ["a"] * 5
+
+
+@pytest.mark.parametrize("length", [0, 40, 100, 128, 200, 16_300, 16_384, 70_000])
+def test_events_of_any_length_and_type_are_the_same_again(length: int) -> None:
+    reader = pod_reader()
+    told = [
+        (kind, {"metadata": {"name": "a" * length, "uid": uid}}) for uid in "ab" for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+    ]
+    for _ in range(2):
+        assert reader.read_frames(in_frames(*told)) == pod_reader().read_changes(in_lines(*told))
+    [longer] = in_frames(("MODIFIED", {"metadata": {"name": "a" * length, "uid": "b"}}))
+    with pytest.raises(UnreadableProtobuf):
+        reader.read_frames([longer[:-6]])
+    [change] = reader.read_frames([longer + part(9, b"of a later server")])
+    assert change.key == "b"
+
+
+def test_conditions_of_a_sound_pod_from_before_there_were_generations() -> None:
+    conditions = [{"type": kind, "status": "True", "lastTransitionTime": "2026-01-05T08:00:00Z"} for kind in SOUND]
+    raws = [encoded("core.PodCondition", each).removesuffix(b"8\0") for each in conditions]
+    raw = part(1, encoded("meta.ObjectMeta", {"uid": "u"})) + part(3, b"".join(part(2, each) for each in raws))
+    [row] = read("Pod", list_body("Pod", [raw])).rows.values()
+    assert row.conditions == (Condition("PodScheduled", "True", "", "", 1767600000.0),)
 
 
 def test_which_kinds_are_taken_in_protobuf() -> None:
@@ -300,7 +385,12 @@ def test_what_is_not_marked_makes_no_row_however_often_it_comes_at_once() -> Non
         for name, resource in (("a", "cpu"), ("b", "aliyun.com/gpu-mem"))
     )
     objects = [plain, plain, marked, {"metadata": {"name": "b", "uid": "b"}}]
-    lines = b"\n".join(msgspec.json.encode({"type": "MODIFIED", "object": each}) for each in objects)
-    frames = [frame("MODIFIED", envelope("Pod", encoded("core.Pod", each)))[4:] for each in objects]
-    for changes in (reader.read_changes(lines), reader.read_frames(frames)):
+    told = [("MODIFIED", each) for each in objects]
+    for changes in (reader.read_changes(in_lines(*told)), reader.read_frames(in_frames(*told))):
         assert [change.row is not None for change in changes] == [False, False, True, True]
+
+
+def test_a_mark_in_metadata_marks_nothing_in_protobuf() -> None:
+    plain = {"metadata": {"name": "a", "uid": "a", "annotations": {"aliyun.com/gpu-mem": "4"}}}
+    [change] = pod_reader(b"aliyun.com/gpu").read_frames(in_frames(("MODIFIED", plain)))
+    assert (change.key, change.row) == ("a", None)

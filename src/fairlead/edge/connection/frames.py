@@ -6,12 +6,14 @@ asks for it again.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 FRAME_BYTES_MAX: Final = 64 << 20
 """An API server keeps objects of 1.5 MiB at most, unless it is told otherwise."""
 _HEAD: Final = 4
+_length_at: Final = struct.Struct(">I").unpack_from
 
 
 class FrameTooLong(ValueError):
@@ -31,16 +33,16 @@ class FrameSplitter:
         """
         data = self._tail + chunk if self._tail else chunk
         frames: list[bytes] = []
-        at = 0
-        while len(data) >= at + _HEAD:
-            length = int.from_bytes(data[at : at + _HEAD], "big")
+        at, begin, size = 0, _HEAD, len(data)
+        while begin <= size:
+            (length,) = _length_at(data, at)
             if length > FRAME_BYTES_MAX:
                 raise FrameTooLong(f"a frame of {length} bytes is announced, at most {FRAME_BYTES_MAX} are read")
-            end = at + _HEAD + length
-            if end > len(data):
+            end = begin + length
+            if end > size:
                 break
-            frames.append(data[at + _HEAD : end])
-            at = end
+            frames.append(data[begin:end])
+            at, begin = end, end + _HEAD
         self._tail = data[at:]
         return frames
 

@@ -33,7 +33,8 @@ _LEVELS_MAX = 600
 """What is nested deeper is cut off where the decoder gave up: it shares the stack, which ends at 1000."""
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
-_PRESENT = (ChangeType.MODIFIED, ChangeType.ADDED)
+_ADDED: Final = ChangeType.ADDED
+_PRESENT = (ChangeType.MODIFIED, _ADDED)
 UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
 """What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
@@ -179,9 +180,9 @@ class ItemReader(Generic[Row]):
     """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse`
     makes the row.
 
-    A line of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not
-    even looked at. `malformed_total` counts objects left out since the start. Each is logged once until
-    another reason appears.
+    An event of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not
+    even looked at. In protobuf the mark must stand elsewhere than in metadata. `malformed_total` counts
+    objects left out since the start. Each is logged once until another reason appears.
     """
 
     def __init__(
@@ -240,16 +241,28 @@ class ItemReader(Generic[Row]):
             return self._raw_page.decode(body)
 
     def parse_page(self, page: WirePage[Any] | MessagePage) -> Page[Row]:
-        """The second half: rows."""
+        """The second half: rows. Raises UnreadableProtobuf where an item of a page in protobuf is none."""
+        if not isinstance(page, WirePage):
+            return self._parse_messages(page)
         items, malformed = page.items or [], list[Malformed]()
-        parse, singly = (
-            (self._parse, self._parse_singly) if isinstance(page, WirePage) else (self._form.row_of, self._parse_messages_singly)
-        )
+        parse = self._parse
         try:
             rows = {item.metadata.uid or key_of(item.metadata): parse(item) for item in items}
         except UNREADABLE_OR_RAW:
-            rows, malformed = singly(items)
+            rows, malformed = self._parse_singly(items)
         return Page(rows, malformed, page.version, page.token)
+
+    def _parse_messages(self, page: MessagePage) -> Page[Row]:
+        form, rows = self._form, dict[str, Row]()
+        row_of = form.row
+        try:
+            for raw in page.raws():
+                row = row_of(raw)
+                rows[row.uid or key_of(form.identity(raw))] = row
+        except UNREADABLE:
+            rows, malformed = self._parse_messages_singly(page.raws())
+            return Page(rows, malformed, page.version, page.token)
+        return Page(rows, [], page.version, page.token)
 
     def read_item(self, body: bytes) -> Row:
         """One object, as `get` answers it. Raises what decoding and parsing raise."""
@@ -285,18 +298,20 @@ class ItemReader(Generic[Row]):
 
     def _read_frame(self, frame: bytes, news: Collection[str]) -> Change[Row]:
         form = self._form
-        event = form.decode_event(frame)
-        kind = event.type
+        kind, raw = form.decode_event(frame)
         if kind == "ERROR":
-            raise WatchEnded(decode_status(event.body))
-        item = form.decode_object(event.body)
+            raise WatchEnded(decode_status(raw))
         try:
-            meta = item.metadata
-            key, version = meta.uid or key_of(meta), meta.resourceVersion
-            is_wanted = kind in _PRESENT and (not self._mark or self._mark in frame or key in news or self._is_known(key))
-            return Change(kind, key, form.row_of(item) if is_wanted else None, version)
-        except UNREADABLE_OR_RAW:
-            return self._read_line(msgspec.json.encode({"type": kind, "object": form.as_json(item)}))
+            is_wanted = kind in _PRESENT
+            if is_wanted and not self._mark:
+                row, version = form.row_and_version(raw, is_new=kind == _ADDED)
+                return Change(kind, row.uid or key_of(form.identity(raw)), row, version)
+            meta, is_marked = form.briefly(raw, self._mark)
+            key = meta.uid or key_of(meta)
+            is_wanted = is_wanted and (is_marked or key in news or self._is_known(key))
+            return Change(kind, key, form.row(raw) if is_wanted else None, meta.resourceVersion)
+        except UNREADABLE:
+            return self._read_line(msgspec.json.encode({"type": kind, "object": form.as_json(raw)}))
 
     def _read_lines(self, lines: bytes) -> list[Change[Row]]:
         if self._mark:
@@ -363,17 +378,19 @@ class ItemReader(Generic[Row]):
                 malformed.append(self._report(meta, error))
         return rows, malformed
 
-    def _parse_messages_singly(self, items: Iterable[Any]) -> tuple[dict[str, Row], list[Malformed]]:
+    def _parse_messages_singly(self, raws: Iterable[bytes]) -> tuple[dict[str, Row], list[Malformed]]:
+        form = self._form
         rows: dict[str, Row] = {}
         malformed: list[Malformed] = []
-        for item in items:
+        for raw in raws:
             try:
-                rows[key_of(item.metadata)] = self._form.row_of(item)
-            except UNREADABLE_OR_RAW:
+                row = form.row(raw)
+                rows[row.uid or key_of(form.identity(raw))] = row
+            except UNREADABLE:
                 try:
-                    more, odd = self._parse_singly([self._form.as_json(item)])
+                    more, odd = self._parse_singly([form.as_json(raw)])
                 except UnreadableProtobuf as error:
-                    more, odd = {}, [self._report(item.metadata, error)]
+                    more, odd = {}, [self._report(form.identity(raw, error), error)]
                 rows |= more
                 malformed += odd
         return rows, malformed

@@ -199,6 +199,9 @@ class Conversation:
                 ahead = yield Begin(self._page(reader, following(token=token)))
             try:
                 wire = reader.decode_page(answer.body)
+                if wire.token and ahead is None:
+                    ahead = yield Begin(self._page(reader, following(token=wire.token)))
+                page = reader.parse_page(wire)
             except (UnreadableProtobuf, *NOT_JSON) as error:
                 if asked_again is request or not isinstance(error, UnreadableProtobuf):
                     raise not_its_json(self.label, request, error) from error
@@ -208,8 +211,7 @@ class Conversation:
                 continue
             if wire.token:
                 request = following(token=wire.token)
-                ahead = ahead or (yield Begin(self._page(reader, request)))
-            listing.add(reader.parse_page(wire))
+            listing.add(page)
             if ahead is None:
                 return listing
             answer = yield Finish(ahead)

@@ -70,6 +70,11 @@ def parse_grants(annotations: Mapping[str, str], containers: Sequence[Container]
     return _NO_GRANTS
 
 
+def may_grant(annotations: Mapping[str, str]) -> bool:
+    """Whether `parse_grants` would look any further."""
+    return any(annotations.get(name) for name in _GENERATIONS)
+
+
 def render_grants(grants: GrantsByContainer) -> str:
     """The text of our own annotation, `fairlead.io/gpu-allocation`."""
     wires = {

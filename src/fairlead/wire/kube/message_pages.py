@@ -7,43 +7,50 @@ object, so that both forms leave out the same objects, with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.wire.kube.forms import UnreadableProtobuf
-from fairlead.wire.kube.message_rows import parse_event, parse_node, parse_pod
+from fairlead.wire.kube.message_rows import ChangedPods, parse_event, parse_node, parse_pod
 from fairlead.wire.kube.messages import DecodeError, message_classes
-from fairlead.wire.kube.protobuf import parse_envelope, parse_list, parse_message, raw_behind, usual_begin
+from fairlead.wire.kube.protobuf import list_spans, metadata_span, parse_envelope, parse_message, span_behind, usual_begin
 
 
 class Odd(ValueError):
     """An object that must be read by way of its JSON."""
 
 
-def _odd(item: Any) -> Any:
+def _odd(*_: Any) -> Any:
     raise Odd
 
 
-_PARSERS: Final[dict[str, Callable[[Any], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
+_PARSERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
 """Of the kinds that are read by the thousand; others take the way of JSON."""
+_USUAL_EVENT_END: Final = b"\x1a\0\x22\0"
+_NO_SHAPE: Final = -1, ""
+_LENGTHS_BYTES: Final = len(b"\n.\x12..\n....")
+"""What stands before an object in an event beside its type and envelope: tags, and lengths of two bytes."""
+_METADATA: Final = 1 << 3 | 2
+"""The tag of the first field of an object."""
+_SHAPES_KEPT: Final = 8_192
 
 
 class MessagePage(Struct):
-    """A page as decoded; `items` are messages, or raw JSON where they could not be decoded together."""
+    """A page as decoded: where its objects begin and end in its body. They are read one by one, since the
+    memory that one took serves the next.
+    """
 
-    items: list[Any]
+    body: bytes
+    spans: list[tuple[int, int]]
     token: str
     version: str
 
-
-class MessageEvent(NamedTuple):
-    """An event of a watch, and its object in an envelope."""
-
-    type: str
-    body: bytes
+    def raws(self) -> Iterator[bytes]:
+        body = self.body
+        return (body[begin:end] for begin, end in self.spans)
 
 
 class MessageForm:
@@ -51,58 +58,96 @@ class MessageForm:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self.row_of = _PARSERS.get(kind, _odd)
-        """The row of a message. Raises what parsing one strange object raises in JSON, too, or `Odd`."""
+        self._parse: Callable[[Any, bytes], Any] = _PARSERS.get(kind, _odd)
         classes = message_classes()
-        self._list = classes[f"{kind}List"].FromString
-        self._item = classes[kind].FromString
+        self._item: Callable[[bytes], Any] = classes[kind].FromString if kind in _PARSERS else _odd
+        self._name = classes["Name"].FromString
         self._event = classes["WatchEvent"].FromString
         self._begins = {name: usual_begin(name) for name in (kind, f"{kind}List")}
+        self._changed = ChangedPods() if kind == "Pod" else None
+        self._shapes: dict[bytes, tuple[int, str]] = {}
+        """By how events begin, up to their objects: how long such an event is, and its type."""
+        self._shape_bytes = _LENGTHS_BYTES + len(self._begins[kind])
 
     def decode_page(self, body: bytes) -> MessagePage:
         """Raises UnreadableProtobuf."""
-        raw = self._raw(body, f"{self._kind}List")
-        if self.row_of is not _odd:
-            try:
-                page = self._list(raw)
-            except DecodeError:
-                pass
+        meta, spans = list_spans(body, *self._span(body, f"{self._kind}List"))
+        return MessagePage(body, spans, meta.get("continue", ""), meta.get("resourceVersion", ""))
+
+    def row(self, raw: bytes) -> Any:
+        """Raises what parsing one strange object raises in JSON, too, or `Odd`."""
+        try:
+            return self._parse(self._item(raw), raw)
+        except DecodeError as error:
+            raise Odd from error
+
+    def row_and_version(self, raw: bytes, *, is_new: bool = False) -> tuple[Any, str]:
+        """As `row`, with the object's version. `is_new`: it was not told before."""
+        try:
+            if self._changed is not None and not is_new:
+                return self._changed.row_and_version(raw)
+            item = self._item(raw)
+            return self._parse(item, raw), item.metadata.resourceVersion
+        except DecodeError as error:
+            raise Odd from error
+
+    def identity(self, raw: bytes, reason: UnreadableProtobuf | None = None) -> Any:
+        """The part of metadata that says which object it is.
+
+        Raises UnreadableProtobuf, or the reason why the object is known to be unreadable.
+        """
+        try:
+            return self.briefly(raw)[0]
+        except UnreadableProtobuf as error:
+            raise reason or error from error
+
+    def briefly(self, raw: bytes, mark: bytes = b"") -> tuple[Any, bool]:
+        """The same, and whether the mark stands anywhere in the object but in its metadata."""
+        try:
+            if raw[0] == _METADATA and raw[1] > 0x7F >= raw[2]:  # as of nearly all: a length of two bytes
+                begin, end = 3, 3 + (raw[1] & 0x7F | raw[2] << 7)
             else:
-                return MessagePage(page.items[:], getattr(page.metadata, "continue"), page.metadata.resourceVersion)
-        meta, items = parse_list(raw)
-        return MessagePage([self._json(item) for item in items], meta.get("continue", ""), meta.get("resourceVersion", ""))
+                begin, end = metadata_span(raw)
+            if end > len(raw):
+                raise IndexError("its metadata is cut off")
+            return self._name(raw[begin:end]), raw.find(mark, end) >= 0
+        except (DecodeError, IndexError) as error:
+            raise UnreadableProtobuf(f"an object that does not say which one it is: {error}") from error
 
-    def as_json(self, item: Any) -> Raw:
+    def as_json(self, raw: bytes) -> Raw:
         """A whole object as its JSON. Raises UnreadableProtobuf."""
-        return item if isinstance(item, Raw) else self._json(item.SerializeToString())
+        return Raw(msgspec.json.encode(parse_message(f"core.{self._kind}", raw)))
 
-    def decode_event(self, frame: bytes) -> MessageEvent:
-        """Raises UnreadableProtobuf."""
+    def decode_event(self, frame: bytes) -> tuple[str, bytes]:
+        """The type of an event, and the bytes of its object; of an ERROR, in its envelope.
+
+        Raises UnreadableProtobuf.
+        """
+        begin = frame[: self._shape_bytes + frame[1]] if len(frame) > 1 else b""
+        length, type = self._shapes.get(begin, _NO_SHAPE)
+        if length == len(frame):
+            return type, frame[len(begin) : -len(_USUAL_EVENT_END)]
         try:
             event = self._event(frame)
         except DecodeError as error:
             raise UnreadableProtobuf(f"an event of a watch cannot be read: {error}") from error
-        return MessageEvent(event.type, event.object.raw)
+        type, body = event.type, event.object.raw
+        if type == "ERROR":
+            return type, body
+        raw = body[slice(*self._span(body, self._kind))]
+        if len(begin) + len(raw) + len(_USUAL_EVENT_END) == len(frame) and frame.endswith(raw + _USUAL_EVENT_END) and frame.endswith(body):
+            if len(self._shapes) >= _SHAPES_KEPT:
+                self._shapes.clear()
+            self._shapes[begin] = len(frame), type
+        return type, raw
 
-    def decode_object(self, body: bytes) -> Any:
-        """The object of an event: a message, or raw JSON where it is no sound one.
-
-        Raises UnreadableProtobuf.
-        """
-        raw = self._raw(body, self._kind)
-        try:
-            return self._item(raw)
-        except DecodeError:
-            return self._json(raw)
-
-    def _json(self, raw: bytes) -> Raw:
-        return Raw(msgspec.json.encode(parse_message(f"core.{self._kind}", raw)))
-
-    def _raw(self, body: bytes, kind: str) -> bytes:
-        raw = raw_behind(self._begins[kind], body)
-        if raw is not None:
-            return raw
+    def _span(self, body: bytes, kind: str) -> tuple[int, int]:
+        """Where the object in an envelope begins and ends."""
+        span = span_behind(self._begins[kind], body)
+        if span is not None:
+            return span
         envelope = parse_envelope(body)
         if (envelope.api_version, envelope.kind) != ("v1", kind):
             raise UnreadableProtobuf(f"a `{envelope.kind}` of `{envelope.api_version}` came where a `{kind}` was asked for")
-        return envelope.raw
+        at = body.rindex(envelope.raw)
+        return at, at + len(envelope.raw)

@@ -18,24 +18,25 @@ from fairlead.wire.kube.fields import Field, fields_by_number
 __all__ = ["DecodeError", "message_classes"]
 
 _READ: Final[Mapping[str, str]] = {
-    "core.PodList": "metadata items",
-    "core.NodeList": "metadata items",
-    "core.EventList": "metadata items",
-    "core.NamespaceList": "metadata items",
-    "core.ConfigMapList": "metadata items",
-    "meta.ListMeta": "resourceVersion continue",
     "meta.ObjectMeta": "name namespace uid resourceVersion ~creationTimestamp ~deletionTimestamp ~labels ~annotations ~ownerReferences",
+    "meta.OwnerReference": "apiVersion kind name uid controller",
     "core.Pod": "metadata spec status",
-    "core.PodSpec": "nodeName containers initContainers ~overhead priority priorityClassName schedulerName ~schedulingGates "
-    "~nodeSelector ~affinity ~tolerations ~resources terminationGracePeriodSeconds",
+    "core.PodSpec": "nodeName containers priority priorityClassName schedulerName ~resources terminationGracePeriodSeconds "
+    "?initContainers ?overhead ?schedulingGates",
     "core.Container": "name image ~resources restartPolicy",
-    "core.PodStatus": "phase reason message hostIP podIP ~startTime containerStatuses initContainerStatuses ~conditions nominatedNodeName",
+    "core.PodStatus": "phase reason message hostIP podIP ~startTime containerStatuses ~conditions nominatedNodeName ?initContainerStatuses",
     "core.ContainerStatus": "name ready started restartCount ~state ~lastState ~allocatedResources",
     "core.ContainerState": "waiting running terminated",
     "core.ContainerStateWaiting": "reason message",
     "core.ContainerStateRunning": "~startedAt",
     "core.ContainerStateTerminated": "reason message exitCode signal ~startedAt ~finishedAt",
     "core.PodCondition": "type status reason message ~lastTransitionTime",
+    "core.Pod as MorePod": "spec=MoreSpec status=MoreStatus",
+    "core.PodSpec as MoreSpec": "initContainers ~overhead ~schedulingGates ~nodeSelector ~affinity ~tolerations",
+    "core.PodStatus as MoreStatus": "initContainerStatuses",
+    "core.Pod as PodChange": "metadata=Volatile ~status",
+    "meta.ObjectMeta as Volatile": "resourceVersion ~managedFields",
+    "meta.ObjectMeta as Name": "name namespace uid resourceVersion",
     "core.Node": "metadata spec status",
     "core.NodeSpec": "unschedulable ~taints",
     "core.NodeStatus": "~capacity ~allocatable ~addresses ~conditions nodeInfo",
@@ -44,11 +45,17 @@ _READ: Final[Mapping[str, str]] = {
     "core.Event": "metadata involvedObject type reason message count ~eventTime ~firstTimestamp ~lastTimestamp series",
     "core.ObjectReference": "kind namespace name uid",
     "core.EventSeries": "count ~lastObservedTime",
-    "core.Namespace": "metadata",
-    "core.ConfigMap": "metadata",
 }
-"""Which fields of which messages; `~`: as bytes."""
-_BY_HAND: Final[Mapping[str, str]] = {"Time": "seconds:l nanos:i", "WatchEvent": "type:s object:RawExtension", "RawExtension": "raw:y"}
+"""Which fields of which messages, by the names of their classes.
+
+`~`: as bytes. `?`: as the bytes of the last one, which tell cheaply that there are none. `=`: of this class.
+"""
+_BY_HAND: Final[Mapping[str, str]] = {
+    "Time": "seconds:l nanos:i",
+    "Entry": "key:s value:s",
+    "WatchEvent": "type:s object:RawExtension",
+    "RawExtension": "raw:y",
+}
 """Messages of Kubernetes' machinery that stand in no API package, their fields numbered from 1."""
 
 _TYPES: Final = {"s": 9, "y": 12, "b": 8, "i": 5, "l": 3}
@@ -65,7 +72,7 @@ def message_classes() -> Mapping[str, Any]:
     A class has `FromString(bytes)`, which raises protobuf's DecodeError; its messages have the fields as
     attributes, by the names of JSON.
     """
-    names = [*map(_bare, _READ), *_BY_HAND]
+    names = [*map(_class_name, _READ), *_BY_HAND]
     try:
         return _classes_in_c(names)
     except ImportError:  # a protobuf without its C module works, too, only slower
@@ -94,7 +101,7 @@ def _classes_in_python(names: list[str]) -> dict[str, Any]:
 
 def _file() -> bytes:
     """A FileDescriptorProto (google/protobuf/descriptor.proto) of all messages."""
-    messages = [_described(_bare(name), _fields(name, asked.split())) for name, asked in _READ.items()]
+    messages = [_described(_class_name(name), _fields(name.partition(" ")[0], asked.split())) for name, asked in _READ.items()]
     messages += [_described(name, list(_numbered(text))) for name, text in _BY_HAND.items()]
     return _text(1, "k8s.proto") + _text(2, _PACKAGE) + b"".join(_part(4, each) for each in messages) + _text(12, "proto3")
 
@@ -104,10 +111,11 @@ def _fields(message: str, asked: list[str]) -> list[tuple[int, str, int, int, st
     numbers = {field.name: (number, field) for number, field in fields_by_number(message).items()}
     found = []
     for word in asked:
-        number, field = numbers[word.removeprefix("~")]
-        label = _REPEATED if field.shape else _OPTIONAL
-        kind = _BYTES if word.startswith("~") else _type(field)
-        found.append((number, field.name, label, kind, _bare(field.type) if kind == _MESSAGE else ""))
+        name, _, named = word.lstrip("~?").partition("=")
+        number, field = numbers[name]
+        label = _REPEATED if field.shape and word[0] != "?" else _OPTIONAL
+        kind = _BYTES if word[0] in "~?" else _type(field)
+        found.append((number, field.name, label, kind, (named or _class_name(field.type)) if kind == _MESSAGE else ""))
     return found
 
 
@@ -136,8 +144,12 @@ def _described(name: str, fields: list[tuple[int, str, int, int, str]]) -> bytes
     return b"".join(parts + choices)
 
 
-def _bare(name: str) -> str:
-    return name.rpartition(".")[2]
+def _class_name(name: str) -> str:
+    """
+    >>> _class_name("core.Pod"), _class_name("core.Pod as Other")
+    ('Pod', 'Other')
+    """
+    return name.rpartition(" ")[2].rpartition(".")[2]
 
 
 def _text(number: int, text: str) -> bytes:

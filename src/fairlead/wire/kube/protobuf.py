@@ -22,6 +22,7 @@ _DEEPEST = 64
 # A number where bytes should stand and the other way round show themselves as type errors.
 _UNREADABLE = (IndexError, TypeError, AttributeError, ValueError, OverflowError, struct.error, msgspec.DecodeError)
 _VARINT, _BYTES = 0, 2
+_LIST_META, _LIST_ITEM = 1 << 3 | _BYTES, 2 << 3 | _BYTES
 _FIXED_LENGTHS = {1: 8, 5: 4}
 
 
@@ -56,15 +57,17 @@ def usual_begin(kind: str) -> bytes:
     return MAGIC + b"\n%c%b\x12" % (len(told), told)
 
 
-def raw_behind(begin: bytes, body: bytes) -> bytes | None:
-    """The object's bytes behind its `usual_begin`; None where it does not begin so, or is cut off."""
+def span_behind(begin: bytes, body: bytes) -> tuple[int, int] | None:
+    """Where the object's bytes begin and end behind its `usual_begin`; None where it does not begin so, or is
+    cut off.
+    """
     if not body.startswith(begin):
         return None
     try:
         length, at = _varint(body, len(begin))
     except IndexError:
         return None
-    return body[at : at + length] if at + length <= len(body) else None
+    return (at, at + length) if at + length <= len(body) else None
 
 
 def parse_protobuf(body: bytes) -> dict[str, Any]:
@@ -84,19 +87,36 @@ def parse_status(body: bytes) -> dict[str, Any]:
     return parse_message("meta.Status", parse_envelope(body).raw)
 
 
-def parse_list(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    """Metadata and items of a list, whatever it lists. Raises UnreadableProtobuf."""
+def metadata_span(raw: bytes) -> tuple[int, int]:
+    """Where an object's metadata begins and ends, which is the first of its fields; it may end beyond the
+    object. Raises IndexError.
+    """
+    return _part_at(raw, 0, 1)
+
+
+def list_spans(body: bytes, at: int, end: int) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+    """Metadata of a list that stands from `at` to `end`, and where its items stand, whatever it lists.
+
+    Raises UnreadableProtobuf.
+    """
     meta: dict[str, Any] = {}
-    items: list[bytes] = []
+    spans: list[tuple[int, int]] = []
     try:
-        for number, _, value in _read(data):
-            if number == 1:
-                meta = _message("meta.ListMeta", value, 0)
-            elif number == 2:
-                items.append(bytes(value))
+        while at < end:
+            tag, length = body[at], body[at + 1]
+            at += 2
+            if length > 0x7F:
+                length, at = _varint(body, at - 1)
+            if tag & 7 != _BYTES or tag > 0x7F or at + length > end:
+                raise IndexError(f"field {tag >> 3} is cut off, or none of a list's")
+            if tag == _LIST_ITEM:
+                spans.append((at, at + length))
+            elif tag == _LIST_META:
+                meta = _message("meta.ListMeta", body[at : at + length], 0)
+            at += length
     except _UNREADABLE as error:
         raise _unreadable(error) from error
-    return meta, items
+    return meta, spans
 
 
 def early_token(body: bytes) -> str:
@@ -115,10 +135,9 @@ def early_token(body: bytes) -> str:
 
 def _part_at(data: bytes, at: int, number: int) -> tuple[int, int]:
     """Begin and end of the part that begins here and should have this number; it may end beyond the data."""
-    tag, at = _varint(data, at)
-    if tag != number << 3 | _BYTES:
+    if data[at] != number << 3 | _BYTES:
         raise IndexError(f"field {number} is not where it should be")
-    length, at = _varint(data, at)
+    length, at = _varint(data, at + 1)
     return at, at + length
 
 

@@ -1,0 +1,252 @@
+"""Parts of Kubernetes' protobuf messages that many objects have alike, each looked up by its bytes.
+
+What was made of equal bytes before is made of them again: labels, owners, amounts, times, conditions. So many
+of each are kept at most, and what is not among them is read anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from sys import intern
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from fairlead.model.node import Condition, Taint
+from fairlead.model.node_choice import NodeChoice
+from fairlead.model.pod import Container, ContainerState, Owner
+from fairlead.model.resources import NOTHING, Amounts
+from fairlead.model.sharing import name_shared_gpus
+from fairlead.wire import names
+from fairlead.wire.gpus.allocation import may_grant, parse_memory_limits
+from fairlead.wire.kube.forms import UnreadableProtobuf
+from fairlead.wire.kube.messages import DecodeError, message_classes
+from fairlead.wire.kube.node_choice import parse_node_choice
+from fairlead.wire.kube.objects import asked_and_limits, kept_annotations, says_something
+from fairlead.wire.kube.protobuf import parse_message, parse_quantity_entry, parse_text_entry
+from fairlead.wire.kube.quantity import parse_amounts
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+_KEPT_AT_MOST: Final = 8_192
+_KEPT_BEGIN_BYTES: Final = 8
+_KEPT_BEGINS: Final = frozenset(
+    (more + each.encode())[:_KEPT_BEGIN_BYTES] for each in names.KEPT_ANNOTATION_PREFIXES for more in (b"", b"\1", b"\2")
+)
+"""What stands in an entry that may be kept, from its third byte on: how its key begins, behind the second
+byte of its length if it is long. A key has 317 bytes at most.
+"""
+_SINCE: Final = rb"\x12\x04True\x1a\0\x22\x08(%b\x08.....\x10\0)\x2a\0\x32\0%%b"
+_SOUND: Final = re.compile(
+    b"|".join(
+        rb"\n\x19PodReadyToStartContainers%b\n\x0bInitialized%b\n\x05Ready%b\n\x0fContainersReady%b\n\x0cPodScheduled%b"
+        % (*((_SINCE % b"?:") % generation,) * 4, (_SINCE % b"") % generation)
+        for generation in (rb"\x38[\0-\x7f]", b"")
+    ),
+    re.S,
+).fullmatch
+"""All conditions of a sound pod, one behind the other, as kubelets write them, now and before there were
+generations: True at some time, without a reason or a message. Only of `PodScheduled` that time is kept.
+"""
+_MICROSECONDS: Final = 10**6
+_USUAL_TIME_BYTES: Final = 8
+"""Of whole seconds in five bytes, which all since 1978 are, and no nanoseconds."""
+_GO_ON_BITS: Final = sum(0x80 << 7 * place for place in range(4))
+
+_class = message_classes()
+_Time, _State = _class["Time"].FromString, _class["ContainerState"].FromString
+_Owner, _Entry = _class["OwnerReference"].FromString, _class["Entry"].FromString
+_PodCondition, _NodeCondition = _class["PodCondition"].FromString, _class["NodeCondition"].FromString
+
+
+class Looked(dict[Key, Value]):
+    """What was made of a key before, or is made now; so many at most.
+
+    Raises ValueError for a key that makes none.
+    """
+
+    def __init__(self, make: Callable[[Key], Value]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: Key) -> Value:
+        try:
+            made = self._make(key)
+        except DecodeError as error:
+            raise UnreadableProtobuf(f"a part of it cannot be read: {error}") from error
+        if len(self) >= _KEPT_AT_MOST:
+            self.clear()
+        self[key] = made
+        return made
+
+
+# metadata
+
+
+Kept = tuple[Mapping[str, str], bool, Mapping[str, int]]
+"""The annotations of an object that Fairlead reads, and what they say of a pod: whether they name GPUs, which
+only its containers make grants, and its limits of GPU memory.
+"""
+NOTHING_KEPT: Final[Kept] = {}, False, {}
+
+
+def read_annotations(raws: Iterable[bytes]) -> Kept:
+    """Of all entries of an object."""
+    kept = tuple([raw for raw in raws if raw[2:10] in _KEPT_BEGINS])
+    return _kept_sets[kept] if kept else NOTHING_KEPT
+
+
+def _make_kept(raws: tuple[bytes, ...]) -> Kept:
+    annotations = kept_annotations(dict(map(parse_text_entry, raws)))
+    return annotations, may_grant(annotations), parse_memory_limits(annotations)
+
+
+def _make_label(raw: bytes) -> tuple[str, str]:
+    entry = _Entry(raw)
+    return intern(entry.key), intern(entry.value)
+
+
+def _make_owner(raw: bytes) -> Owner:
+    told = _Owner(raw)
+    return Owner(told.kind, told.name, told.uid, told.controller, told.apiVersion)
+
+
+class _Times(Looked[bytes, float | None]):
+    """Epoch seconds; a time of no bytes is none, which JSON spells null."""
+
+    def __missing__(self, raw: bytes) -> float | None:
+        if len(raw) != _USUAL_TIME_BYTES:
+            return super().__missing__(raw)
+        tag, a, b, c, d, e, tag_of_nanos, nanos = raw
+        if tag != 0x08 or tag_of_nanos != 0x10 or nanos or not a & b & c & d > 0x7F >= e:
+            return super().__missing__(raw)
+        if len(self) >= _KEPT_AT_MOST:
+            self.clear()
+        made = self[raw] = float(a + (b << 7) + (c << 14) + (d << 21) + (e << 28) - _GO_ON_BITS)
+        return made
+
+
+def _make_time(raw: bytes) -> float | None:
+    if not raw:
+        return None
+    time = _Time(raw)
+    return float(time.seconds * _MICROSECONDS + time.nanos // 1000) / _MICROSECONDS
+
+
+# containers
+
+
+def read_containers(told: Sequence[Any]) -> tuple[tuple[Container, ...], bool]:
+    """Containers of a spec, and whether one names a resource of shared GPUs."""
+    if len(told) == 1:
+        [each] = told
+        return _alone[(each.name, each.image, each.resources, each.restartPolicy)]
+    found = [_alone[(each.name, each.image, each.resources, each.restartPolicy)] for each in told]
+    return tuple([containers[0] for containers, _ in found]), any(shares for _, shares in found)
+
+
+def _make_alone(key: tuple[str, str, bytes, str]) -> tuple[tuple[Container], bool]:
+    name, image, raw, restarts = key
+    containers = (Container(name, image, *resources[raw], restarts == "Always"),)
+    return containers, name_shared_gpus(containers)
+
+
+class Told(NamedTuple):
+    """What a container's state says, as `ContainerStatus` has it."""
+
+    state: ContainerState = ContainerState.WAITING
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+
+
+UNTOLD: Final = Told(ContainerState.UNTOLD)
+
+
+def _make_state(raw: bytes) -> Told:
+    state = _State(raw)
+    if state.HasField("running"):
+        return Told(ContainerState.RUNNING, started_at=times[state.running.startedAt])
+    if not state.HasField("terminated"):
+        return Told(ContainerState.WAITING, state.waiting.reason, state.waiting.message)
+    end = state.terminated
+    return Told(
+        ContainerState.TERMINATED,
+        end.reason,
+        end.message,
+        end.exitCode,
+        end.signal or None,
+        times[end.startedAt] or None,  # of a container that could not be started, the kubelet says 1970
+        times[end.finishedAt],
+    )
+
+
+def _make_resources(raw: bytes) -> tuple[Amounts, Amounts]:
+    told = parse_message("core.ResourceRequirements", raw)
+    return asked_and_limits(told.get("requests"), told.get("limits"))
+
+
+def _make_amounts(raws: tuple[bytes, ...]) -> Amounts:
+    return parse_amounts(dict(map(parse_quantity_entry, raws)))
+
+
+# conditions, taints, choices
+
+
+def read_pod_conditions(raws: Sequence[bytes]) -> tuple[Condition, ...]:
+    """Those that say something (`says_something`)."""
+    sound = _SOUND(b"".join(raws))
+    if sound is not None:
+        return _bound[sound[1] or sound[2]]
+    return tuple([kept for raw in raws if (kept := _conditions[raw]) is not None])
+
+
+def _condition(told: Any) -> Condition:
+    return Condition(told.type, told.status or "Unknown", told.reason, told.message, times[told.lastTransitionTime])
+
+
+def _make_pod_condition(raw: bytes) -> Condition | None:
+    told = _PodCondition(raw)
+    return _condition(told) if says_something(told) else None
+
+
+def _make_taint(raw: bytes) -> Taint:
+    told = parse_message("core.Taint", raw)
+    return Taint(told.get("key", ""), told.get("value", ""), told.get("effect", ""))
+
+
+def _make_choice(parts: tuple[tuple[bytes, ...], bytes, tuple[bytes, ...]]) -> NodeChoice:
+    selector, affinity, tolerations = parts
+    return parse_node_choice(
+        _json(dict(map(parse_text_entry, selector))),
+        _json(parse_message("core.Affinity", affinity) if affinity else None),
+        _json([parse_message("core.Toleration", raw) for raw in tolerations]),
+    )
+
+
+def _json(value: Any) -> Raw:
+    return Raw(msgspec.json.encode(value)) if value else Raw()
+
+
+times: Final = _Times(_make_time)
+states: Final = Looked(_make_state)
+_bound: Final = Looked[bytes, tuple[Condition]](lambda raw: (Condition("PodScheduled", "True", "", "", times[raw]),))
+_conditions: Final = Looked(_make_pod_condition)
+node_conditions: Final = Looked[bytes, Condition](lambda raw: _condition(_NodeCondition(raw)))
+_label_pairs: Final = Looked(_make_label)
+_kept_sets: Final = Looked(_make_kept)
+labels: Final = Looked[tuple[bytes, ...], Mapping[str, str]](lambda raws: dict(map(_label_pairs.__getitem__, raws)))
+owners: Final = Looked[tuple[bytes, ...], tuple[Owner, ...]](lambda raws: tuple(map(_make_owner, raws)))
+amounts: Final = Looked(_make_amounts)
+resources: Final = Looked(_make_resources)
+_alone: Final = Looked(_make_alone)
+taints: Final = Looked(_make_taint)
+choices: Final = Looked(_make_choice)
+amounts[()] = NOTHING
+resources[b""] = NOTHING, NOTHING
