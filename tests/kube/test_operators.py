@@ -16,6 +16,7 @@ from tests.kube.job_truth import JobObjects
 from tests.kube.kwok_stages import RUN_TIME
 from tests.kube.operators import running_operators
 from tests.kube.training_lives import Life, pool_node
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 NODES = ("gpu-1", "gpu-2")
@@ -47,7 +48,7 @@ def begun(cluster: ControlPlane, resource: str, title: str, *flags: str) -> Life
     return life
 
 
-@pytest.mark.parametrize("resource", FLAGS)
+@pytest.mark.parametrize("resource", in_turn(sorted(FLAGS), 2))
 def test_a_job_waits_runs_pauses_and_succeeds(cluster: ControlPlane, resource: str) -> None:
     life = Life(cluster, resource, f"whole-{resource}", "train")
     life.submit(*FLAGS[resource])
@@ -70,7 +71,7 @@ def test_a_job_waits_runs_pauses_and_succeeds(cluster: ControlPlane, resource: s
     life.until_gone()
 
 
-@pytest.mark.parametrize("resource", FLAGS)
+@pytest.mark.parametrize("resource", in_turn(sorted(FLAGS), 2))
 def test_a_job_fails_with_its_chief(cluster: ControlPlane, resource: str) -> None:
     # Without retries training-operator removes every pod of a failed PyTorchJob: see below.
     life = begun(cluster, resource, "failing", *(["--retry=1"] if resource == "pytorchjobs" else []))
@@ -82,7 +83,7 @@ def test_a_job_fails_with_its_chief(cluster: ControlPlane, resource: str) -> Non
     life.until_gone()
 
 
-@pytest.mark.parametrize("resource", FLAGS)
+@pytest.mark.parametrize("resource", in_turn(sorted(FLAGS), 2))
 def test_a_job_that_runs_is_deleted_with_all_it_has(cluster: ControlPlane, resource: str) -> None:
     life = begun(cluster, resource, "deleted")
     life.arena("delete", life.name)
@@ -128,7 +129,7 @@ def _uids(objects: JobObjects, name: str) -> set[str]:
     return {pod["metadata"]["uid"] for pod in objects.pods if pod["metadata"]["name"] == name}
 
 
-@pytest.mark.parametrize("resource", FLAGS)
+@pytest.mark.parametrize("resource", in_turn(sorted(FLAGS), 2))
 def test_a_job_that_takes_too_long_fails(cluster: ControlPlane, resource: str) -> None:
     """training-operator sees that only when something else makes it look at the job."""
     life = Life(cluster, resource, f"late-{resource}", "train")

@@ -19,6 +19,7 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.end_state import end_state
 from tests.kube.places import Place, real_place, simulated_place
 from tests.kube.workload_cases import CASES, Case
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 __all__ = ["workloads_apps", "workloads_batch", "workloads_nodes", "workloads_objects"]
@@ -88,7 +89,7 @@ def _simulated_end(folder: Path, case: Case) -> dict[str, Any]:
         return end_state(place)
 
 
-@pytest.mark.parametrize("case", sorted(name for name, case in CASES.items() if not case.changes_nodes))
+@pytest.mark.parametrize("case", in_turn(sorted(name for name, case in CASES.items() if not case.changes_nodes), 2))
 def test_the_same_workload_ends_in_the_same_state(case: str, real_ends: RealEnds, tmp_path: Path) -> None:
     _reach(CASES[case], real_ends, tmp_path)
 
@@ -97,7 +98,7 @@ def test_their_ends_are_kept(real_ends: RealEnds) -> None:
     _keep(real_ends)
 
 
-@pytest.mark.parametrize("case", sorted(name for name, case in CASES.items() if case.changes_nodes))
+@pytest.mark.parametrize("case", in_turn(sorted(name for name, case in CASES.items() if case.changes_nodes), 2))
 def test_the_same_workload_that_changes_nodes_ends_in_the_same_state(case: str, real_ends: RealEnds, tmp_path: Path) -> None:
     _reach(CASES[case], real_ends, tmp_path)
 
