@@ -98,21 +98,13 @@ def real_groups() -> tuple[Group, ...]:
     """
     return (
         _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", *_but((QUOTA,))),
-        Group(
-            "kubelet",
-            "containers that really run, on a real node",
-            (_pytest("kubelet", "tests/kubelet"), _pytest("cdi", "tests/cdi")),
-            limit_seconds=1500,
-            packages=(*NODE_PACKAGES, PROMETHEUS, C_COMPILER, C_HEADERS),
-            needs_kube=True,
-            needs_console=True,
-            missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
-        ),
+        _node_group("kubelet", "containers that really run, on a real node", (PROMETHEUS, C_COMPILER, C_HEADERS)),
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 1500),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
         _cluster_group("contracts", "one suite on two API servers", 1500, "tests/contracts"),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
+        _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
         _cluster_group("documents", "the lines of the documents, on both", 1500, "tests/documents"),
         _folder_group("prometheus", "rules and alerts: what fires, asked of Prometheus's promtool", packages=(PROMETHEUS,)),
         _folder_group("nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)),
@@ -135,6 +127,20 @@ def _folder_group(
 def _cluster_group(name: str, what: str, limit_seconds: float, *arguments: str) -> Group:
     steps = (_pytest(name, *arguments),)
     return Group(name, what, steps, limit_seconds, (PROMETHEUS,), needs_kube=True, needs_console=True)
+
+
+def _node_group(name: str, what: str, packages: tuple[Package, ...] = ()) -> Group:
+    """One at a time has the node, so they stand apart: who waits for it keeps others from running."""
+    return Group(
+        name,
+        what,
+        (_pytest(name, f"tests/{name}"),),
+        limit_seconds=1500,
+        packages=(*NODE_PACKAGES, *packages),
+        needs_kube=True,
+        needs_console=True,
+        missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
+    )
 
 
 def _matching(*patterns: str) -> list[str]:

@@ -35,7 +35,7 @@ REAL_FIRST = ("kube", "kubelet")
 """The longest groups, which begin first.
 
 One more than these run at a time, for most wait more than they work. Only one at a time has the real node:
-`kubelet`, and then `browser`.
+`kubelet`, then `browser`, and late in the run `cdi`.
 """
 BUDGET_SECONDS = {"check": 2 * 60, "warm": 25 * 60, "cold": 55 * 60}
 """How long a run may take on two free cores.
