@@ -109,21 +109,21 @@ def _sensor(name: str, title: str, unit: str, *spellings: Spelling) -> ChartQuer
     return ChartQuery(name, title, unit, f"{title}: only a Prometheus keeps it", spellings, _GPU_FILTERS, is_kept=False)
 
 
-def _either(label: str, *named: tuple[str, str]) -> str:
-    """Fields of DCGM as lines of one chart, told apart by a label that the fields' names say."""
-    lines = (f'label_replace(max by (Hostname,gpu,UUID) (DCGM_FI_DEV_{field}{{$m}}), "{label}", "{word}", "", "")' for word, field in named)
+def _either(together: str, label: str, *named: tuple[str, str]) -> str:
+    """Families of DCGM as lines of one chart, told apart by a label that only their names say.
+
+    `together`: what is made of a card that is told twice.
+    """
+    lines = (f'label_replace({together} by (Hostname,gpu,UUID) ({family}{{$m}}), "{label}", "{word}", "", "")' for word, family in named)
     return " or ".join(lines)
 
 
 def _moved(own: str, dcgm: str) -> tuple[Spelling, ...]:
     """Bytes per second, a line per direction, in MiB. DCGM's are rates already."""
-    lines = (
-        f'label_replace(avg by (Hostname,gpu,UUID) ({dcgm}_{direction.upper()}_BYTES{{$m}}), "direction", "{direction}", "", "")'
-        for direction in ("tx", "rx")
-    )
+    theirs = _either("avg", "direction", *((way, f"{dcgm}_{way.upper()}_BYTES") for way in ("tx", "rx")))
     return (
         Spelling(f"max by (node_name,gpu,uuid,direction) (rate({own}{{$m}}[$w])){_MIB}", {**_OWN_GPU, "direction": "direction"}),
-        Spelling(f"({' or '.join(lines)}){_MIB}", {**_DCGM_GPU, "direction": "direction"}),
+        Spelling(f"({theirs}){_MIB}", {**_DCGM_GPU, "direction": "direction"}),
     )
 
 
@@ -377,7 +377,12 @@ CHART_QUERIES: Final = {
                 'max by (node_name,gpu,uuid,severity) (fairlead_gpu_ecc_errors_total{scope="volatile",$m})',
                 {**_OWN_GPU, "severity": "severity"},
             ),
-            Spelling(_either("severity", ("corrected", "ECC_SBE_VOL_TOTAL"), ("uncorrected", "ECC_DBE_VOL_TOTAL")), _DCGM_SEVERITY),
+            Spelling(
+                _either(
+                    "max", "severity", ("corrected", "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL"), ("uncorrected", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL")
+                ),
+                _DCGM_SEVERITY,
+            ),
         ),
         _sensor(
             "gpu-remapped-rows",
@@ -385,7 +390,12 @@ CHART_QUERIES: Final = {
             "count",
             Spelling("max by (node_name,gpu,uuid,cause) (fairlead_gpu_remapped_rows_total{$m})", {**_OWN_GPU, "cause": "cause"}),
             Spelling(
-                _either("cause", ("correctable", "CORRECTABLE_REMAPPED_ROWS"), ("uncorrectable", "UNCORRECTABLE_REMAPPED_ROWS")),
+                _either(
+                    "max",
+                    "cause",
+                    ("correctable", "DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS"),
+                    ("uncorrectable", "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS"),
+                ),
                 _DCGM_CAUSE,
             ),
         ),
