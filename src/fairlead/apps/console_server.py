@@ -12,8 +12,8 @@ import math
 import secrets
 import socket
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -24,14 +24,12 @@ from fairlead.apps.server import is_loopback
 from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
-from fairlead.console.boards.idle_cards import IdleHours
 from fairlead.console.charts.charts import OUTSIDE_SECONDS
 from fairlead.console.charts.counters import ConsoleCounters
 from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.idle import (
     SAMPLED_SECONDS,
-    IdleTimes,
     idle_hours_in_history,
     idle_hours_in_series,
     idle_in_history,
@@ -46,8 +44,10 @@ from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.routes import Console, console_routes
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.ports import Ports
+from fairlead.ports import Ports, Series
 from fairlead.settings import LOOPBACK, READ_SECONDS
+
+Told = TypeVar("Told")
 
 HINT_SECONDS: Final = 1.0
 """A topic is announced at most this often."""
@@ -172,12 +172,13 @@ class ConsoleServer:
     async def _look_for_idle(self) -> None:
         """Since when cards are idle, from the series. While those do not answer, what is known stays."""
         told, hours_at = "", -math.inf
+        pace = self.history.tick_seconds if self.world.series is None else SAMPLED_SECONDS  # nothing is new before
         while True:
             try:
-                self.board_states.idle_times = await self._idle_times()
-                if self.world.series is None or time.monotonic() - hours_at >= SAMPLED_SECONDS:
-                    self.board_states.idle_hours = await self._idle_hours()
-                    hours_at = time.monotonic()
+                self.board_states.idle_times = await self._of_series(idle_in_history, idle_in_series)
+                if time.monotonic() - hours_at >= pace:
+                    hours_at = time.monotonic()  # who does not answer such a question is not asked at once again
+                    self.board_states.idle_hours = await self._of_series(idle_hours_in_history, idle_hours_in_series)
                 told = ""
             except (OutsideError, TimeoutError) as error:
                 if str(error) != told:
@@ -186,19 +187,18 @@ class ConsoleServer:
             knows_all = self.board_states.idle_times.since and not self.history.is_being_read
             await asyncio.sleep(IDLE_LOOK_SECONDS if knows_all else IDLE_FIRST_SECONDS)
 
-    async def _idle_times(self) -> IdleTimes:
-        now = self.world.clock.now()
-        if self.world.series is None:
-            return await asyncio.to_thread(idle_in_history, self.history, now)
-        async with asyncio.timeout(OUTSIDE_SECONDS):
-            return await idle_in_series(self.world.series, now)
+    async def _of_series(
+        self, in_history: Callable[[History, float], Told], in_prometheus: Callable[[Series, float], Awaitable[Told]]
+    ) -> Told:
+        """What the series tell, of Prometheus or else of the built-in history.
 
-    async def _idle_hours(self) -> IdleHours:
+        Raises OutsideError or TimeoutError.
+        """
         now = self.world.clock.now()
         if self.world.series is None:
-            return await asyncio.to_thread(idle_hours_in_history, self.history, now)
+            return await asyncio.to_thread(in_history, self.history, now)
         async with asyncio.timeout(OUTSIDE_SECONDS):
-            return await idle_hours_in_series(self.world.series, now)
+            return await in_prometheus(self.world.series, now)
 
     def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
         snapshot = next(self._past, None)
