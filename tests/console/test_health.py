@@ -130,6 +130,16 @@ def test_telemetry_by_nodes() -> None:
     assert rows()["gpu-telemetry"].state == "off"
 
 
+def test_a_broken_card_that_tells_does_not_stand_in_for_a_sound_one_that_does_not() -> None:
+    """As the warning of the pages counts (`notices.series_missing`), which names the same nodes."""
+    gpus = [reading("a", 0, healthy=False), reading("a", 1), reading("a", 2, ratio=None)]
+    snapshot = structs.replace(cluster([gpu_node("a", 3)], gpus=gpus), sources={"gpu-telemetry": telemetry()})
+    warning = BoardState(snapshot, EPOCH).series_missing
+    assert warning is not None and warning.values["nodes"] == "a"
+    row = rows(snapshot)["gpu-telemetry"]
+    assert (row.state, said(row)) == ("warn", "all cards of 0 of 1 GPU node report; not all of a")
+
+
 def component(name: str, app: str, ready: bool | None) -> Pod:
     conditions = () if ready is None else (Condition("Ready", str(ready)),)
     return structs.replace(pod(name, namespace="fairlead-system"), labels={"app.kubernetes.io/name": app}, conditions=conditions)

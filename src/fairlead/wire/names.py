@@ -141,6 +141,8 @@ ANNOTATION_DATA_OWNER: Final = "owner"
 # Quota (quota contract 1.1, 2.x)
 QUOTA_GROUP: Final = "scheduling.sigs.k8s.io"
 QUOTA_VERSION: Final = "v1beta1"
+FLUID_GROUP: Final = "data.fluid.io"
+FLUID_DATASETS: Final = "datasets"
 QUOTA_PLURAL: Final = "elasticquotatrees"
 QUOTA_TREE_NAME: Final = "elasticquotatree"
 QUOTA_TREE_NAMESPACE: Final = "kube-system"

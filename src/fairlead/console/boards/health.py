@@ -6,22 +6,23 @@ Nothing is judged by what somebody configured. A component that nobody wants is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.console.pages.envelope import Scalar, Sentence, counted
+from fairlead.console.boards.notices import reporting_cards
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, listed
 from fairlead.console.pages.health import HealthRow
 from fairlead.kinds.parts.kind import label_of, source_of
 from fairlead.kinds.registry import KINDS
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.model.occupancy import NodeOccupancy
-from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
 from fairlead.model.source import Source, SourceState
 from fairlead.rules.nodes.status import share_mode
+from fairlead.rules.pods.status import is_ready
 from fairlead.settings import (
     CLUSTER_EXPORTER_POD,
     GPU_EXTENDER_POD,
@@ -29,15 +30,15 @@ from fairlead.settings import (
     PART_LABEL,
     QUOTA_CONTROLLER_POD,
 )
+from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP, QUOTA_PLURAL
 
 SLOW_SECONDS: Final = 1.0
 SKEW_SECONDS: Final = 2.0
 SKEW_SECONDS_MAX: Final = 60.0
 """Clocks further apart than that make ages, waits and tokens wrong."""
-DATASETS: Final = "datasets.data.fluid.io"
+DATASETS: Final = f"{FLUID_DATASETS}.{FLUID_GROUP}"
 NAMED: Final = 5
 _CORE: Final = ("nodes", "pods")
-_QUOTA: Final = "elasticquotatrees"
 
 AFFECTS: Final = {
     "cluster-api": "all pages",
@@ -93,6 +94,10 @@ class _Found(Struct, frozen=True):
     is_settable: bool = True
 
 
+_NO_SERVER: Final = _Found("off", [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")], is_settable=False)
+_NOTHING_SHARED: Final = _Found("off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")])
+
+
 def health_rows(facts: HealthFacts) -> list[HealthRow]:
     """In the order of the contract."""
     return [_row(name, judged(facts)) for name, judged in _JUDGES.items()]
@@ -140,18 +145,27 @@ def _failure(look: ServerLook | Source) -> Sentence:
     return Sentence("health-failure", {"message": message}, message)
 
 
-def _listed(names: Iterable[str]) -> str:
-    """
-    >>> _listed("abcdefg")
-    'a, b, c, d, e, …'
-    """
-    all_names = list(names)
-    return ", ".join([*all_names[:NAMED], *(["…"] if len(all_names) > NAMED else [])])
+def _listed(names: Collection[str]) -> str:
+    return listed(names, NAMED)
+
+
+def _unread(sources: Collection[str]) -> Sentence:
+    some = _listed(sources)
+    return Sentence("health-failing", {"sources": some}, f"cannot be read at the moment: {some}; what was read last is shown")
+
+
+def _unfinished(sources: Collection[str]) -> Sentence:
+    some = _listed(sources)
+    return Sentence("health-syncing", {"sources": some}, f"still being read: {some}")
+
+
+def _hours(facts: HealthFacts) -> float:
+    return round(facts.history_seconds / 3600, 1)
 
 
 def _cluster_api(facts: HealthFacts) -> _Found:
     if facts.looks is None:
-        return _Found("off", [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")], is_settable=False)
+        return _NO_SERVER
     look = facts.looks.api
     inputs = _inputs(facts.snapshot)
     failing = [each.name for each in inputs if each.state == SourceState.FAILING]
@@ -160,16 +174,10 @@ def _cluster_api(facts: HealthFacts) -> _Found:
     said = [_answers(look)]
     slow = look.seconds is not None and look.seconds > SLOW_SECONDS
     if failing:
-        said.append(
-            Sentence(
-                "health-failing",
-                {"sources": _listed(failing)},
-                f"cannot be read at the moment: {_listed(failing)}; what was read last is shown",
-            )
-        )
+        said.append(_unread(failing))
     syncing = [each.name for each in inputs if each.state == SourceState.SYNCING]
     if syncing:
-        said.append(Sentence("health-syncing", {"sources": _listed(syncing)}, f"still being read: {_listed(syncing)}"))
+        said.append(_unfinished(syncing))
     return _Found("warn" if failing or syncing or slow else "ok", said, failing)
 
 
@@ -183,12 +191,12 @@ def _answers(look: ServerLook) -> Sentence:
 def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
     """What the API server is asked for; the tree's own faults are no failure of it."""
     found = sorted(snapshot.main_sources.values(), key=lambda source: source.name)
-    return [each for each in found if each.name not in (GPU_TELEMETRY, _QUOTA)]
+    return [each for each in found if each.name not in (GPU_TELEMETRY, QUOTA_PLURAL)]
 
 
 def _permissions(facts: HealthFacts) -> _Found:
     if facts.looks is None:
-        return _Found("off", [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")], is_settable=False)
+        return _NO_SERVER
     forbidden = sorted(name for name, source in facts.snapshot.sources.items() if source.is_forbidden and name != GPU_TELEMETRY)
     if not forbidden and facts.looks.api.failure and not any(source.is_ok for source in _inputs(facts.snapshot)):
         return _Found("off", [Sentence("health-unknown", {}, "nobody knows while the API server does not answer")])
@@ -201,7 +209,7 @@ def _permissions(facts: HealthFacts) -> _Found:
 def _prometheus(facts: HealthFacts) -> _Found:
     look = facts.looks.prometheus if facts.looks else None
     if look is None:
-        hours = round(facts.history_seconds / 3600, 1)
+        hours = _hours(facts)
         text = f"none is named; charts show what this process has seen, {hours:g} h at most"
         return _Found("off", [Sentence("health-no-prometheus", {"hours": hours}, text)])
     telemetry = facts.snapshot.sources.get(GPU_TELEMETRY)
@@ -220,24 +228,19 @@ def _telemetry(facts: HealthFacts) -> _Found:
     if source.has_failed or source.is_missing:
         return _Found("fail", [_failure(source)], [GPU_TELEMETRY])
     if source.state == SourceState.SYNCING:
-        return _Found(
-            "warn", [Sentence("health-syncing", {"sources": GPU_TELEMETRY}, f"still being read: {GPU_TELEMETRY}")], [GPU_TELEMETRY]
-        )
-    silent = [each.node.name for each in facts.nodes if each.gpus_reporting < each.gpus_total - each.gpus_unhealthy]
-    reporting, total = len(facts.nodes) - len(silent), len(facts.nodes)
-    said = [
-        Sentence(
-            "health-reporting", {"reporting": reporting, "total": total}, f"all cards of {reporting} of {counted(total, 'GPU node')} report"
-        )
-    ]
+        return _Found("warn", [_unfinished([GPU_TELEMETRY])], [GPU_TELEMETRY])
+    counts = [(each.node.name, *reporting_cards(each)) for each in facts.nodes]
+    silent = [name for name, heard, expected in counts if heard < expected]
+    reporting, total = len(counts) - len(silent), len(counts)
+    text = f"all cards of {reporting} of {counted(total, 'GPU node')} report"
+    said = [Sentence("health-reporting", {"reporting": reporting, "total": total}, text)]
     if silent:
         said.append(Sentence("health-not-reporting", {"nodes": _listed(silent)}, f"not all of {_listed(silent)}"))
     if source.message:
         said.append(_failure(source))
-    state = (
-        "fail" if not reporting and not any(each.gpus_reporting for each in facts.nodes) else "warn" if silent or source.message else "ok"
-    )
-    return _Found(state, said, [GPU_TELEMETRY])
+    if not reporting and not any(heard for _, heard, _ in counts):
+        return _Found("fail", said, [GPU_TELEMETRY])
+    return _Found("warn" if silent or source.message else "ok", said, [GPU_TELEMETRY])
 
 
 def _cluster_exporter(facts: HealthFacts) -> _Found:
@@ -251,14 +254,10 @@ def _component(facts: HealthFacts, name: str) -> _Found | None:
     pods = [pod for pod in facts.snapshot.pods if pod.labels.get(PART_LABEL) == name and not pod.is_finished]
     if not pods:
         return None
-    ready, places = [pod for pod in pods if _is_ready(pod)], sorted({pod.namespace for pod in pods})
+    ready, places = [pod for pod in pods if is_ready(pod)], sorted({pod.namespace for pod in pods})
     text = f"{len(ready)} of {counted(len(pods), 'pod')} of {name} ready, in {_listed(places)}"
     said = Sentence("health-pods", {"ready": len(ready), "pods": len(pods), "name": name, "namespaces": _listed(places)}, text)
     return _Found("ok" if len(ready) == len(pods) else "warn" if ready else "fail", [said])
-
-
-def _is_ready(pod: Pod) -> bool:
-    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.conditions)
 
 
 def _nowhere(name: str, state: str = "off") -> _Found:
@@ -271,7 +270,7 @@ def _extender(facts: HealthFacts) -> _Found:
     if found is not None:
         return found
     if not _shared_nodes(facts):
-        return _Found("off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")])
+        return _NOTHING_SHARED
     given = sum(1 for pod in facts.snapshot.pods if pod.grants and pod.is_holding)
     if given:
         text = f"none of ours, and {counted(given, 'pod')} got a part of a GPU: another one works"
@@ -288,7 +287,7 @@ def _device_plugin(facts: HealthFacts) -> _Found:
     """By what it does: nodes that shall share their GPUs offer parts of them."""
     shared = set(_shared_nodes(facts))
     if not shared:
-        return _Found("off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")])
+        return _NOTHING_SHARED
     silent = [node.name for node in facts.snapshot.nodes if node.name in shared and not node.allocatable.get(GPU_MEMORY)]
     offering = len(shared) - len(silent)
     said = [
@@ -306,13 +305,13 @@ def _device_plugin(facts: HealthFacts) -> _Found:
 
 
 def _quota_controller(facts: HealthFacts) -> _Found:
-    tree = facts.snapshot.sources.get(_QUOTA)
+    tree = facts.snapshot.sources.get(QUOTA_PLURAL)
     if tree is None or tree.is_missing or (tree.is_ok and facts.snapshot.quota_tree is None and facts.snapshot.quota is None):
         return _Found("off", [Sentence("health-no-tree", {}, "there is no quota tree")])
     found = _component(facts, QUOTA_CONTROLLER_POD) or _nowhere(QUOTA_CONTROLLER_POD, "warn")
     if tree.state == SourceState.FAILING:
         worse = "fail" if found.state == "fail" else "warn"
-        return _Found(worse, [_failure(tree), *found.said], [_QUOTA])
+        return _Found(worse, [_failure(tree), *found.said], [QUOTA_PLURAL])
     return found
 
 
@@ -326,13 +325,7 @@ def _job_kinds(facts: HealthFacts) -> _Found:
     said = [Sentence("health-kinds", {"kinds": told}, f"served: {told}")]
     unread = sorted(source_of(kind) for kind in known if (source := facts.snapshot.sources.get(source_of(kind))) and source.has_failed)
     if unread:
-        said.append(
-            Sentence(
-                "health-failing",
-                {"sources": _listed(unread)},
-                f"cannot be read at the moment: {_listed(unread)}; what was read last is shown",
-            )
-        )
+        said.append(_unread(unread))
     return _Found("warn" if unread else "ok", said, unread)
 
 
@@ -358,7 +351,7 @@ def _helm(facts: HealthFacts) -> _Found:
 def _store(facts: HealthFacts) -> _Found:
     if facts.looks is not None and facts.looks.prometheus is not None:
         return _Found("off", [Sentence("health-series-kept", {}, "there is none; Prometheus keeps the series")])
-    hours = round(facts.history_seconds / 3600, 1)
+    hours = _hours(facts)
     return _Found(
         "off",
         [Sentence("health-no-store", {"hours": hours}, f"there is none: {hours:g} h of series are in memory and end with the process")],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from fairlead.console.pages.envelope import Warning
+from fairlead.console.pages.envelope import Warning, listed
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
@@ -79,17 +79,12 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
 
 
 def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
-    """The warning when some of the GPUs that should report are silent while others do, else None.
-
-    A card that is known to be broken owes no figures, and those that it gives do not count.
-    """
-    expected = {each.node.name: max(0, each.gpus_total - each.gpus_unhealthy) for each in nodes}
-    heard = {each.node.name: min(_reporting(each), expected[each.node.name]) for each in nodes}
-    reporting, total = sum(heard.values()), sum(expected.values())
+    """The warning when some of the GPUs that should report are silent while others do, else None."""
+    counts = [(each, *reporting_cards(each)) for each in nodes]
+    reporting, total = sum(heard for _, heard, _ in counts), sum(expected for _, _, expected in counts)
     if not 0 < reporting < total:
         return None
-    missing = [name for name in expected if heard[name] < expected[name]]
-    some = ", ".join([*missing[:NAMED_NODES], *(["…"] if len(missing) > NAMED_NODES else [])])
+    some = listed([each.node.name for each, heard, expected in counts if heard < expected], NAMED_NODES)
     return Warning(
         code="series-missing",
         source=GPU_TELEMETRY,
@@ -99,10 +94,14 @@ def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
     )
 
 
-def _reporting(occupied: NodeOccupancy) -> int:
-    """Cards that say how busy they are, without the broken ones."""
+def reporting_cards(occupied: NodeOccupancy) -> tuple[int, int]:
+    """How many of a node's cards say how busy they are, of how many that should.
+
+    A card that is known to be broken owes no figures, and those that it gives do not count.
+    """
+    expected = max(0, occupied.gpus_total - occupied.gpus_unhealthy)
     broken = sum(card.is_healthy is False and _tells(card.reading) for card in occupied.cards)
-    return occupied.gpus_reporting - broken
+    return min(occupied.gpus_reporting - broken, expected), expected
 
 
 def _tells(reading: GpuReading | None) -> bool:

@@ -7,7 +7,9 @@ present: clients test for null, not for absence.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -131,6 +133,15 @@ def counted(number: float, noun: str) -> str:
     ('1 GPU', '2.5 GPUs', '0 nodes')
     """
     return f"{round(number, 1):g} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Collection[str], most: int) -> str:
+    """Names of many things, the first of them.
+
+    >>> listed("abcde", 3), listed("ab", 3)
+    ('a, b, c, …', 'a, b')
+    """
+    return ", ".join([*islice(names, most), *(["…"] if len(names) > most else [])])
 
 
 def neat(value: float, digits: int = 4) -> float:

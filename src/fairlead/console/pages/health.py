@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.console.pages.envelope import Envelope, Json, Sentence
 
-STATES: tuple[str, ...] = ("fail", "warn", "ok", "off")
+STATES: Final = ("fail", "warn", "ok", "off")
 """Worst first. `off`: nobody wanted it, or there is none here."""
 
 

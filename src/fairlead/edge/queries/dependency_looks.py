@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
@@ -19,9 +20,10 @@ from fairlead.errors import Forbidden, OutsideError
 from fairlead.kinds.registry import KINDS
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.wire.metrics.gpu_readings import METRICS
+from fairlead.wire.names import FLUID_GROUP
 
 _VERSION = ApiRequest("get", "GET", "/version")
-_GROUPS = ("data.fluid.io", *sorted({kind.GROUP for kind in KINDS}))
+_GROUPS = (FLUID_GROUP, *sorted({kind.GROUP for kind in KINDS}))
 _SERIES = f'count({{__name__=~"{"|".join(METRICS)}"}})'
 
 
@@ -70,10 +72,12 @@ class ServersAsked:
         begun = self._monotonic()
         try:
             found = await self._prometheus.query(_SERIES)
+            seconds = self._monotonic() - begun
             version = await self._prometheus.version()
         except OutsideError as error:
             return structs.replace(look, failure=error.what, hint=error.hint)
-        return structs.replace(look, version=version, seconds=self._monotonic() - begun, series=int(found[0].value) if found else 0)
+        series = int(found[0].value) if found and math.isfinite(found[0].value) else 0
+        return structs.replace(look, version=version, seconds=seconds, series=series)
 
     async def _served(self) -> dict[str, tuple[str, ...]] | None:
         try:

@@ -27,7 +27,7 @@ def pod_status(pod: Pod) -> str:
     for status in reversed(pod.statuses):
         word = _container_word(status) or word
     if word == "Completed" and any(status.ready and status.state == _RUNNING for status in pod.statuses):
-        return "Running" if _is_ready(pod) else "NotReady"
+        return "Running" if is_ready(pod) else "NotReady"
     return word
 
 
@@ -51,5 +51,6 @@ def _container_word(status: ContainerStatus) -> str:
     return status.reason if status.state in (_WAITING, _TERMINATED) else ""
 
 
-def _is_ready(pod: Pod) -> bool:
+def is_ready(pod: Pod) -> bool:
+    """As its kubelet says."""
     return any(condition.type == "Ready" and condition.status == "True" for condition in pod.conditions)
