@@ -6,11 +6,11 @@ one job are asked for when somebody looks, however many look and however often, 
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
 
+from fairlead.console.http.kept_answers import KeptAnswers
 from fairlead.console.pages.envelope import Warning
 from fairlead.errors import Forbidden, OutsideError
 from fairlead.model.event import Event
@@ -31,25 +31,15 @@ class AskedEvents:
     """What was answered lately. `clock` is this machine's, however fast a simulated cluster's runs."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS) -> None:
-        self._clock = clock
-        self._patience = patience
-        self._asked: dict[tuple[str, frozenset[str]], tuple[float, asyncio.Task[Answer]]] = {}
+        self._answers: KeptAnswers[tuple[str, frozenset[str]], Answer] = KeptAnswers(KEPT_SECONDS, patience, KEPT_MAX, clock)
 
     async def of(self, files: JobFiles, each: JobInstances) -> Answer:
         """The events of the job and of its pods, or why they are not known."""
         uids = frozenset({each.job.uid, *(pod.uid for pod in each.pods)} - {""})
-        key = (each.job.namespace, uids)
-        at, task = self._asked.get(key, (0.0, None))
-        if task is None or (task.done() and self._clock() - at >= KEPT_SECONDS):
-            self._asked.pop(key, None)
-            while len(self._asked) >= KEPT_MAX:
-                self._asked.pop(next(iter(self._asked)))[1].cancel()
-            task = asyncio.create_task(_read(files, each.job.namespace, uids))
-            self._asked[key] = (self._clock(), task)
-        await asyncio.wait({task}, timeout=self._patience)
-        if not task.done() or task.cancelled():
-            return _unread(f"the API server has not answered for {self._patience:g} s", "the page asks again by itself")
-        return task.result()
+        found = await self._answers.of((each.job.namespace, uids), lambda: _read(files, each.job.namespace, uids))
+        if found is None:
+            return _unread(f"the API server has not answered for {self._answers.patience:g} s", "the page asks again by itself")
+        return found
 
 
 async def _read(files: JobFiles, namespace: str, uids: frozenset[str]) -> Answer:

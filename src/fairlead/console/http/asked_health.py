@@ -6,13 +6,13 @@ many look.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
 
 from fairlead.console.boards.health import HealthFacts
 from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.kept_answers import KeptAnswers
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.ports import Dependencies, Ports
 
@@ -25,10 +25,7 @@ class AskedHealth:
     """`clock` is this machine's, however fast a simulated cluster's runs."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE_SECONDS) -> None:
-        self._clock = clock
-        self._patience = patience
-        self._asked_at = 0.0
-        self._asked: asyncio.Task[DependencyLooks] | None = None
+        self._answers: KeptAnswers[str, DependencyLooks] = KeptAnswers(KEPT_SECONDS, patience, clock=clock)
 
     async def facts(self, world: Ports, board_states: BoardStates, history_seconds: float, base_path: str) -> HealthFacts:
         """What the page is judged from. Before the caches are filled nodes are not known."""
@@ -42,11 +39,5 @@ class AskedHealth:
 
     async def looks(self, dependencies: Dependencies, name: str) -> DependencyLooks:
         """What they answered lately. `name`: the cluster's, where it does not answer in time."""
-        is_old = self._clock() - self._asked_at >= KEPT_SECONDS
-        if self._asked is None or (self._asked.done() and is_old):
-            self._asked = asyncio.create_task(dependencies.look())
-            self._asked_at = self._clock()
-        await asyncio.wait({self._asked}, timeout=self._patience)
-        if self._asked.done() and not self._asked.cancelled():
-            return self._asked.result()
-        return DependencyLooks(ServerLook(name, failure=f"`{name}` has not answered for {self._patience:g} s"))
+        found = await self._answers.of(name, dependencies.look)
+        return found or DependencyLooks(ServerLook(name, failure=f"`{name}` has not answered for {self._answers.patience:g} s"))
