@@ -43,13 +43,7 @@ def main() -> None:
     parser.add_argument("--interval", type=int, default=1000)
     parser.add_argument("--scrapes", type=int, default=400)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
-        folder = Path(directory)
-        library, state = build_stub(folder), StubState(folder)
-        state.show_cards(CARDS)
-        for card in range(CARDS):
-            state.show_h200(card)
-        state.say({"longest-wait": 60_000})  # who waits for an event sleeps, as with a driver
+    with played_driver() as (folder, library, state):
         idle, _ = cost(library, folder, IDLE_MS, args.seconds, still=True)
         busy, held = cost(library, folder, args.interval, args.seconds, still=True)
         beat = (busy - idle) * args.interval / args.seconds / 1000
@@ -69,6 +63,19 @@ def main() -> None:
             p50, p99 = statistics.median(waits), statistics.quantiles(waits, n=100, method="inclusive")[-1]
             ratio = p99 / statistics.quantiles(alone, n=100, method="inclusive")[-1]
             print(f"/metrics, {SCRAPERS} scrapers, {name}: p50 {1000 * p50:.1f} ms, p99 {1000 * p99:.1f} ms ({ratio:.2f} of the first)")
+
+
+@contextmanager
+def played_driver() -> Iterator[tuple[Path, Path, StubState]]:
+    """A folder of its own, and in it a library with eight cards of the newest kind and what it shows."""
+    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
+        folder = Path(directory)
+        library, state = build_stub(folder), StubState(folder)
+        state.show_cards(CARDS)
+        for card in range(CARDS):
+            state.show_h200(card)
+        state.say({"longest-wait": 60_000})  # who waits for an event sleeps, as with a driver
+        yield folder, library, state
 
 
 @contextmanager

@@ -16,7 +16,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -26,10 +25,9 @@ from types import FrameType
 from typing import Any
 
 import pynvml
-from bench.gpu_exporter import CARDS, exporter
+from bench.gpu_exporter import CARDS, exporter, played_driver
 from bench.laptop_start import cpu_seconds, memory
 from tests.kube.addresses import free_port
-from tests.nvml.stub import StubState, build_stub
 from tests.waiting import wait_until
 
 from fairlead.edge.nvml.cards import shown_card
@@ -50,13 +48,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
-        folder = Path(directory)
-        library, state = build_stub(folder), StubState(folder)
-        state.show_cards(CARDS)
-        for card in range(CARDS):
-            state.show_h200(card)
-        state.say({"longest-wait": 60_000})  # who waits for an event sleeps, as with a driver
+    with played_driver() as (folder, library, _):
         ours, theirs = [], []
         for _ in range(args.rounds):
             with exporter(library, folder, 1000, still=True) as (pid, url):

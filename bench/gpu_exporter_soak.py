@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,11 +20,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import grpc
-from bench.gpu_exporter import CARDS, exporter, scraped
+from bench.gpu_exporter import CARDS, exporter, played_driver, scraped
 from bench.laptop_start import memory
 from grpc import aio
 from tests.edge.kubelet.wire_bytes import packed
-from tests.nvml.stub import StubState, build_stub
+from tests.nvml.stub import StubState
 from tests.nvml.stub import uuid as card_uuid
 
 SETTLING: Final = 0.1
@@ -45,15 +44,13 @@ def main() -> None:
     parser.add_argument("--interval", type=int, default=100, help="milliseconds between two beats")
     parser.add_argument("--every", type=float, default=30.0, help="seconds between two looks at the process")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
-        folder = Path(directory)
-        library, state = build_stub(folder), StubState(folder)
-        state.show_cards(CARDS)
-        for card in range(CARDS):
-            state.show_h200(card)
-        with churning_kubelet(folder) as answers, exporter(library, folder, args.interval) as (pid, url):
-            looks = soaked(pid, url, state, args.minutes * 60, args.every)
-            print(f"the kubelet told {next(answers)} different lists of pods")
+    with (
+        played_driver() as (folder, library, state),
+        churning_kubelet(folder) as answers,
+        exporter(library, folder, args.interval) as (pid, url),
+    ):
+        looks = soaked(pid, url, state, args.minutes * 60, args.every)
+        print(f"the kubelet told {next(answers)} different lists of pods")
     settled = next(look for look in looks if look.at >= SETTLING * looks[-1].at)
     last = looks[-1]
     print(

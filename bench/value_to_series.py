@@ -14,16 +14,14 @@ import asyncio
 import os
 import random
 import statistics
-import tempfile
 import time
 import urllib.request
 from functools import partial
-from pathlib import Path
 
-from bench.gpu_exporter import CARDS, exporter
+from bench.gpu_exporter import CARDS, exporter, played_driver
 from tests.apps.fakes import FakeCluster
 from tests.console.clusters import cluster, gpu_node
-from tests.nvml.stub import StubState, build_stub
+from tests.nvml.stub import StubState
 from tests.waiting import wait_until
 
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
@@ -41,12 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--changes", type=int, default=60)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
-        folder = Path(directory)
-        library, state = build_stub(folder), StubState(folder)
-        state.show_cards(CARDS)
-        for card in range(CARDS):
-            state.show_h200(card)
+    with played_driver() as (folder, library, state):
         os.environ["NODE_NAME"] = NODE
         with exporter(library, folder, BEAT_MS) as (_, url):
             waits = asyncio.run(measured(url, state, args.changes))

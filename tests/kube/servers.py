@@ -10,8 +10,9 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,14 +96,17 @@ class Server:
 
 
 @contextmanager
-def running(verb: str, *arguments: str, log: Path) -> Iterator[Server]:
-    """`fairlead VERB --listen 127.0.0.1:PORT …` for as long as the block lasts, ready to serve."""
+def running(verb: str, *arguments: str, log: Path, serves: Callable[[Server], bool] | None = None) -> Iterator[Server]:
+    """`fairlead VERB --listen 127.0.0.1:PORT …` for as long as the block lasts, ready to serve.
+
+    `serves`: what is waited for instead, of one that will not become ready.
+    """
     port = free_port()
     component = Component(f"fairlead {verb}", [*FAIRLEAD, verb, f"--listen=127.0.0.1:{port}", *arguments], log, environment())
     server = Server(component, f"http://127.0.0.1:{port}")
     try:
         component.start()
-        component.wait_until(server.is_ready, READY_SECONDS)
+        component.wait_until(server.is_ready if serves is None else partial(serves, server), READY_SECONDS)
         yield server
     finally:
         component.stop()

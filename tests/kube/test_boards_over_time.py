@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.kube.boards_over_time import NEVER as ALWAYS_NEVER
+from tests.kube.boards_over_time import START, STEP, gaps
 from tests.kube.our_boards import asked_of, boards, choose, fill_in
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.reference_boards import BOARD_12239, VARIABLES_OF_12239
@@ -17,8 +19,7 @@ from tests.kube.world_pages import pages_of
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
-START = 1_767_600_000.0
-FIRST, LAST, STEP = 38 * 60, 53 * 60, 15
+FIRST, LAST = 38 * 60, 53 * 60
 """Seconds of the scenario."""
 INSTANTS = range(FIRST + STEP, LAST + 1, STEP)
 """At the first one a rate has one sample only."""
@@ -26,14 +27,7 @@ LOST = 40 * 60
 """A card falls off the bus; ten minutes later a call of another does not return."""
 
 
-NEVER = {
-    "fairlead-cluster / Jobs by status / A": "nobody submitted a job",
-    "fairlead-cluster / Firing alerts / A": "no rules are loaded",
-    "fairlead-gpu-app / Memory above the grant / A": "no node agent is scraped",
-    "fairlead-gpu-app / Containers refused a device / A": "no node agent is scraped",
-    **{f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}": "no leaf of the tree names it" for letter in "ABC"},
-    **{f"fairlead-quota / Other resources over time / {letter}": "no node of the tree names one" for letter in "ABCD"},
-}
+NEVER = {**ALWAYS_NEVER, "fairlead-cluster / Jobs by status / A": "nobody submitted a job"}
 SOMETIMES = {"fairlead-gpu-node / Health checks that fail / A": "every check passes until the card is lost"}
 JOBS = "fairlead-jobs"
 """The board of which nothing is there: nobody submitted a job."""
@@ -62,17 +56,10 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         yield server
 
 
-def gaps(prometheus: Prometheus, expression: str) -> list[int]:
-    """Seconds of the scenario at which the expression has no answer."""
-    series = prometheus.query_range(expression, START + INSTANTS[0], START + LAST, STEP)
-    there = {round(at - START) for values in series for at in values}
-    return [seconds for seconds in INSTANTS if seconds not in there]
-
-
 @pytest.mark.parametrize("uid", sorted(boards().keys() - {JOBS}))
 def test_every_query_has_an_answer_at_every_instant(prometheus: Prometheus, uid: str) -> None:
     chosen = choose(prometheus, uid)
-    found = {query.name: gaps(prometheus, fill_in(query.expression, chosen)) for query in asked_of(uid)}
+    found = {query.name: gaps(prometheus, fill_in(query.expression, chosen), INSTANTS) for query in asked_of(uid)}
     assert {name for name, missing in found.items() if missing} == {name for name in (*NEVER, *SOMETIMES) if name.startswith(f"{uid} /")}
     assert {name for name, missing in found.items() if missing == [*INSTANTS]} == {name for name in NEVER if name.startswith(f"{uid} /")}
     assert all(max(found[name]) < LOST for name in SOMETIMES.keys() & found.keys())
@@ -80,7 +67,9 @@ def test_every_query_has_an_answer_at_every_instant(prometheus: Prometheus, uid:
 
 def test_board_12239_has_an_answer_at_every_instant(prometheus: Prometheus) -> None:
     values = {name: prometheus.label_values(metric, label) for name, (metric, label) in VARIABLES_OF_12239.items()}
-    assert {expression: missing for expression in BOARD_12239 if (missing := gaps(prometheus, fill_in_values(expression, values)))} == {}
+    assert {
+        expression: missing for expression in BOARD_12239 if (missing := gaps(prometheus, fill_in_values(expression, values), INSTANTS))
+    } == {}
 
 
 def test_a_lost_card_and_one_that_hangs_stay_on_their_boards(prometheus: Prometheus) -> None:

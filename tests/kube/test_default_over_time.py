@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 import pytest
+from tests.kube.boards_over_time import NEVER as ALWAYS_NEVER
+from tests.kube.boards_over_time import START, STEP, gaps
 from tests.kube.our_boards import asked_of, boards, choose, fill_in
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.reference_boards import BOARD_12239, BOARDS, TENSOR_OF_12239, UNHEALTHY_NODES, VARIABLES_OF_12239, variables
@@ -20,21 +22,13 @@ from tests.kube.world_pages import pages_of
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
-START = 1_767_600_000.0
-FIRST, LAST, STEP = 3600, 3600 + 15 * 60, 15
+FIRST, LAST = 3600, 3600 + 15 * 60
 """Seconds of the world's life: jobs of the whole day's mix run, wait, end and fail."""
 INSTANTS = range(FIRST + STEP, LAST + 1, STEP)
 TARGET = {"namespace": "fairlead-system", "pod": "fairlead-gpu-exporter-x1y2z", "container": "fairlead-gpu-exporter"}
 FAMILIES = ("fairlead_", "DCGM_", "arena_", "nvidia_gpu_")
 
-NEVER = {
-    "fairlead-cluster / Firing alerts / A": "no rules are loaded",
-    "fairlead-dcgm / Tensor Core Utilization / A": "no card of Hopper or later",
-    "fairlead-gpu-app / Memory above the grant / A": "no node agent is scraped",
-    "fairlead-gpu-app / Containers refused a device / A": "no node agent is scraped",
-    **{f"fairlead-quota / Quota(aliyun.com/gpu) / {letter}": "no leaf of the tree names it" for letter in "ABC"},
-    **{f"fairlead-quota / Other resources over time / {letter}": "no node of the tree names one" for letter in "ABCD"},
-}
+NEVER = {**ALWAYS_NEVER, "fairlead-dcgm / Tensor Core Utilization / A": "no card of Hopper or later"}
 
 
 @cache
@@ -76,29 +70,22 @@ def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         yield server
 
 
-def gaps(prometheus: Prometheus, expression: str) -> list[int]:
-    """Seconds at which the expression has no answer."""
-    series = prometheus.query_range(expression, START + INSTANTS[0], START + LAST, STEP)
-    there = {round(at - START) for values in series for at in values}
-    return [seconds for seconds in INSTANTS if seconds not in there]
-
-
 def test_the_references_boards(prometheus: Prometheus) -> None:
     values: dict[str, list[str]] = {}
     for name, metric, label in variables():
         values[name] = prometheus.label_values(fill_in_values(metric, values), label)
-    found = {expression: gaps(prometheus, fill_in_values(expression, values)) for expression in (*BOARDS, UNHEALTHY_NODES)}
+    found = {expression: gaps(prometheus, fill_in_values(expression, values), INSTANTS) for expression in (*BOARDS, UNHEALTHY_NODES)}
     assert {expression: missing for expression, missing in found.items() if missing} == {UNHEALTHY_NODES: [*INSTANTS]}
 
 
 def test_board_12239(prometheus: Prometheus) -> None:
     values = {name: prometheus.label_values(metric, label) for name, (metric, label) in VARIABLES_OF_12239.items()}
-    found = {expression: gaps(prometheus, fill_in_values(expression, values)) for expression in BOARD_12239}
+    found = {expression: gaps(prometheus, fill_in_values(expression, values), INSTANTS) for expression in BOARD_12239}
     assert {expression: missing for expression, missing in found.items() if missing} == {TENSOR_OF_12239: [*INSTANTS]}
 
 
 @pytest.mark.parametrize("uid", sorted(boards()))
 def test_our_boards(prometheus: Prometheus, uid: str) -> None:
     chosen = choose(prometheus, uid)
-    found = {query.name: gaps(prometheus, fill_in(query.expression, chosen)) for query in asked_of(uid)}
+    found = {query.name: gaps(prometheus, fill_in(query.expression, chosen), INSTANTS) for query in asked_of(uid)}
     assert {name for name, missing in found.items() if missing} == {name for name in NEVER if name.startswith(f"{uid} /")}

@@ -10,16 +10,15 @@ import json
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 from tests.kube.addresses import free_port
-from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.gpu_pages import Card, dcgm_page, served
 from tests.kube.prometheus import Prometheus, running_prometheus
-from tests.kube.servers import FAIRLEAD, Server, environment
+from tests.kube.servers import Server, running
 from tests.waiting import wait_until
 
 from fairlead.edge.connection.kubeconfig import find_connection
@@ -42,19 +41,9 @@ def prometheus(company: ControlPlane) -> Iterator[Prometheus]:
         yield server
 
 
-@contextmanager
-def console(company: ControlPlane, name: str, *flags: str) -> Iterator[Server]:
+def console(company: ControlPlane, name: str, *flags: str) -> AbstractContextManager[Server]:
     """A console that answers on `/health`, ready or not."""
-    port = free_port()
-    argv = [*FAIRLEAD, "console", f"--listen=127.0.0.1:{port}", *flags]
-    component = Component("fairlead console", argv, company.logs / f"health-{name}.log", environment())
-    server = Server(component, f"http://127.0.0.1:{port}")
-    component.start()
-    try:
-        wait_until("it answers", lambda: bool(_rows(server)), 60)
-        yield server
-    finally:
-        component.stop()
+    return running("console", *flags, log=company.logs / f"health-{name}.log", serves=lambda server: bool(_rows(server)))
 
 
 def _rows(server: Server) -> dict[str, Any]:
