@@ -13,7 +13,7 @@ from fairlead.console.http.asked_health import KEPT_SECONDS, AskedHealth
 from fairlead.console.pages.health import HealthRow
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.model.node import Node
-from fairlead.model.pod import Condition, Pod
+from fairlead.model.pod import Condition, Pod, PodPhase
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
@@ -158,6 +158,12 @@ def test_a_component_by_its_pods(ready: list[bool | None], state: str, text: str
     pods = [component(f"x-{n}", "fairlead-cluster-exporter", each) for n, each in enumerate(ready)]
     row = rows(cluster([], pods))["cluster-exporter"]
     assert (row.state, said(row)) == (state, text)
+
+
+def test_a_pod_that_has_ended_is_no_replica_that_is_missing() -> None:
+    ended = structs.replace(component("old", "fairlead-cluster-exporter", False), phase=PodPhase.FAILED)
+    row = rows(cluster([], [ended, component("new", "fairlead-cluster-exporter", True)]))["cluster-exporter"]
+    assert (row.state, said(row)) == ("ok", "1 of 1 pod of fairlead-cluster-exporter ready, in fairlead-system")
 
 
 def test_labels_of_components_are_those_that_are_deployed() -> None:
