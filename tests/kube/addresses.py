@@ -1,7 +1,8 @@
 """Which ports and addresses of this machine may a test cluster use?
 
 Ports come from below the kernel's range for outgoing connections: a component that is down for twenty seconds must
-find its port free again.
+find its port free again. A port that was handed out is claimed until this process ends, so that no test process
+beside it takes it before its program listens, or while it is down.
 """
 
 from __future__ import annotations
@@ -17,16 +18,27 @@ FIRST_PORT, LAST_PORT = 20_000, 32_000
 
 
 def free_port() -> int:
-    """A loopback port on which nobody listens now and that this process has not handed out before."""
+    """A loopback port on which nobody listens now and that no test process alive has handed out."""
     for _ in range(1000):
         port = random.randint(FIRST_PORT, LAST_PORT)
-        if port not in _handed_out and _is_free(port):
-            _handed_out.add(port)
+        if _claim(port) and _is_free(port):
             return port
     raise OSError(f"no free port between {FIRST_PORT} and {LAST_PORT}")
 
 
-_handed_out: set[int] = set()
+_claims: list[socket.socket] = []
+
+
+def _claim(port: int) -> bool:
+    """Whether the port is this process's from now on; the kernel drops the claim, a socket's name, with the process."""
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0fairlead-test-port-{port}")  # abstract: of this network, as ports are, and no file
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)
+    return True
 
 
 def _is_free(port: int) -> bool:

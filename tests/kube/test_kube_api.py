@@ -242,7 +242,7 @@ async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_versi
         company.start_component("kube-apiserver")  # not in a worker thread: a component dies with the thread that started it
         await api.create(CONFIG_MAPS, leaflet("after", "x"), namespace)
         await until(lambda: any(row.name == "after" for row in mirror.rows()))
-        assert reflector.is_current
+        await until(lambda: reflector.is_current)  # the row may have come with a new list, before its watch
         with pytest.raises(Gone, match="too old resource version"):  # its cache begins with its own start
             async with asyncio.timeout(20):
                 async for _ in api.watch(pod_reader(), "1"):
