@@ -72,7 +72,22 @@ def test_an_xid_is_told_with_what_it_means_and_when() -> None:
     (line,) = lines(replace(cluster([node("gpu-1")], []), gpus=(broken,)))
     assert (line.kind, line.count, line.since) == ("gpu-broken", 1, "2026-01-05T07:00:00Z")
     assert line.sentence.text == "1 GPU broken: XID 79, GPU has fallen off the bus"
+    assert (line.sentence.code, line.sentence.values) == (
+        "attention-gpu-broken-xid",
+        {"n": 1, "xid": 79, "told": "GPU has fallen off the bus"},
+    )
     assert [(each.kind, each.name, each.index) for each in line.objects] == [("gpu", "gpu-1", 3)]
+
+
+def test_broken_cards_are_told_apart_by_their_xid_and_one_without_says_so() -> None:
+    faults = ((0, 79), (1, None), (2, 48), (3, 79))
+    broken = tuple(reading(index, healthy=False, last_xid=xid, last_xid_at=EPOCH - HOUR if xid else None) for index, xid in faults)
+    found = lines(replace(cluster([node("gpu-1")], []), gpus=broken))
+    assert [(line.sentence.text, line.since is not None) for line in found] == [
+        ("2 GPUs broken: XID 79, GPU has fallen off the bus", True),
+        ("1 GPU broken: the device does not say why", False),
+        ("1 GPU broken: XID 48, Double Bit ECC Error", True),
+    ]
 
 
 def test_gpus_that_a_node_no_longer_offers_are_counted_where_nobody_names_them() -> None:

@@ -27,7 +27,8 @@ CATALOGUES: Final = {name: ROOT / "web" / "src" / "i18n" / f"{name}.ts" for name
 ATTENTION: Final = (
     "node-silent",
     "node-not-ready",
-    "gpu-broken",
+    "gpu-broken-xid",
+    "gpu-broken-untold",
     "gpu-withheld",
     "leaf-starved",
     "jobs-waiting",
@@ -60,7 +61,7 @@ MADE: Final = {
     ("jobs_rows.py", "f'why-share-{short.kind}'"): tuple(f"why-share-{kind}" for kind in ("none", "barred", "unshared", "memory", "other")),
     ("jobs_rows.py", "f'wait-{wait.code}'"): WAITS,
     ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
-    ("attention.py", "f'attention-{kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
+    ("attention.py", "f'attention-{code or kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
     ("waiting.py", "f'told-{code}'"): tuple(f"told-{code}" for code in CLAUSES),
     ("health.py", "f'health-affects-{name}'"): tuple(f"health-affects-{name}" for name in AFFECTS),
     ("health.py", "f'health-set-{name}'"): tuple(f"health-set-{name}" for name in SETTINGS),

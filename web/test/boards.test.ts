@@ -211,6 +211,8 @@ describe("who limits memory", () => {
 
 const speak = (locale: Locale, sentence: Sentence) => sentenceWords(sentence, { t: words(locale), code: (prefix, of, given, text) => translateCode(locale, prefix, of, given, text) }).replaceAll(/[\u2068\u2069]/g, "");
 
+const broken = (told: string): Sentence => ({ code: "attention-gpu-broken-xid", values: { n: 2, xid: 79, told }, text: "" });
+
 describe("why something waits, as a hint", () => {
   it("our own words, then what the source said beside them", () => {
     const none = { sentence: null, told: [] };
@@ -226,6 +228,12 @@ describe("why something waits, as a hint", () => {
     const quota = { reason: "OverMax", message: "cpu asks 5; root uses 20 of max 20", room: "", sentence: null, told };
     expect(whyOf(quota, said(en))).toBe("cpu asks 5; root uses 20 of max 20");
     expect(besideOf(quota, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
+  });
+  it("an XID is told in the reader's language, one that nobody translated in the server's words", () => {
+    expect(speak("en", broken("GPU has fallen off the bus"))).toBe("2 GPUs broken: XID 79, GPU has fallen off the bus.");
+    expect(speak("zh-CN", broken("GPU has fallen off the bus"))).toBe("2 张 GPU 卡故障：XID 79，GPU 已从总线上掉线。");
+    expect(speak("zh-CN", broken("CE12: Unknown Error"))).toBe("2 张 GPU 卡故障：XID 79，复制引擎 CE12：未知错误。");
+    expect(speak("zh-CN", broken("toString"))).toBe("2 张 GPU 卡故障：XID 79，toString。");
   });
   it("each language names amounts, labels and units in its own words", () => {
     const values = { asked: 4, resource: "nvidia.com/gpu", nodes: 2, best: "a", had: 1, labels: "gpu=A100" };

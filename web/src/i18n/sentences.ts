@@ -20,8 +20,10 @@ export function sentenceValues(values: Sentence["values"], t: Words["t"]): Value
 
 export function sentenceWords({ code: of, values, text }: Sentence, { t, code }: Pick<Words, "t" | "code">): string {
   const { kind } = values;
+  const { xid, told } = values;
+  const meaning = typeof xid === "number" && typeof told === "string" ? { told: code("xid", String(xid), {}, told) } : {};
   const fault = typeof kind === "string" ? { kind: code("fault", kind, {}, kind) } : {};
-  return code("sentence", of, { ...sentenceValues(values, t), ...fault }, text);
+  return code("sentence", of, { ...sentenceValues(values, t), ...fault, ...meaning }, text);
 }
 
 /** `4 GPUs`, `1.5 cores`, `38.2 GiB of memory`. */

@@ -1,6 +1,7 @@
 // How does a message become text? `{name}` is a value, `{n:GPU|GPUs}` chooses by number. Values are text, never markup, and reorder nothing beside them.
 import { isolated } from "../format/shown";
 import { en } from "./en";
+import { xidInChinese } from "./xids";
 import { zhCN } from "./zh-CN";
 
 export type Locale = "en" | "zh-CN";
@@ -29,7 +30,7 @@ export function isMessageKey(key: string): key is MessageKey {
 /** A message of the server: translated by its code where the catalogue has it, else the server's own words. */
 export function translateCode(locale: Locale, prefix: string, code: string, values: Values, fallback: string): string {
   const key = `${prefix}.${code}`;
-  if (!isMessageKey(key)) return isolated(fallback);
+  if (!isMessageKey(key)) return isolated((locale === "zh-CN" && prefix === "xid" && xidInChinese(fallback)) || fallback);
   const text = translate(locale, key, values);
   return /\{\w+\}/.test(text) ? isolated(fallback) : text;
 }

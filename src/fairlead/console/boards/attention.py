@@ -6,7 +6,6 @@ broken cards are told apart by their fault, because each asks for another hand.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -41,7 +40,6 @@ _CRASH_LOOP: Final = "CrashLoopBackOff"
 _LEVELS: Final = ("broken", "waiting", "wasted")
 _OWN_WISH: Final = frozenset(("Suspended",))
 """Who suspended a job knows why it waits."""
-_XID: Final = re.compile(r"XID (\d+)")
 
 
 class _Thing(Struct, frozen=True, gc=False):
@@ -96,22 +94,26 @@ def _node_lines(gpu_nodes: Sequence[Node], nodes: Sequence[NodeOccupancy]) -> It
 
 def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
     """Cards alike in their fault are one line; the fault of most cards comes first."""
-    by_fault: dict[str, list[_Thing]] = {}
+    by_xid: dict[int | None, list[_Thing]] = {}
     withheld: list[_Thing] = []
     missing = 0
     for each in nodes:
         for card in each.cards:
             if card.is_healthy is False:
-                by_fault.setdefault(card.reason, []).append(_Thing(_card(card), _xid_at(card)))
+                xid, at = _xid(card)
+                by_xid.setdefault(xid, []).append(_Thing(_card(card), at))
         if count := withheld_gpus(each):
             missing += count
             withheld.append(_Thing(AttentionObject("node", "", each.node.name), None))
-    for reason, things in sorted(by_fault.items(), key=lambda item: (-len(item[1]), item[0])):
-        xid = _XID.search(reason)
-        told = f"{reason}, {xid_text(int(xid[1]))}" if xid else reason or "no reason told"
-        values: dict[str, Scalar] = {"reason": told}
-        text = f"{counted(len(things), 'GPU')} broken: {told}"
-        yield from _line("gpu-broken", "broken", things, text, "kubectl describe node {name}", values)
+    values: dict[str, Scalar] | None
+    for xid, things in sorted(by_xid.items(), key=lambda item: (-len(item[1]), item[0] or 0)):
+        if xid is None:
+            text, code, values = "the device does not say why", "gpu-broken-untold", None
+        else:
+            told = xid_text(xid)
+            text, code, values = f"XID {xid}, {told}", "gpu-broken-xid", {"xid": xid, "told": told}
+        text = f"{counted(len(things), 'GPU')} broken: {text}"
+        yield from _line("gpu-broken", "broken", things, text, "kubectl describe node {name}", values, code=code)
     text = f"{counted(missing, 'GPU')} not offered to pods, and nobody says which"
     yield from _line("gpu-withheld", "broken", withheld, text, "kubectl describe node {name}", {"gpus": missing})
 
@@ -217,9 +219,20 @@ def _waits_for_node(pod: Pod) -> bool:
 
 
 def _line(
-    kind: str, level: str, things: Sequence[_Thing], text: str, command: str, values: Mapping[str, Scalar] | None = None, count: float = 0
+    kind: str,
+    level: str,
+    things: Sequence[_Thing],
+    text: str,
+    command: str,
+    values: Mapping[str, Scalar] | None = None,
+    count: float = 0,
+    *,
+    code: str = "",
 ) -> Iterator[AttentionLine]:
-    """The line, if there is anything to tell. The first in trouble are named, the longest first."""
+    """The line, if there is anything to tell. The first in trouble are named, the longest first.
+
+    `code`: of its sentence, where one kind has several.
+    """
     if not things:
         return
     ordered = sorted(things, key=lambda thing: (thing.since is None, thing.since or 0.0, by_count(thing.about.name)))
@@ -229,7 +242,7 @@ def _line(
         kind=kind,
         level=level,
         count=number,
-        sentence=Sentence(f"attention-{kind}", {"n": number, **(values or {})}, text),
+        sentence=Sentence(f"attention-{code or kind}", {"n": number, **(values or {})}, text),
         since=timestamp(ordered[0].since),
         objects=[thing.about for thing in ordered[:OBJECTS_MAX]],
         more=max(0, len(things) - OBJECTS_MAX),
@@ -264,9 +277,10 @@ def _job(row: JobRow) -> AttentionObject:
     return AttentionObject("job", row.namespace, row.name, job=f"{row.type}/{row.name}")
 
 
-def _xid_at(card: CardOccupancy) -> float | None:
+def _xid(card: CardOccupancy) -> tuple[int | None, float | None]:
+    """The card's last XID and when it was told; nothing of either where no XID was."""
     reading = card.reading
-    return reading.last_xid_at if reading is not None and reading.last_xid and str(reading.last_xid) in card.reason else None
+    return (reading.last_xid, reading.last_xid_at) if reading is not None and reading.last_xid else (None, None)
 
 
 def _pod(pod: Pod, job_by_pod: Mapping[str, str]) -> AttentionObject:
