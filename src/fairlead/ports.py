@@ -15,7 +15,7 @@ from msgspec import Struct
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.dependency import DependencyLooks
 from fairlead.model.devices.device import DeviceSnapshot
-from fairlead.model.devices.driver import CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import (
@@ -491,8 +491,8 @@ class CardDriver(Protocol):
         """
         ...
 
-    def probe(self, uuid: str) -> str:
-        """Asks the card how it is: "" = it answers, else why not."""
+    def probe(self, uuid: str) -> CardAnswer:
+        """Asks the card how it is."""
         ...
 
     def processes(self) -> Sequence[ProcessMemory]:

@@ -379,6 +379,22 @@ def test_the_pods_of_the_files_run_with_the_policies_in_force(deployed: ControlP
     assert len(spread) == 2
 
 
+def test_agent_and_exporter_leave_a_node_in_maintenance_and_come_back(deployed: ControlPlane, beside: Beside) -> None:
+    """Whoever resets a card must be the only one who has it open."""
+    (card,) = (node["metadata"]["name"] for node in deployed.admin.get("nodes", "-l", "cgpu"))
+    names = {"fairlead-node-agent", "fairlead-gpu-exporter"}
+
+    def there() -> set[str]:
+        pods = deployed.admin.get("pods", "-n", SYSTEM, "--field-selector", f"spec.nodeName={card}")
+        return {pod["metadata"]["labels"]["app.kubernetes.io/name"] for pod in pods} & names
+
+    wait_until("both are there", lambda: there() == names)
+    deployed.admin.run("label", "node", card, "fairlead.io/gpu-maintenance=")
+    wait_until("both have left", lambda: not there())
+    deployed.admin.run("label", "node", card, "fairlead.io/gpu-maintenance-")
+    wait_until("both are back", lambda: there() == names)
+
+
 def test_without_the_extender_shared_pods_wait_and_others_do_not(deployed: ControlPlane, beside: Beside) -> None:
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
     beside.extender.stop()

@@ -12,11 +12,12 @@ import pytest
 from tests.nvml.stub import MIB, StubState, uuid
 
 from fairlead.edge.nvml.driver import NvmlDriver
-from fairlead.model.devices.driver import IsolationMeans, ProcessMemory
+from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot
 
 ALL_ONES = 2**64 - 1
-NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNKNOWN = 3, 13, 999
+NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, UNKNOWN = 3, 4, 13, 999
+LOST, RESET_REQUIRED = 15, 16
 
 
 def test_a_card_is_told_with_index_minor_name_and_the_memory_that_is_left(driver: NvmlDriver, state: StubState) -> None:
@@ -66,7 +67,30 @@ def test_one_uuid_twice_is_told_twice(driver: NvmlDriver, state: StubState) -> N
     state.say({"1.uuid": uuid(0)})
     assert [card.uuid for card in driver.cards()] == [uuid(0), uuid(0)]
     state.fail("nvmlDeviceGetTemperature", 15, 1)
-    assert driver.probe(uuid(0)) == "GPU is lost"
+    assert driver.probe(uuid(0)).fault == "GPU is lost"
+
+
+def test_a_probe_tells_the_energy_counter_and_what_the_driver_asks_for(driver: NvmlDriver, state: StubState) -> None:
+    state.say({"0.energy": 123_456, "0.fv.230": "1:4", "1.energy": 5, "1.fv.230": "1:0"})
+    state.fail("nvmlDeviceGetTotalEnergyConsumption", NOT_SUPPORTED, 1)
+    assert driver.probe(uuid(0)) == CardAnswer(energy_mj=123_456, recovery_action=4)
+    assert driver.probe(uuid(1)) == CardAnswer(recovery_action=0)
+    assert driver.probe("GPU-nobody") == CardAnswer("the driver does not show this GPU")
+
+
+@pytest.mark.parametrize("call", ["nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetFieldValues"])
+@pytest.mark.parametrize("code", [UNKNOWN, NO_PERMISSION, NOT_SUPPORTED])
+def test_a_counter_that_cannot_be_read_is_no_illness(driver: NvmlDriver, state: StubState, call: str, code: int) -> None:
+    state.fail(call, code, 0)
+    answer = driver.probe(uuid(0))
+    assert (answer.fault, answer.is_down) == ("", False)
+    assert None in (answer.energy_mj, answer.recovery_action)
+
+
+@pytest.mark.parametrize(("code", "is_down"), [(LOST, True), (RESET_REQUIRED, True), (UNKNOWN, False)])
+def test_a_card_that_only_a_reset_brings_back_says_so(driver: NvmlDriver, state: StubState, code: int, is_down: bool) -> None:
+    state.fail("nvmlDeviceGetTemperature", code, 0)
+    assert driver.probe(uuid(0)).is_down is is_down
 
 
 def test_a_machine_without_gpus_has_none(driver: NvmlDriver, state: StubState) -> None:

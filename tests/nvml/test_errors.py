@@ -34,16 +34,16 @@ ILL = [
 @pytest.mark.parametrize("call", ["nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature"])
 def test_a_card_that_has_nothing_to_say_is_not_ill(driver: NvmlDriver, state: StubState, call: str, silent: int) -> None:
     state.fail(call, silent, 0)
-    assert driver.probe(uuid(0)) == ""
+    assert driver.probe(uuid(0)).fault == ""
 
 
 @pytest.mark.parametrize(("code", "words"), ILL)
 @pytest.mark.parametrize("call", ["nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature"])
 def test_a_probe_tells_in_the_drivers_words_why_it_fails(driver: NvmlDriver, state: StubState, call: str, code: int, words: str) -> None:
     state.fail(call, code, 1)
-    assert (driver.probe(uuid(0)), driver.probe(uuid(1))) == ("", words)
+    assert (driver.probe(uuid(0)).fault, driver.probe(uuid(1)).fault) == ("", words)
     state.fail(call, None, 1)
-    assert driver.probe(uuid(1)) == ""
+    assert driver.probe(uuid(1)).fault == ""
 
 
 @pytest.mark.parametrize(("code", "words"), ILL)
@@ -55,7 +55,7 @@ def test_a_card_without_handle_or_uuid_is_left_out(
     assert len(driver.cards()) == 2
     state.fail(call, code, 0)
     assert [card.uuid for card in driver.cards()] == [uuid(1)]
-    assert driver.probe(uuid(0)) == "the driver does not show this GPU"
+    assert driver.probe(uuid(0)).fault == "the driver does not show this GPU"
     assert [process.pid for process in driver.processes()] == [2]
     assert [record.message for record in caplog.records] == [f"GPU 0 is left out: {words}"]
     state.fail(call, None, 0)

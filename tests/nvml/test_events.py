@@ -63,13 +63,13 @@ def test_a_card_too_old_for_events_is_left_in_peace(driver: NvmlDriver, state: S
 
 def test_only_cards_too_old_for_events(driver: NvmlDriver, state: StubState) -> None:
     state.fail("nvmlDeviceRegisterEvents", NOT_SUPPORTED)
-    assert (len(driver.cards()), driver.xids(), driver.probe(uuid(0))) == (2, [], "")
+    assert (len(driver.cards()), driver.xids(), driver.probe(uuid(0)).fault) == (2, [], "")
 
 
 @pytest.mark.parametrize("code", [NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNKNOWN])
 def test_a_driver_without_events_has_cards_all_the_same(driver: NvmlDriver, state: StubState, code: int) -> None:
     state.fail("nvmlEventSetCreate", code)
-    assert (len(driver.cards()), driver.xids(), driver.probe(uuid(0))) == (2, [], "")
+    assert (len(driver.cards()), driver.xids(), driver.probe(uuid(0)).fault) == (2, [], "")
     state.fail("nvmlEventSetCreate", None)
     state.say({"count": 1})
     driver.cards()

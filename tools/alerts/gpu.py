@@ -22,8 +22,9 @@ CARD_KEY: Final = "node_name, gpu, uuid, model, mig_gi_id, mig_profile"
 """What a card is, or a part of one, whichever pod of the exporter and job of Prometheus tell."""
 
 _DRAIN: Final = (
-    "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, reset the card"
-    " (`nvidia-smi --gpu-reset -i INDEX` on the node) or restart the node, then `kubectl uncordon NODE`."
+    "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, then restart the node, or reset the card"
+    " (`kubectl label node NODE fairlead.io/gpu-maintenance=`, so that agent and exporter let go of it; `nvidia-smi --gpu-reset -i INDEX`"
+    " on the node; take the label off), and `kubectl uncordon NODE`."
 )
 _REPLACE: Final = "If it comes back after a reset, take the node out of service and have the card replaced."
 _WHO: Final = 'fairlead_container_gpu_memory_used_bytes{node_name="NODE",gpu="INDEX"}'

@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.gpu_load import ToldLoad
 from fairlead_sim.gpus.cards import CARD_MODELS, CardModel, known_model
@@ -68,8 +68,8 @@ class SimulatedDriver:
     def xids(self) -> Sequence[SeenXid]:
         return ()
 
-    def probe(self, uuid: str) -> str:
-        return "" if any(card.uuid == uuid for card in self._cards) else "there is no such GPU"
+    def probe(self, uuid: str) -> CardAnswer:
+        return CardAnswer("" if any(card.uuid == uuid for card in self._cards) else "there is no such GPU")
 
     def processes(self) -> Sequence[ProcessMemory]:
         return ()

@@ -20,7 +20,7 @@ from fairlead.apps.node_agent.desk import NodeAgentSettings
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Action, CreateObject, DeleteObject, Outcome, PatchObject, Result, TellObjectEvent
-from fairlead.model.devices.driver import IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.devices.kubelet import HeldDevices, OfferedDevice
 from fairlead.model.node import Condition, Node
@@ -131,6 +131,7 @@ class FakeDriver:
         """The card of which nobody may ask."""
         self.seen: list[SeenXid] = []
         self.ill: dict[str, str] = {}
+        self.energy: int | None = None
         self.used: list[ProcessMemory] = []
         self.can = IsolationMeans()
 
@@ -143,11 +144,11 @@ class FakeDriver:
         seen, self.seen = self.seen, []
         return seen
 
-    def probe(self, uuid: str) -> str:
+    def probe(self, uuid: str) -> CardAnswer:
         if uuid == self.wedged:
             raise Hangs
         self._answer()
-        return self.ill.get(uuid, "")
+        return CardAnswer(self.ill.get(uuid, ""), energy_mj=self.energy)
 
     def processes(self) -> Sequence[ProcessMemory]:
         self._answer()

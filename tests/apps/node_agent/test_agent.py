@@ -114,6 +114,45 @@ def test_a_card_recovers_after_ten_minutes_and_the_next_process_knows(world: Wor
     after.play(goes_on)
 
 
+def test_a_card_that_was_reset_while_the_agent_was_stopped_is_offered_again(world: World, tmp_path: Path) -> None:
+    async def story() -> None:
+        world.driver.energy = 5_000_000
+        await until(lambda: world.memory.counts == (28, 28))
+        world.driver.seen = [SeenXid(79, uuid(1))]
+        await until(lambda: world.memory.counts == (28, 14))
+        await asyncio.sleep(900)
+        assert world.memory.counts == (28, 14)
+
+    world.play(story)
+    for energy, offered in ((5_000_001, 14), (40_000, 28)):
+        after = World(tmp_path)
+        after.driver.energy = energy
+
+        async def goes_on(after: World = after, offered: int = offered) -> None:
+            await until(lambda: after.memory.counts == (28, offered))
+            await asyncio.sleep(900)
+            assert after.memory.counts == (28, offered)
+
+        after.play(goes_on)
+
+
+def test_a_driver_that_was_taken_out_has_reset_its_cards_and_an_xid_that_comes_at_once_counts(world: World) -> None:
+    async def story() -> None:
+        world.driver.energy = 5_000_000
+        await until(lambda: world.memory.counts == (28, 28))
+        world.driver.seen = [SeenXid(79, uuid(0)), SeenXid(79, uuid(1))]
+        await until(lambda: world.memory.counts == (28, 0))
+        world.driver.failure = "the driver is not loaded"
+        await asyncio.sleep(5)
+        world.driver.energy, world.driver.failure = 40_000, ""
+        world.driver.seen = [SeenXid(79, uuid(1))]
+        await until(lambda: world.memory.counts == (28, 14))
+        await asyncio.sleep(900)
+        assert world.memory.counts == (28, 14), "the new XID came after the reset"
+
+    world.play(story)
+
+
 def test_an_operator_takes_a_card_out_and_gives_it_back(world: World) -> None:
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.devices.cards import t4, uuid
 
+from fairlead.model.devices.driver import CardAnswer
 from fairlead.rules.devices.card_health import CardHealths
 
 CARDS = [t4(0), t4(1)]
@@ -31,7 +32,7 @@ def probe(of: CardHealths, times: int, start: float, every: float = 30.0) -> lis
     """Good probes of the first card; whether it was healthy after each."""
     healthy = []
     for number in range(1, times + 1):
-        of.probed(A, "", start + number * every)
+        of.probed(A, CardAnswer(), start + number * every)
         healthy.append(reasons(of)[0] == "")
     return healthy
 
@@ -71,7 +72,7 @@ def test_a_card_recovers_after_ten_minutes_of_good_probes() -> None:
 
 
 def test_a_second_fatal_xid_and_a_failed_probe_begin_the_ten_minutes_anew_and_an_ignored_one_does_not() -> None:
-    for disturb in (lambda of: of.xid(62, A, 1300.0), lambda of: of.probed(A, "no answer", 1300.0)):
+    for disturb in (lambda of: of.xid(62, A, 1300.0), lambda of: of.probed(A, CardAnswer("no answer"), 1300.0)):
         of = healths()
         of.xid(74, A, 1000.0)
         assert not any(probe(of, 10, 1000.0))
@@ -115,9 +116,9 @@ def test_which_xids_are_sticky_can_be_set_and_a_boot_resets_all() -> None:
 
 def test_a_failed_probe_is_over_with_the_next_good_one() -> None:
     of = healths()
-    of.probed(B, "no answer in 5 s", 30.0)
+    of.probed(B, CardAnswer("no answer in 5 s"), 30.0)
     assert reasons(of) == ["", "probe failed: no answer in 5 s"]
-    of.probed(B, "", 60.0)
+    of.probed(B, CardAnswer(), 60.0)
     assert reasons(of) == ["", ""]
 
 
@@ -125,7 +126,7 @@ def test_a_lost_card_is_back_when_the_driver_shows_it_and_not_healed_by_it() -> 
     of = healths()
     of.shown([B])
     assert reasons(of) == ["the driver does not show this GPU", ""]
-    of.probed(A, "", 30.0)
+    of.probed(A, CardAnswer(), 30.0)
     assert reasons(of)[0], "what is not there cannot be well"
     of.shown([A, B])
     assert reasons(of) == ["", ""]
@@ -159,6 +160,72 @@ def test_an_operator_takes_cards_out_and_gives_them_back_and_a_fault_is_told_fir
     assert reasons(healths()) == ["", ""]
 
 
+RESET = [
+    pytest.param([CardAnswer(energy_mj=900)], CardAnswer(energy_mj=5), True, id="its energy counter began anew"),
+    pytest.param([CardAnswer(energy_mj=900)], CardAnswer(energy_mj=900), False, id="the counter stands still"),
+    pytest.param([CardAnswer(energy_mj=900), CardAnswer()], CardAnswer(energy_mj=5), True, id="not told once meanwhile"),
+    pytest.param([CardAnswer(energy_mj=900)], CardAnswer(), False, id="no longer told"),
+    pytest.param([], CardAnswer(energy_mj=5), True, id="it began anew since before the XID"),
+    pytest.param([CardAnswer("GPU is lost", is_down=True)], CardAnswer(energy_mj=5), True, id="lost, and counts anew"),
+    pytest.param([CardAnswer("GPU requires restart", is_down=True)], CardAnswer(), True, id="waited for it, and answers"),
+    pytest.param([CardAnswer("no answer in 5 s")], CardAnswer(energy_mj=1001), False, id="it was slow"),
+    pytest.param([CardAnswer("no answer in 5 s")], CardAnswer(), False, id="it was slow, and tells no energy"),
+    pytest.param(
+        [CardAnswer(energy_mj=900), CardAnswer("GPU is lost", is_down=True)],
+        CardAnswer(energy_mj=950),
+        False,
+        id="lost for a moment, and counts on",
+    ),
+]
+
+
+@pytest.mark.parametrize("xid", [48, 63, 79])
+@pytest.mark.parametrize("is_other_process", [False, True])
+@pytest.mark.parametrize(("before", "answer", "is_reset"), RESET)
+def test_a_reset_ends_what_an_xid_began(
+    before: list[CardAnswer], answer: CardAnswer, is_reset: bool, is_other_process: bool, xid: int
+) -> None:
+    """A reset asks for the agent to be stopped: the next one must see it."""
+    of = healths()
+    of.probed(A, CardAnswer(energy_mj=800), 0.0)
+    of.xid(xid, A, 1.0)
+    of.xid(74, B, 1.0)
+    for number, each in enumerate(before):
+        of.probed(A, each, 30.0 * (number + 1))
+    if is_other_process:
+        of = CardHealths(of.kept())
+        of.shown([A, B])
+    of.probed(A, answer, 120.0)
+    assert reasons(of) == ["" if is_reset else f"XID {xid}", "XID 74"]
+    of.xid(xid, A, 130.0)
+    of.probed(A, CardAnswer(energy_mj=10_000), 150.0)
+    assert reasons(of)[0] == f"XID {xid}", "what comes after it is new"
+
+
+def test_a_card_that_fell_off_the_bus_is_well_when_its_counter_began_anew() -> None:
+    """NVML shows it no longer, so nothing of it is told after its XID."""
+    of = healths()
+    for each in (A, B):
+        of.probed(each, CardAnswer(energy_mj=900), 0.0)
+        of.xid(79, each, 10.0)
+    of.shown([])
+    of = CardHealths(of.kept())
+    of.shown([A, B])
+    assert reasons(of) == ["XID 79", "XID 79"], "neither has answered yet"
+    of.probed(A, CardAnswer(energy_mj=5), 60.0)
+    of.probed(B, CardAnswer(energy_mj=901), 60.0)
+    assert reasons(of) == ["", "XID 79"]
+
+
+def test_a_sticky_xid_is_over_like_others_where_the_driver_asks_for_nothing() -> None:
+    for action, is_over in ((0, True), (1, False), (None, False)):
+        of = healths()
+        of.xid(95, A, 0.0)
+        for number in range(1, 41):
+            of.probed(A, CardAnswer(recovery_action=action), number * 30.0)
+            assert reasons(of)[0] == ("" if is_over and number >= 20 else "XID 95")
+
+
 def test_the_next_process_knows_what_is_broken() -> None:
     of = healths()
     of.xid(79, A, 50_000.0)
@@ -168,7 +235,7 @@ def test_the_next_process_knows_what_is_broken() -> None:
     assert reasons(after) == ["XID 79", "XID 74"]
     assert not any(probe(after, 40, 0.0)), "its clock starts anew"
     for number in range(1, 22):
-        after.probed(B, "", number * 30.0)
+        after.probed(B, CardAnswer(), number * 30.0)
     assert reasons(after) == ["XID 79", ""]
 
 
@@ -181,7 +248,7 @@ def test_a_clock_that_jumps_heals_no_card_early_and_each_in_the_end(jumps: list[
     of.xid(74, A, clock)
     for number in range(1, 20 + len(jumps) + 1):
         clock += 30.0 + at.get(number, 0.0)
-        of.probed(A, "", clock)
+        of.probed(A, CardAnswer(), clock)
         if number < 20:
             assert reasons(of)[0], "nine and a half minutes are not ten"
     assert reasons(of)[0] == ""
@@ -194,5 +261,5 @@ def test_probes_that_come_more_often_count_the_time_between_them(steps: list[flo
     clock = 0.0
     for step in steps:
         clock += step
-        of.probed(A, "", clock)
+        of.probed(A, CardAnswer(), clock)
         assert (reasons(of)[0] == "") is (clock >= 600.0 - 1e-6) or abs(clock - 600.0) < 1e-6

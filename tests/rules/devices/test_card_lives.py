@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.rules.devices.cards import t4, uuid
 
+from fairlead.model.devices.driver import CardAnswer
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Grant, Health
 from fairlead.model.devices.kubelet import HeldDevices, OfferedDevice
 from fairlead.model.pod import Pod, PodPhase
@@ -96,9 +97,10 @@ class CardLives(RuleBasedStateMachine):
     def xid(self, card: int | None, xid: int) -> None:
         self.healths.xid(xid, None if card is None else uuid(card), self.now)
 
-    @rule(card=some_card, fault=st.sampled_from(["", "", "GPU is lost"]))
-    def probe(self, card: int, fault: str) -> None:
-        self.healths.probed(uuid(card), fault, self.now)
+    @rule(card=some_card, fault=st.sampled_from(["", "", "GPU is lost"]), energy=st.none() | st.integers(0, 9))
+    def probe(self, card: int, fault: str, energy: int | None) -> None:
+        answer = CardAnswer(fault, is_down=True) if fault else CardAnswer(energy_mj=energy)
+        self.healths.probed(uuid(card), answer, self.now)
 
     @rule(seconds=st.sampled_from([30.0, 700.0, -1e6, 1e9, 0.0]))
     def time_goes(self, seconds: float) -> None:

@@ -6,6 +6,7 @@ import pytest
 from tests.apps.fakes import EPOCH, device, lost_device
 
 from fairlead.model.devices.device import DeviceSnapshot, XidEvent
+from fairlead.model.devices.driver import CardAnswer
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.rules.devices.card_health import CardHealths
 from fairlead.rules.devices.health_checks import health_checks
@@ -116,7 +117,7 @@ def test_agent_and_exporter_judge_a_card_alike(code: int) -> None:
     agent = CardHealths()
     agent.xid(code, "GPU-a", EPOCH)
     for later in range(0, 1201, 30):
-        agent.probed("GPU-a", "", EPOCH + later)
+        agent.probed("GPU-a", CardAnswer(), EPOCH + later)
         (card,) = agent.judged([GpuSlot(0, "GPU-a")])
         (seen,) = shown(DeviceSnapshot(1, EPOCH, (device(healthy=None, xids=(XidEvent(code, 1, EPOCH),)),)), 15.0, EPOCH + later).samples
         assert seen.healthy is (not card.reason), f"{later} s after XID {code}"

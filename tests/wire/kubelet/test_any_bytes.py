@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.model.devices.driver import CardFault
+from fairlead.model.devices.driver import CardAnswer, CardFault
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.devices.kubelet import CardLimit, ContainerLimits, GivenShare
 from fairlead.model.refusal import Refusal
@@ -57,7 +57,7 @@ def use_faults(text: bytes) -> None:
         healths = CardHealths(read)
         for moment in (0.0, 1e9, 2e9):
             for fault in read:
-                healths.probed(fault.uuid, "", moment)
+                healths.probed(fault.uuid, CardAnswer(energy_mj=7), moment)
         assert parse_faults(render_faults("boot", healths.kept()), "boot") == healths.kept()
 
 

@@ -166,6 +166,7 @@ class NodeAgent:
                     self.desk.hear()
             except OutsideError as failed:
                 self._driver_fails(failed)
+                probed_at = float("-inf")  # whatever comes back may have been reset: asked before its XIDs are heard
             await asyncio.sleep(XID_SECONDS)
 
     async def _probe(self) -> None:

@@ -15,9 +15,10 @@ from fairlead.edge.kubelet.messages import EMPTY, parse_pod_resources
 from fairlead.errors import OutsideError
 from fairlead.model.devices.kubelet import HeldDevices
 
-ANSWER_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 10.0
+"""And the largest answer: telemetry contract 2.1; a kubelet sends no more than 16 MiB."""
 _LIST: Final = "/v1.PodResourcesLister/List"
-_LARGEST_ANSWER: Final = 64 * 1024 * 1024
+_LARGEST_ANSWER: Final = 16 * 1024 * 1024
 _OPTIONS: Final = [
     ("grpc.default_authority", "localhost"),
     ("grpc.max_receive_message_length", _LARGEST_ANSWER),

@@ -14,9 +14,11 @@ import pynvml
 from msgspec import Struct
 from pynvml import NVMLError
 
-from fairlead.edge.nvml.library import is_silent
+from fairlead.edge.nvml.library import is_down, is_gone, is_silent
+from fairlead.model.devices.driver import CardAnswer
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.readings import SeenProcess
+from fairlead.wire.devices.nvml_values import RECOVERY_ACTION, field_number, parse_field_values
 
 _MIB: Final = 1 << 20
 _MOST_TRIES: Final = 3
@@ -66,10 +68,10 @@ def _memory_mib(card: ShownCard) -> int:
     return max(0, int(memory.total) - int(memory.reserved)) // _MIB
 
 
-def ask(card: ShownCard) -> None:
+def ask(card: ShownCard) -> CardAnswer:
     """Calls that reach the card itself; raises NVMLError when it is ill.
 
-    What it does not have (memory or a sensor of its own) is no illness.
+    What it does not have (memory or a sensor of its own) is no illness, nor are counters that cannot be read.
     """
     for call in (pynvml.nvmlDeviceGetMemoryInfo, _temperature):
         try:
@@ -77,6 +79,22 @@ def ask(card: ShownCard) -> None:
         except NVMLError as error:
             if not is_silent(error):
                 raise
+    return CardAnswer(energy_mj=_told(pynvml.nvmlDeviceGetTotalEnergyConsumption, card), recovery_action=_told(_recovery_action, card))
+
+
+def _told(call: Callable[[Any], int | None], card: ShownCard) -> int | None:
+    try:
+        return call(card.handle)
+    except NVMLError as error:
+        if is_down(error) or is_gone(error):
+            raise
+        return None
+
+
+def _recovery_action(handle: Any) -> int | None:
+    (told,) = parse_field_values(bytes(pynvml.nvmlDeviceGetFieldValues(handle, [RECOVERY_ACTION.id])))
+    number = field_number(RECOVERY_ACTION, told)
+    return None if number is None else int(number)
 
 
 def _temperature(handle: Any) -> None:

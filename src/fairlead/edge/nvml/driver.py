@@ -24,7 +24,7 @@ from fairlead.edge.nvml import mps
 from fairlead.edge.nvml.cards import ShownCard, ask, has_mig, shown_card, slot, used_mib_by_pid
 from fairlead.edge.nvml.library import LIBRARY, close_library, failure, is_down, is_gone, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
-from fairlead.model.devices.driver import IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessMemory, SeenXid
 from fairlead.model.devices.gpu import GpuSlot
 
 REOPEN_SECONDS: Final = 300.0
@@ -80,17 +80,19 @@ class NvmlDriver:
                 self._look()
             return self._events.drain()
 
-    def probe(self, uuid: str) -> str:
+    def probe(self, uuid: str) -> CardAnswer:
         with self._asking():
-            cards = [card for card in self._look() if card.uuid == uuid]
-            for card in cards:
+            answers: list[CardAnswer] = []
+            for card in self._look():
+                if card.uuid != uuid:
+                    continue
                 try:
-                    ask(card)
+                    answers.append(ask(card))
                 except NVMLError as error:
                     self._raise_if_gone(error)
                     self._is_any_ill = True
-                    return words(error)
-            return "" if cards else "the driver does not show this GPU"
+                    return CardAnswer(words(error), is_down=is_down(error))
+            return answers[0] if answers else CardAnswer("the driver does not show this GPU")
 
     def processes(self) -> Sequence[ProcessMemory]:
         """Those whose memory NVML does not tell (some virtual cards) are left out: nobody can watch them."""

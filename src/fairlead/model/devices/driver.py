@@ -35,11 +35,25 @@ class IsolationMeans(Struct, frozen=True, gc=False):
     has_guard: bool = False
 
 
+class CardAnswer(Struct, frozen=True, gc=False):
+    """What a card says that was asked how it is. `fault`: why it does not answer, "" = it does.
+
+    `is_down`: it is lost, or waits for a reset. `energy_mj`: what it has used, a counter that a reset begins
+    anew; `recovery_action`: what the driver asks for, 0 = nothing. None: that is not told.
+    """
+
+    fault: str = ""
+    is_down: bool = False
+    energy_mj: int | None = None
+    recovery_action: int | None = None
+
+
 class CardFault(Struct, frozen=True, gc=False):
     """What is wrong with one card; nothing of it = healthy.
 
     `xid`: the fatal one that is told, None = none. `quiet_seconds`: since the last fatal one, over good
-    probes, as of `at`. `probe`: why the last probe failed.
+    probes, as of `at`. `probe`: why the last probe failed. `energy_mj`: of its counter, as it was told last.
+    `is_away`: it was lost, or waited for a reset, and has not answered since.
     """
 
     uuid: str
@@ -49,6 +63,8 @@ class CardFault(Struct, frozen=True, gc=False):
     at: float = 0.0
     probe: str = ""
     is_lost: bool = False
+    energy_mj: int | None = None
+    is_away: bool = False
 
     @property
     def reason(self) -> str:

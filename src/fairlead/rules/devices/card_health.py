@@ -6,7 +6,8 @@ any other does for ten minutes after it was told last, a sticky one until the ca
 A card recovers after ten minutes without a fatal XID, counted from one good probe to the next and never more
 than the time between two probes at once. So a clock that jumps ahead heals nothing early, one that jumps back
 costs one step, and a probe that fails begins the ten minutes anew. What a sticky XID took out comes back only
-by a reset. The state can be kept and taken over by the next process, or a restart would heal every card.
+by a reset, or when the driver says that nothing has to be done. The state can be kept and taken over by the
+next process, or a restart would heal every card, and one that was reset meanwhile would stay ill.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 from msgspec import structs
 
 from fairlead.model.devices.device import XidEvent
-from fairlead.model.devices.driver import CardFault
+from fairlead.model.devices.driver import CardAnswer, CardFault
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.xid import APPLICATION
 from fairlead.rules.holding.cards import WITHHELD
@@ -107,17 +108,19 @@ class CardHealths:
             told = fault.xid if fault.is_sticky and not is_sticky else xid
             self._faults[each] = structs.replace(fault, xid=told, is_sticky=fault.is_sticky or is_sticky, quiet_seconds=0.0, at=now)
 
-    def probed(self, uuid: str, fault: str, now: float) -> None:
-        """The card was asked how it is. `fault`: why that failed, "" = it answered."""
+    def probed(self, uuid: str, answer: CardAnswer, now: float) -> None:
+        """The card was asked how it is. One that was reset since its XID is well at once."""
         known = self._faults.get(uuid, CardFault(uuid))
-        if fault:
-            self._faults[uuid] = structs.replace(known, probe=f"probe failed: {fault}", quiet_seconds=0.0, at=now)
+        if answer.fault:
+            told, is_away = f"probe failed: {answer.fault}", known.is_away or answer.is_down
+            self._faults[uuid] = structs.replace(known, probe=told, quiet_seconds=0.0, at=now, is_away=is_away)
             return
+        energy = known.energy_mj if answer.energy_mj is None else answer.energy_mj
         quiet = known.quiet_seconds + min(max(0.0, now - known.at), PROBE_SECONDS)
-        if is_over(quiet, is_sticky=known.is_sticky):
-            self._faults[uuid] = CardFault(uuid, at=now, is_lost=known.is_lost)
-        else:
-            self._faults[uuid] = structs.replace(known, probe="", quiet_seconds=quiet, at=now)
+        is_sticky = known.is_sticky and answer.recovery_action != 0
+        if is_over(quiet, is_sticky=is_sticky) or (known.xid is not None and _is_reset(known, answer)):
+            known, quiet = CardFault(uuid, is_lost=known.is_lost), 0.0
+        self._faults[uuid] = structs.replace(known, probe="", quiet_seconds=quiet, at=now, energy_mj=energy, is_away=False)
 
     def was_reset(self, uuid: str | None) -> None:
         """The card was reset; None = all of them, the machine was booted."""
@@ -142,3 +145,20 @@ class CardHealths:
         fault = self._faults.get(card.uuid)
         reason = (fault.reason if fault else "") or (WITHHELD if is_withheld else "")
         return structs.replace(card, health=_UNHEALTHY if reason else _HEALTHY, reason=reason)
+
+
+def _is_reset(fault: CardFault, answer: CardAnswer) -> bool:
+    """Whether the card was reset since it answered last: its energy counter began anew.
+
+    Where none is told, it was away as only a reset ends it.
+
+    >>> _is_reset(CardFault("GPU-a", 48, energy_mj=900), CardAnswer(energy_mj=5))
+    True
+    >>> _is_reset(CardFault("GPU-a", 48, energy_mj=900, is_away=True), CardAnswer(energy_mj=901))
+    False
+    >>> _is_reset(CardFault("GPU-a", 79, is_away=True), CardAnswer(energy_mj=5))
+    True
+    """
+    if fault.energy_mj is not None and answer.energy_mj is not None:
+        return answer.energy_mj < fault.energy_mj
+    return fault.is_away

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from fairlead.model.actions import ObjectRef, PatchObject, TellObjectEvent
-from fairlead.model.devices.driver import CardFault, IsolationMeans
+from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
 from fairlead.model.devices.kubelet import CardLimit, ContainerEdits, ContainerLimits, GivenShare, HeldDevices
@@ -142,7 +142,7 @@ class NodeMachine:
             self.driver_fails(why)
         self.fault = why
         for card in self._cards or ():
-            self.healths.probed(card.uuid, why, now)
+            self.healths.probed(card.uuid, CardAnswer(why), now)
 
     @property
     def missing(self) -> str:

@@ -117,6 +117,7 @@ SLOW_FIELDS: Final = _rows(
     }.items()
 )
 """The last ones are of Blackwell and later, all links together; error rates as the driver packs them."""
+RECOVERY_ACTION: Final = next(row for row in SLOW_FIELDS if row.field == "DCGM_FI_DEV_GPU_RECOVERY_ACTION")
 BANDWIDTHS: Final[Mapping[str, tuple[NvmlField, ...]]] = {
     "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL": _LINK_BYTES,
     **{
