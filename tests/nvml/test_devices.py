@@ -240,6 +240,18 @@ async def test_an_energy_counter_that_begins_anew_tells_of_a_reset(exported: Exp
         assert exported.card(5).reset_at == reset_at
 
 
+async def test_a_card_that_was_lost_for_a_moment_and_counts_on_was_not_reset(exported: Exported) -> None:
+    exported.script.readings[5] = GroupReading({ENERGY: 600})
+    await exported.until(lambda: exported.card(5).fields.get(ENERGY) == 600)
+    for joules, reset_at in ((601, None), (3, 1000.0)):
+        exported.script.failing[5] = pynvml.NVMLError(LOST)
+        await exported.until(lambda: not exported.card(5).up)
+        exported.script.readings[5] = GroupReading({ENERGY: joules})
+        del exported.script.failing[5]
+        await exported.until(lambda joules=joules: exported.card(5).fields.get(ENERGY) == joules)
+        assert exported.card(5).reset_at == reset_at
+
+
 async def test_one_collector_that_fails_costs_its_own_fields_only(exported: Exported) -> None:
     exported.script.readings[1] = GroupReading({UTIL: 77}, failures={"gpm": "Unknown Error"})
     await exported.until(lambda: exported.card(1).fields.get(UTIL) == 77)

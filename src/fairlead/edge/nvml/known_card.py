@@ -20,6 +20,7 @@ from fairlead.edge.nvml.xid_tally import XidTally
 from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
+from fairlead.rules.devices.card_health import is_reset
 
 DEVICE: Final = "device"
 COLLECTORS: Final = (DEVICE, "fieldvalues", "gpm", "processes")
@@ -180,8 +181,9 @@ class KnownCard:
     def keep(self, turn: CardTurn) -> None:
         now = self._monotonic()
         before, after = self._fast.fields.get(_ENERGY), turn.fast.fields.get(_ENERGY)
-        if self._awaits_reset or (before is not None and after is not None and after < before):
+        if is_reset(before, after, was_away=self._awaits_reset):
             self.was_reset()
+        self._awaits_reset = False
         self._asker, self._is_lost, self._is_late_counted = turn.asker, False, False
         self._fast = structs.replace(self._fast, fields=turn.fast.fields, read_at=now)
         self._processes = turn.fast.processes

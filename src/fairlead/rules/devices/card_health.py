@@ -77,6 +77,17 @@ def standing_xids(
     )
 
 
+def is_reset(energy_before: float | None, energy: float | None, *, was_away: bool) -> bool:
+    """Whether a card that answers was reset since it did before: its energy counter began anew.
+
+    Where none is told: whether it `was_away`, as only a reset ends it. Both in one unit, None = not told.
+
+    >>> is_reset(900, 5, was_away=False), is_reset(900, 901, was_away=True), is_reset(None, 5, was_away=True)
+    (True, False, True)
+    """
+    return was_away if energy_before is None or energy is None else energy < energy_before
+
+
 class CardHealths:
     """The faults of the cards of one node. Events are put in; `judged` tells what follows.
 
@@ -118,7 +129,8 @@ class CardHealths:
         energy = known.energy_mj if answer.energy_mj is None else answer.energy_mj
         quiet = known.quiet_seconds + min(max(0.0, now - known.at), PROBE_SECONDS)
         is_sticky = known.is_sticky and answer.recovery_action != 0
-        if is_over(quiet, is_sticky=is_sticky) or (known.xid is not None and _is_reset(known, answer)):
+        was_reset = is_reset(known.energy_mj, answer.energy_mj, was_away=known.is_away)
+        if is_over(quiet, is_sticky=is_sticky) or (known.xid is not None and was_reset):
             known, quiet = CardFault(uuid, is_lost=known.is_lost), 0.0
         self._faults[uuid] = structs.replace(known, probe="", quiet_seconds=quiet, at=now, energy_mj=energy, is_away=False)
 
@@ -145,20 +157,3 @@ class CardHealths:
         fault = self._faults.get(card.uuid)
         reason = (fault.reason if fault else "") or (WITHHELD if is_withheld else "")
         return structs.replace(card, health=_UNHEALTHY if reason else _HEALTHY, reason=reason)
-
-
-def _is_reset(fault: CardFault, answer: CardAnswer) -> bool:
-    """Whether the card was reset since it answered last: its energy counter began anew.
-
-    Where none is told, it was away as only a reset ends it.
-
-    >>> _is_reset(CardFault("GPU-a", 48, energy_mj=900), CardAnswer(energy_mj=5))
-    True
-    >>> _is_reset(CardFault("GPU-a", 48, energy_mj=900, is_away=True), CardAnswer(energy_mj=901))
-    False
-    >>> _is_reset(CardFault("GPU-a", 79, is_away=True), CardAnswer(energy_mj=5))
-    True
-    """
-    if fault.energy_mj is not None and answer.energy_mj is not None:
-        return answer.energy_mj < fault.energy_mj
-    return fault.is_away
