@@ -161,7 +161,7 @@ def device(
         serial=f"13200000000{index}",
         cuda_version="12.8",
         vbios_version="90.04.38.00.03",
-        **{"sampled_at": EPOCH - 1.5, "collectors": (CollectorRun("device", str(index), succeeded_at=EPOCH - 1.5),), **given},  # type: ignore[arg-type]
+        **{"sampled_at": EPOCH - 1.5, "collectors": (CollectorRun("device", str(index), is_good=True, succeeded_at=EPOCH - 1.5),), **given},  # type: ignore[arg-type]
     )
 
 

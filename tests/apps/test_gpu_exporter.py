@@ -667,9 +667,30 @@ def test_rows_that_are_skipped_are_named_once_five_and_a_count(tmp_path: Path, c
     (record,) = caplog.records
     assert "100000 rows skipped: line 2 `DCGM_FI_DEV_TEA_0` is no field of DCGM" in record.message and "line 6" in record.message
     assert "line 7" not in record.message and len(record.message) < 500
-    path.write_text("DCGM_FI_DEV_TEA, gauge, Cups.\nno, row\n")
-    with pytest.raises(UserError, match="has no usable row: 2 rows skipped: line 1 `DCGM_FI_DEV_TEA` is no field of DCGM; line 2 2 fields"):
-        exporter([], GpuExporterSettings(collectors=str(path)))
+
+
+@pytest.mark.parametrize("rows", ["DCGM_FI_DEV_TEA, gauge, Cups.\nno, row\n", "# nothing\n", ""])
+async def test_a_file_without_a_usable_row_costs_dcgms_metrics_and_no_others(
+    tmp_path: Path, rows: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Telemetry contract 1.3: a bad row is skipped and counted; only `--strict-csv` ends the start."""
+    path = tmp_path / "counters.csv"
+    path.write_text(rows)
+    made = exporter([device()], GpuExporterSettings(node="gpu-1", collectors=str(path)))
+    await made.refresh()
+    found = parse_page(b"".join(made.page.pieces).decode()).samples
+    assert not [each for each in found if each.name.startswith("DCGM_")] and named(found, "fairlead_gpu_up")
+    (succeeded,), (rejected,) = (named(found, f"fairlead_exporter_config_{name}") for name in ("last_reload_success", "rows_rejected"))
+    assert (succeeded.value, rejected.value) == (0, 2 if "TEA" in rows else 0)
+    assert "has no usable row" in caplog.text
+    if rows.startswith("DCGM"):
+        assert "2 rows skipped: line 1 `DCGM_FI_DEV_TEA` is no field of DCGM; line 2 2 fields" in caplog.text
+        with pytest.raises(UserError, match="is no field of DCGM"):
+            exporter([], GpuExporterSettings(collectors=str(path), is_strict_csv=True))
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    await made.refresh()
+    found = parse_page(b"".join(made.page.pieces).decode()).samples
+    assert [each.name for each in found if each.name.startswith("DCGM_")] == ["DCGM_FI_DEV_GPU_UTIL"]
 
 
 async def test_a_reload_that_takes_long_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
+import msgspec
 import pytest
 from msgspec import structs
 from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
 from tests.waiting import until
 
-from fairlead.apps.pod_map import RETRY_SECONDS, PodMap
+from fairlead.apps.pod_map import PLACEMENT, RETRY_SECONDS, PodMap
 from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, MigInstance
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.refusal import Refusal
 from fairlead.rules.metrics.container_gpu import container_families, process_families
 from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
+from fairlead.wire.kube.local_pod import WireLocalPod, parse_local_pod
 from fairlead_sim.gpus.node_cards import simulated_uuid
 
 from .fakes import EPOCH, device, lost_device, memory
@@ -74,7 +77,7 @@ async def test_a_silent_kubelet_costs_names_only_after_a_while(node: Node, pods:
     assert names(pods) == ["p"]
     node.moment = 60.5
     assert names(pods) == []
-    assert pods.state.errors == (("grants", 0), ("kubelet", 1), ("no_host_pid", 0))
+    assert pods.state.errors == (("grants", 0), ("kubelet", 1), ("no_host_pid", 0), ("placement", 0))
     assert pods.state.age_seconds == 60.5
     node.failure = ""
     assert await pods.ask()
@@ -138,7 +141,7 @@ async def test_a_damaged_grants_file_leaves_what_was_read_before(node: Node, pod
     node.given = Refusal("garbage")
     assert not await pods.ask()
     assert names(pods) == ["p"]
-    assert pods.state.errors == (("grants", 1), ("kubelet", 0), ("no_host_pid", 0))
+    assert pods.state.errors == (("grants", 1), ("kubelet", 0), ("no_host_pid", 0), ("placement", 0))
 
 
 async def test_who_is_gone_is_not_named(node: Node, pods: PodMap) -> None:
@@ -221,6 +224,64 @@ async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one
     assert use(*parts) == [(300 << 20, 25.0, 70000 << 20)]
     other = MigInstance(1, 1, "1c.3g.71gb", "MIG-b", told, ())
     assert use(*parts, other) == [(300 << 20, None, 70000 << 20)], "what the two do together is nobody's"
+
+
+class Known:
+    """`ports.PodIdentities`: the API server tells pod `p` with these annotations."""
+
+    def __init__(self, annotations: dict[str, str]) -> None:
+        spec = {"containers": [{"name": "first"}, {"name": "c", "resources": {"limits": {MEMORY: "4"}}}]}
+        meta = {"namespace": "ns", "name": "p", "uid": "u", "annotations": annotations}
+        self._pod = parse_local_pod(msgspec.json.decode(msgspec.json.encode({"metadata": meta, "spec": spec}), type=WireLocalPod))
+
+    def latest(self) -> dict[tuple[str, str], LocalPod]:
+        return {("ns", "p"): self._pod}
+
+
+OURS = {"fairlead.io/gpu-allocation": f'{{"c":[{{"uuid":"{CARD}","index":7,"units":4,"mib":4301}}]}}'}
+THEIRS = {"scheduler.framework.gpushare.allocation": '{"1":{"0":4}}'}
+OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
+
+
+@pytest.mark.parametrize(("annotations", "mib"), [(OURS, 4301), (THEIRS, None), (OLDER, None)])
+async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_shares(
+    node: Node, annotations: dict[str, str], mib: int | None
+) -> None:
+    """Telemetry contract 2.3: the agent's ledger, else the annotations, the newest first."""
+    node.given = ()
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes(), identities=Known(annotations))
+    await pods.ask()
+    await pods.ask()
+    (card,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=(SeenProcess(7, "C", 300 << 20, 40.0),))])
+    (holder,) = card.processes
+    assert (holder.pod, holder.container, holder.allocate_mode, holder.memory_used_bytes) == ("p", "c", "share", 300 << 20)
+    assert holder.memory_limit_bytes == (None if mib is None else mib << 20), "units are of no size that the exporter knows"
+    assert card.knows_foreign and PLACEMENT not in pods.state.faults
+    node.given = (given(CARD),)
+    await pods.ask()
+    (card,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=())])
+    assert [each.memory_limit_bytes for each in card.processes] == [given(CARD).grant.memory_mib << 20], "the ledger is exact"
+
+
+async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+    """Another plugin's shares, or a grants file that is not mounted: an alert on strangers would be false."""
+    node.given = ()
+    pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
+    shared = structs.replace(device(), uuid=CARD, seen=(SeenProcess(7, "C", 300 << 20, 40.0),))
+    other = structs.replace(device(1), seen=(SeenProcess(8, "C", 1 << 20, 1.0),))
+    for number in range(3):
+        await pods.ask()
+        found = {each.name: each.values for each in gpu_families(pods.attributed([shared, other]))}
+        assert found["fairlead_gpu_foreign_processes"] == [None, 1]
+        assert found["fairlead_gpu_containers"] == [None, 0]
+        assert (PLACEMENT in pods.state.faults) is (number > 0), "the file may be a moment behind the list"
+    assert [record.message for record in caplog.records] == [
+        "whose the cards are is not known: ns/p/c has shared memory, and neither the grants file nor its pod says on which card"
+    ]
+    node.given = (given(CARD),)
+    await pods.ask()
+    (card, _) = pods.attributed([shared, other])
+    assert card.knows_foreign and PLACEMENT not in pods.state.faults
 
 
 @pytest.mark.parametrize("mode", ["no list", "no processes", "no names"])

@@ -196,6 +196,9 @@ def _kubelet_config(cluster: ControlPlane, status_seconds: float) -> dict[str, o
         "localStorageCapacityIsolation": False,
         "makeIPTablesUtilChains": False,
         "resolvConf": "",
+        # A log of an eightieth of the usual size is begun anew, looked at as often as may be.
+        "containerLogMaxSize": "128Ki",
+        "containerLogMonitorInterval": "3s",
         # Nobody answers there; without one each pod gets a warning.
         "clusterDNS": ["10.96.0.10"],
         # The disk of a test machine may be nearly full; that is no matter of these tests.

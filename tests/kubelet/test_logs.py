@@ -125,3 +125,25 @@ def test_the_console_shows_the_same_bytes_and_new_ones_as_they_are_written(talk:
             assert following.readline().decode() == talk.kubectl("logs", WORKER, "--tail=1")
             talk.order(WORKER, "say", "训练")
             assert following.readline().decode() == "训练\n"
+
+
+def test_a_log_that_the_kubelet_begins_anew_is_followed_on_and_no_line_is_lost(cluster: ControlPlane, tmp_path: Path) -> None:
+    arena, name, path = Arena(cluster), "much-master-0", "/api/v1/jobs/default/pytorchjob/much/logs"
+    arena.submit("pytorch", "much")
+    arena.until_obeys(name)
+    with (
+        running("console", f"--kubeconfig={cluster.kubeconfig}", log=tmp_path / "console.log") as server,
+        arena.started("logs", "-f", "much") as following,
+        urllib.request.urlopen(f"{server.url}{path}?pod={name}&follow=true", timeout=SECONDS) as streamed,
+    ):
+        assert following.stdout is not None
+        pages = (following.stdout, streamed)
+        assert [page.readline() for page in pages] == [f"I am {name}\n".encode()] * 2
+        for _ in range(2):
+            arena.order(name, "count", "30000")
+            for page in pages:
+                assert [int(page.readline()) for _ in range(30_000)] == list(range(1, 30_001))
+            wait_until("the kubelet has begun the log anew", lambda: "\n30000\n" not in arena.kubectl("logs", name), SECONDS)
+            arena.order(name, "say", "begun", "anew")
+            assert [page.readline() for page in pages] == [b"begun anew\n"] * 2
+        assert arena.shown("logs", "much") == server.get(f"{path}?pod={name}").decode() == arena.kubectl("logs", name)

@@ -28,6 +28,7 @@ from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnap
 from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
 from fairlead.model.devices.xid import XidReport
 from fairlead.rules.devices.xid_reports import fresh_reports
+from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
 from fairlead.wire.metrics.prom_text import parse_page
 
@@ -206,11 +207,13 @@ async def test_it_ends_within_five_seconds_although_a_call_hangs(library: Path, 
 
 
 async def test_a_lost_card_is_down_without_values_and_comes_back(exported: Exported) -> None:
-    exported.script.readings[5] = GroupReading({UTIL: 5}, processes=(SeenProcess(7, "C", 1, 1.0),))
-    await exported.until(lambda: bool(exported.card(5).seen))
+    fields = {UTIL: 5, "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": 0x40}
+    exported.script.readings[5] = GroupReading(fields, processes=(SeenProcess(7, "C", 1, 1.0),))
+    await exported.until(lambda: exported.card(5).throttle_reasons == 0x40)
     exported.script.failing[5] = pynvml.NVMLError(LOST)
     await exported.until(lambda: not exported.card(5).up)
     assert exported.card(5).fields == {} and exported.card(5).uuid == uuid(5) and exported.card(5).seen is None
+    assert (exported.card(5).throttle_reasons, exported.card(5).power_limit_watts) == (None, None)
     assert sum(card.up for card in exported.now.devices) == 7 and exported.now.is_driver_up
     run = runs(exported.card(5))["device"]
     assert not run.is_good and list(run.errors) == ["gpu_is_lost"]
@@ -329,6 +332,32 @@ async def test_a_card_that_is_taken_out_goes_and_one_that_cannot_be_read_keeps_i
     state.say({"count": 6})
     await exported.until(lambda: [card.index for card in exported.now.devices] == [0, 1, 2, 3, 4, 5])
     await exported.until(lambda: len(threads("gpu-GPU")) == 6)
+
+
+async def test_a_cycle_is_the_time_it_takes_to_ask_the_cards(exported: Exported) -> None:
+    await exported.turns()
+    (cycle,) = [
+        each
+        for each in exporter_families(ExporterState("n1", "1", "nvml"), exported.now, 0.0)
+        if each.name.endswith("cycle_duration_seconds")
+    ]
+    assert cycle.values == [exported.now.cycle_seconds] and (exported.now.cycle_seconds or 0) > 0
+
+
+async def test_what_has_not_run_yet_has_not_succeeded(script: Script, tmp_path: Path) -> None:
+    """Without a library nobody listens to events."""
+    made = Exported(tmp_path / "no-such-library.so", script)
+    await made.start()
+    try:
+        await made.until(lambda: made.now.number > 0)
+        (events,) = made.now.collectors
+        assert (events.is_good, events.succeeded_at) == (None, None)
+        (success,) = [
+            each for each in exporter_families(ExporterState("n1", "1", "nvml"), made.now, 0.0) if each.name.endswith("collector_success")
+        ]
+        assert success.values == [None], "unknown is absent"
+    finally:
+        await made.stop()
 
 
 async def test_xids_are_counted_with_the_time_they_were_heard(exported: Exported, state: StubState) -> None:
@@ -476,7 +505,7 @@ async def test_a_card_that_could_not_be_registered_is_told_and_tried_again(libra
     made = Exported(library, script, beat=NvmlBeat(interval=0.05, slow_interval=0.5, call_timeout=0.1))
     await made.start()
     try:
-        await made.until(lambda: not made.now.collectors[0].is_good)
+        await made.until(lambda: made.now.collectors[0].is_good is False)
         assert (made.now.collectors[0].collector, *made.now.collectors[0].errors) == ("events", "unknown_error")
         state.fail("nvmlDeviceRegisterEvents", None, 1)
         await made.until(lambda: made.now.collectors[0].is_good)
@@ -488,7 +517,7 @@ async def test_a_card_that_could_not_be_registered_is_told_and_tried_again(libra
 
 async def test_waiting_for_events_that_fails_is_told_and_begun_anew(exported: Exported, state: StubState) -> None:
     state.fail("nvmlEventSetWait_v2", UNKNOWN)
-    await exported.until(lambda: not exported.now.collectors[0].is_good)
+    await exported.until(lambda: exported.now.collectors[0].is_good is False)
     assert exported.now.collectors[0].errors["unknown_error"] >= 1
     state.fail("nvmlEventSetWait_v2", None)
     await exported.until(lambda: exported.now.collectors[0].is_good)

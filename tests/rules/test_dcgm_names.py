@@ -9,10 +9,11 @@ from msgspec import structs
 from tests.apps.fakes import device, process
 
 from fairlead.model.devices.counter import Counter
-from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance, XidEvent
 from fairlead.model.devices.series_names import PodIdentity, SeriesNames
 from fairlead.rules.devices.pod_labels import printed_labels
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
+from fairlead.rules.metrics.dcgm_made import CLOCK_COUNT, HEALTH_STATUS, P2P_STATUS, XID_COUNT, MadeMetrics
 from fairlead.wire.metrics.prom_text import parse_page, render_dcgm_number, render_page
 
 UTIL, USED, TEMP, XID = (f"DCGM_FI_DEV_{name}" for name in ("GPU_UTIL", "FB_USED", "GPU_TEMP", "XID_ERRORS"))
@@ -144,3 +145,29 @@ def test_the_links_of_a_divided_card_are_the_boards() -> None:
     card = structs.replace(device(0, instances=parts), fields={rate: 5})
     (family,) = dcgm_families([card], [Counter(rate, rate, "gauge", "")], DcgmLabels(repeats_card=True))
     assert family.values == [5], "a link is no part of an instance, and counts once"
+
+
+EVERYTHING = DcgmLabels(hostnames=("Hostname", "hostname"), has_pod_uids=True, has_virtual_gpus=True, has_claims=True, repeats_card=True)
+
+
+@pytest.mark.parametrize("labels", [EVERYTHING, structs.replace(EVERYTHING, has_old_names=True)])
+def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLabels) -> None:
+    """Whatever names of labels the page has, a pod may bear them, too: Prometheus reads no page that says one twice."""
+    link = Counter("DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", "DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", "gauge", "")
+    row = Counter("DCGM_FI_DRIVER_VERSION", "DCGM_FI_DRIVER_VERSION", "label", "")
+    made = [Counter(name, name, "gauge", "") for name in (P2P_STATUS, XID_COUNT, CLOCK_COUNT, HEALTH_STATUS)]
+    one = structs.replace(card(*ALONE), peers={1: 5}, throttle_reasons=1)
+    one = structs.replace(one, fields={**one.fields, link.field: 7}, xids=(XidEvent(79, 1, 1000.0),), health_checks={"ecc": 1})
+    metrics = MadeMetrics()
+    metrics.of([one], 0.0, 1000.0)
+    rows = metrics.of([one], 10.0, 1010.0)
+    counters = [*COUNTERS, link, row, *made]
+
+    def names_of(pod: dict[str, str]) -> dict[str, tuple[str, ...]]:
+        pods = SeriesNames({("research", "job-1"): PodIdentity("u", pod)}, jobs={"0": ("17",)})
+        return {family.name: family.metric.labels for family in dcgm_families([one], counters, labels, rows, pods) if family.keys}
+
+    ours = {name for names in names_of({}).values() for name in names}
+    assert {"nvlink", "gpu_uuid", "model_name", "peer_gpu", "link_status", "xid", "clock_event", "health_watch", "hpc_job", "vgpu"} <= ours
+    for family, names in names_of(dict(printed_labels(dict.fromkeys(ours, "of the pod"), []))).items():
+        assert len(names) == len(set(names)), f"{family} says a label twice: {names}"

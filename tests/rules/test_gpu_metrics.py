@@ -6,8 +6,9 @@ import pytest
 from msgspec import structs
 from tests.apps.fakes import MIB, device, lost_device, memory, process
 
-from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, DeviceSnapshot, MigInstance
 from fairlead.model.devices.gpu import GpuMode
+from fairlead.rules.devices.shown import shown
 from fairlead.rules.metrics.container_gpu import container_families
 from fairlead.rules.metrics.gpu import allocated_ratio, gpu_families, grantable_bytes
 from fairlead.rules.metrics.legacy_gpu import legacy_families
@@ -79,6 +80,14 @@ def test_every_family_has_a_value_for_every_key() -> None:
     for family in gpu_families([device(0), lost_device(1)]):
         assert len(family.keys) == len(family.values), family.name
         assert all(len(key) == len(family.metric.labels) for key in family.keys), family.name
+
+
+def test_a_card_that_hung_while_it_was_hot_is_not_slowed_down_for_ever() -> None:
+    hot = device(0, throttle_reasons=0x40, power_limit_watts=700.0, sampled_at=1000.0)
+    for age, expected in ((5.0, {"fairlead_gpu_throttled", "fairlead_gpu_power_limit_watts"}), (86_400.0, set())):
+        seen = shown(DeviceSnapshot(2, 1000.0 + age, (hot,)), 15.0, 0.0)
+        told = {family.name for family in gpu_families(seen.samples) if any(value is not None for value in family.values)}
+        assert told & {"fairlead_gpu_throttled", "fairlead_gpu_power_limit_watts"} == expected
 
 
 def test_reasons_of_throttled_time_are_spelt_out() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counted
+
+import pytest
 from msgspec import structs
 from tests.apps.fakes import device, process
 
 from fairlead.model.devices.counter import Counter
-from fairlead.model.devices.device import DeviceSample, MigInstance
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.metric import Family
 from fairlead.rules.metrics.container_gpu import container_families
+from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
 from fairlead.rules.metrics.gpu import gpu_families
+from fairlead.rules.metrics.legacy_gpu import legacy_families
 
 USED, POWER, ENGINE = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 BYTES = f"{USED}_BYTES"
@@ -106,6 +111,78 @@ def test_two_compute_instances_of_one_gpu_instance_are_one_series() -> None:
 def test_whoever_has_an_instance_keeps_it_as_busy_as_it_is() -> None:
     (held,) = of(container_families([divided()]), "fairlead_container_gpu_utilization_ratio")
     assert held[1] == 0.5, "the driver tells no time of programs on instances"
+
+
+def in_parts(*holders: DeviceProcess | None, busy: float = 0.8) -> DeviceSample:
+    """One GPU instance; each of its compute instances is somebody's or nobody's."""
+    parts = [
+        MigInstance(
+            2, number, f"{number + 1}c.3g.71gb", f"MIG-{number}", {BYTES: 4100 << 20, ENGINE: busy}, processes=(each,) if each else ()
+        )
+        for number, each in enumerate(holders)
+    ]
+    return device(1, instances=tuple(parts))
+
+
+def twice(families: list[Family]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(family.name, key) for family in families for key, count in Counted(family.keys).items() if count > 1]
+
+
+def test_a_container_with_two_parts_of_an_instance_is_one_series_and_one_container() -> None:
+    parts = (process("a", "mig", 100, 20096, None), process("a", "mig", 300, 20096, None))
+    card = in_parts(*parts)
+    (used,) = of(container_families([card]), "fairlead_container_gpu_memory_used_bytes")
+    (limit,) = of(container_families([card]), "fairlead_container_gpu_memory_limit_bytes")
+    (busy,) = of(container_families([card]), "fairlead_container_gpu_utilization_ratio")
+    assert (used[1] / 2**20, limit[1] / 2**20, busy[1]) == (400, 20096, 0.8), "the parts have their memory in common"
+    assert [value for _, value in of(gpu_families([card]), "fairlead_gpu_containers")] == [1]
+
+
+def test_a_container_with_two_instances_of_a_card_counts_once_and_has_both() -> None:
+    held = [process("a", "mig", used, 20096, 10) for used in (100, 300)]
+    card = device(1, instances=tuple(MigInstance(gi, 0, "1g.18gb", f"MIG-{gi}", {BYTES: 1}, processes=(held[gi],)) for gi in (0, 1)))
+    assert [value for _, value in of(gpu_families([card]), "fairlead_gpu_containers")] == [1]
+    assert [value for _, value in of(custom_families([card]), "DCGM_CUSTOM_CONTAINER_MEM_ALLOCATED")] == [2 * 20096]
+    assert len(of(container_families([card]), "fairlead_container_gpu_memory_used_bytes")) == 2, "native series are of instances"
+
+
+@pytest.mark.parametrize("mode", ["mig", "timeslice", "mps", "share"])
+def test_no_page_says_a_series_twice_of_a_divided_card(mode: str) -> None:
+    one, other = process("a", mode, 100, 20096, 10), process("b", mode, 300, 20096, 20)
+    both = [
+        MigInstance(gi, ci, f"{ci + 1}c.3g.71gb", f"MIG-{gi}-{ci}", {BYTES: 1}, processes=(one, other)) for gi in (1, 2) for ci in (0, 1)
+    ]
+    card = device(1, instances=tuple(both))
+    everything = [*container_families([card]), *custom_families([card]), *legacy_families([card]), *gpu_families([card])]
+    assert twice(everything) == []
+    labels = DcgmLabels(has_virtual_gpus=True, has_pod_uids=True, repeats_card=True)
+    assert twice(dcgm_families([card], COUNTERS, labels)) == []
+
+
+@pytest.mark.parametrize(
+    ("holders", "busy"),
+    [
+        ((process("a", "mig", 1, 20096, None), process("b", "mig", 1, 20096, 0.0)), [None, 0.0]),
+        ((process("a", "mig", 1, 20096, 0.0), None), [0.0]),
+        ((process("a", "mig", 1, 20096, 0.0), process("a", "mig", 1, 20096, None)), [0.8]),
+    ],
+)
+def test_who_has_a_part_of_an_instance_is_not_told_his_neighbours_load(
+    holders: tuple[DeviceProcess | None, ...], busy: list[float | None]
+) -> None:
+    (found,) = [each for each in container_families([in_parts(*holders)]) if each.name == "fairlead_container_gpu_utilization_ratio"]
+    assert found.values == busy
+
+
+def test_processes_that_run_at_once_are_no_more_than_the_whole() -> None:
+    holders = (process("a", "share", 1537, 4096, 130.0), process("b", "share", 700, 4096, 20.0))
+    card = device(0, processes=tuple(structs.replace(each, memory_used_bytes=each.memory_used_bytes + (1 << 20) - 1) for each in holders))
+    cycles = of(legacy_families([card]), "nvidia_gpu_duty_cycle")
+    assert [value for row, value in cycles if row["allocate_mode"] == "share"] == [100, 20]
+    counters = [Counter(field, field, "gauge", "") for field in ("DCGM_FI_DEV_GPU_UTIL", USED)]
+    families = dcgm_families([card], counters, DcgmLabels(has_virtual_gpus=True))
+    assert [value for row, value in of(families, "DCGM_FI_DEV_GPU_UTIL") if row["pod"]] == [100, 20]
+    assert [value for row, value in of(families, USED) if row["pod"]] == [1537, 700], "whole MiB, as of the card"
 
 
 def test_a_divided_card_that_is_down_has_nothing_allocated() -> None:

@@ -116,6 +116,20 @@ def test_unhealthy_units_of_a_shared_node_are_whole_cards_rounded_down() -> None
     assert node_occupancy(node, snapshot([node])).gpus_unhealthy == 1
 
 
+def test_a_card_that_is_offered_in_parts_is_one_unhealthy_card() -> None:
+    """Telemetry contract 3.1 counts GPUs: two cards by turns of four each, then two that are divided into seven each."""
+    cards = [reading("n1", 0), reading("n1", 1)]
+    for allocatable, unhealthy in ((8, 0), (4, 1), (3, 2), (0, 2)):
+        node = exclusive_node(gpus=8, healthy=allocatable)
+        assert node_occupancy(node, snapshot([node], [], cards)).gpus_unhealthy == unhealthy
+    slices = "nvidia.com/mig-1g.18gb"
+    for allocatable, unhealthy in ((14, 0), (7, 1), (0, 2)):
+        node = Node("n1", capacity={slices: 14}, allocatable={slices: allocatable}, conditions=(READY,))
+        parts = tuple(GpuInstance(number, "1g.18gb", 17_800, 4, 0.0) for number in range(7))
+        divided = [structs.replace(each, instances=parts) for each in cards]
+        assert node_occupancy(node, snapshot([node], [], divided)).gpus_unhealthy == unhealthy
+
+
 def test_a_draining_card_is_withheld_and_no_fault() -> None:
     slots = (GpuSlot(0, "a", mode="draining", health="Unhealthy"), GpuSlot(1, "b"))
     node = Node("n1", capacity={NVIDIA_GPU: 2}, allocatable={NVIDIA_GPU: 1}, conditions=(READY,), gpus=slots)

@@ -206,7 +206,6 @@ class GpuExporter:
         self._fault.is_news("")
         if snapshot.number != self._number:
             self._number, self._ticked_at = snapshot.number, began
-        self._state = structs.replace(self._state, cycle_seconds=self._wall() - began)
 
     def _make_page(self, snapshot: DeviceSnapshot) -> MetricsPage:
         now = self._clock.now()

@@ -22,12 +22,14 @@ from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
 from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, PodIdentities, ProcessHomes
 from fairlead.rules.devices.container_use import container_use, filled_use, sole_holder_use
-from fairlead.rules.devices.pod_devices import LocalPods, device_processes, homeless, named_homes, node_cards
+from fairlead.rules.devices.pod_devices import LocalPods, device_processes, homeless, named_homes, node_cards, unplaced
 from fairlead.rules.metrics.exporter import PodMapState
 
 ASK_SECONDS: Final = 5.0
 MOST_ASKED_FOR: Final = 4096
 NO_HOST_PID: Final = "no_host_pid"
+PLACEMENT: Final = "placement"
+"""Neither the grants file nor a pod's annotations say on which card a container with shared memory runs."""
 RETRY_SECONDS: Final = 1.0
 _USED, _PERCENT = "DCGM_FI_DEV_FB_USED_BYTES", "DCGM_FI_DEV_GPU_UTIL"
 _PART: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
@@ -58,6 +60,8 @@ class PodMap:
         self._identities = identities
         self._by_mps: set[str] = set()
         self._asked_for: set[int] = set()
+        self._homeless: set[str] = set()
+        self._lost: frozenset[str] = frozenset()
         self._unknown = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._more_resources = more_resources
@@ -70,7 +74,7 @@ class PodMap:
         self._held: tuple[HeldDevices, ...] = ()
         self._shares: tuple[GivenShare, ...] = ()
         self._at: float | None = None
-        self._errors = {"kubelet": 0, "grants": 0, NO_HOST_PID: 0}
+        self._errors = {"kubelet": 0, "grants": 0, NO_HOST_PID: 0, PLACEMENT: 0}
         self._faults = frozenset[str]()
         self._totals: dict[str, int] = {}
 
@@ -109,6 +113,7 @@ class PodMap:
         else:
             self._shares = given
             self._is_well("grants")
+        self._lost = self._unplaced()
         try:
             self._held = await self._kubelet.list_held()
         except OutsideError as failed:
@@ -128,7 +133,25 @@ class PodMap:
         cards = node_cards(samples, self._by_mps, self._totals)
         self._totals = {uuid: total for uuid, (_, total) in cards.totals.items() if total is not None}
         holders = device_processes(self._held, self._shares, cards, self._more_resources, claims, pods)
-        return [self._attributed(sample, holders, pods) for sample in samples]
+        self._homeless.clear()
+        found = [self._attributed(sample, holders, pods) for sample in samples]
+        return self._doubted(found, self._unplaced() if self._homeless else frozenset())
+
+    def _unplaced(self) -> frozenset[str]:
+        return unplaced(self._held, self._shares, {} if self._identities is None else self._identities.latest())
+
+    def _doubted(self, samples: Sequence[DeviceSample], lost: frozenset[str]) -> Sequence[DeviceSample]:
+        """Programs in pods of nobody who is known are `lost`'s, if there are such: then nobody is foreign."""
+        if not lost & self._lost:
+            self._is_well(PLACEMENT)
+        else:  # not only since the last list: the grants file is read beside it
+            self._fail(PLACEMENT, f"{min(lost)} has shared memory, and neither the grants file nor its pod says on which card")
+        if not lost:
+            return samples
+        return [
+            structs.replace(each, knows_holders=False, knows_foreign=False) if self._homeless & {each.uuid, *_parts(each)} else each
+            for each in samples
+        ]
 
     def _look_for_mps(self, samples: Sequence[DeviceSample]) -> None:
         """A card's programs go through MPS, or take turns, until others are seen."""
@@ -160,7 +183,9 @@ class PodMap:
                 self._note_no_host_pid()
             return sole_holder_use(containers, used, percent)
         homes = named_homes(self._homes.homes([each.pid for each in sample.seen]), pods)
-        self._ask_for(homeless(homes, containers))
+        if strangers := homeless(homes, containers):
+            self._homeless.add(sample.uuid)
+            self._ask_for(strangers)
         return filled_use(container_use(containers, sample.seen, homes), used, percent)
 
     def _note_no_host_pid(self) -> None:
@@ -198,6 +223,10 @@ class PodMap:
         if reason in self._faults:
             self._faults -= {reason}
             _log.info("whose the cards are is known again: %s", reason)
+
+
+def _parts(sample: DeviceSample) -> set[str]:
+    return {each.uuid for each in sample.instances}
 
 
 def _percent(sample: DeviceSample | MigInstance) -> float | None:

@@ -61,7 +61,9 @@ class SampledDevices:
         else:
             run = CollectorRun("device", "", True, time.monotonic() - began, self._now(), dict(self._failures))
             devices = tuple(found)
-        self._snapshot = DeviceSnapshot(number, self._now(), devices, collectors=(run,), stuck_calls=self._stuck_calls())
+        self._snapshot = DeviceSnapshot(
+            number, self._now(), devices, collectors=(run,), stuck_calls=self._stuck_calls(), cycle_seconds=run.seconds
+        )
 
     def _succeeded_at(self) -> float | None:
         return next((run.succeeded_at for run in self._snapshot.collectors), None)

@@ -65,10 +65,11 @@ def usual_file() -> str:
     return USUAL_FILE if Path(USUAL_FILE).is_file() else ""
 
 
-def counters_of(text: str, what: str, *, is_strict: bool = False) -> CounterSet:
+def counters_of(text: str, what: str, *, is_strict: bool = False, may_be_empty: bool = False) -> CounterSet:
     """The counters of a CSV; rows that are skipped are said. `what` it is: ``counters file `/a` ``.
 
-    Raises UserError for one without a usable row, and with `is_strict` for one with any that is not.
+    Raises UserError for one without a usable row, unless it `may_be_empty`, and with `is_strict` for one with
+    any that is not.
     """
     found = parse_counters(text)
     if is_strict and found.rejected:
@@ -76,6 +77,9 @@ def counters_of(text: str, what: str, *, is_strict: bool = False) -> CounterSet:
         raise UserError(
             f"{what} line {row.line}: {row.reason} (`{row.text}`)", "correct the row, or start without `--strict-csv` to skip it"
         )
+    if not found.counters and may_be_empty:
+        _log.warning("%s has no usable row, so that no metric of DCGM is told: %s", what, _reasons(found))
+        return found
     if not found.counters:
         raise UserError(f"{what} has no usable row: {_reasons(found)}", "write rows `FIELD, type, help`")
     if found.rejected:
@@ -86,11 +90,11 @@ def counters_of(text: str, what: str, *, is_strict: bool = False) -> CounterSet:
 class WrittenCounters:
     """Counters that do not change: `text` stands in a configuration file. Raises UserError."""
 
-    reload_succeeded = True
     is_reloading = False
 
     def __init__(self, text: str, what: str, *, is_strict: bool = False) -> None:
-        self.counters = counters_of(text, what, is_strict=is_strict)
+        self.counters = counters_of(text, what, is_strict=is_strict, may_be_empty=not is_strict)
+        self.reload_succeeded = bool(self.counters.counters)
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
         """Nothing to read."""
@@ -113,9 +117,9 @@ class CountersFile:
         self._path = path
         self._sleep = sleep
         self._seen: _Stamp | None = None
-        self.reload_succeeded = True
         self.is_reloading = False
-        self.counters = self._read(is_strict=is_strict) if path else built_in_counters()
+        self.counters = self._read(is_strict=is_strict, may_be_empty=not is_strict) if path else built_in_counters()
+        self.reload_succeeded = bool(self.counters.counters)
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
         """Read the file if it changed or somebody asks; a readable one with a row that counts is in force.
@@ -175,7 +179,7 @@ class CountersFile:
             return found
         return None
 
-    def _read(self, *, is_strict: bool = False) -> CounterSet:
+    def _read(self, *, is_strict: bool = False, may_be_empty: bool = False) -> CounterSet:
         """`_seen` is of a file that was read, whatever stood in it: only such a one is not read again."""
         what, hint, self._seen = "counters file", "name a readable CSV with `--collectors`", None
         stamp = self._stamp()
@@ -185,7 +189,7 @@ class CountersFile:
             text = read.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(f"{what} `{self._path}` cannot be read: not UTF-8 text", hint) from error
-        return counters_of(text, f"{what} `{self._path}`", is_strict=is_strict)
+        return counters_of(text, f"{what} `{self._path}`", is_strict=is_strict, may_be_empty=may_be_empty)
 
     def _stamp(self) -> _Stamp | None:
         try:

@@ -142,7 +142,7 @@ class NvmlDevices:
 
     async def sample_once(self) -> None:
         """Ask everybody who is free, wait for half a beat at most, and publish what is known then."""
-        patience = self._beat.interval * _PATIENCE
+        patience, began = self._beat.interval * _PATIENCE, self._monotonic()
         if self._monotonic() >= self._look_at and not self._thread.busy_seconds:
             looking = self._thread.call(self._look)
             looking.add_done_callback(self._looked)
@@ -155,7 +155,7 @@ class NvmlDevices:
                 await asyncio.wait(turns, timeout=patience)
         await asyncio.sleep(0)  # what is done is taken over in the loop's next turn
         self._hear_xids([])
-        self._publish()
+        self._publish(self._monotonic() - began)
 
     # --- the driver: in its own thread ----------------------------------------------------------------------
 
@@ -353,7 +353,7 @@ class NvmlDevices:
             tally = by_bus.get(report.bus) or self._unnamed.setdefault(report.bus, XidTally())
             tally.hear(report.xid, booted_at + report.at, report.gpu_instance)
 
-    def _publish(self) -> None:
+    def _publish(self, cycle_seconds: float) -> None:
         cards = sorted(self._cards.values(), key=lambda card: card.seen.index)
         for card in cards:
             card.look_at_watch()
@@ -370,6 +370,7 @@ class NvmlDevices:
             collectors=self._node_runs,
             stuck_calls=sum(card.is_stuck for card in cards) + (self._thread.busy_seconds > self._beat.call_timeout),
             unnamed=tuple(UnnamedCard(self._node, bus, self._unnamed[bus].events) for bus in sorted(self._unnamed)),
+            cycle_seconds=cycle_seconds,
         )
 
     async def _end(self) -> None:

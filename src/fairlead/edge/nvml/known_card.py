@@ -243,7 +243,7 @@ class KnownCard:
         slot, is_known = self.seen.slot, self._fast.read_at != _NEVER
         if slot is None:
             return None
-        throttled = self._fast.fields.get("DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
+        throttled = None if self._is_lost else self._fast.fields.get("DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
         return DeviceSample(
             node=node,
             index=self.seen.index,
@@ -254,7 +254,7 @@ class KnownCard:
             driver_version=self._texts.get(_DRIVER, ""),
             healthy=None,
             fields={} if self._is_lost or not is_known else {_XID_FIELD: self.xids.last(), **self._fast.fields},
-            power_limit_watts=self._slow.fields.get("DCGM_FI_DEV_ENFORCED_POWER_LIMIT"),
+            power_limit_watts=None if self._is_lost else self._slow.fields.get("DCGM_FI_DEV_ENFORCED_POWER_LIMIT"),
             serial=self._texts.get(_SERIAL, ""),
             cuda_version=cuda_version,
             vbios_version=self._texts.get(_VBIOS, ""),

@@ -76,12 +76,13 @@ class FieldGroup(Struct, frozen=True, gc=False):
 class CollectorRun(Struct, frozen=True, gc=False):
     """How the last run of one collector went, of one GPU or of the node (`gpu` "").
 
-    `succeeded_at`: None = it never did. `errors`: how often it failed since the start, by kind.
+    `is_good` None: it has not run yet. `succeeded_at`: None = it never did. `errors`: how often it failed
+    since the start, by kind.
     """
 
     collector: str
     gpu: str = ""
-    is_good: bool = True
+    is_good: bool | None = None
     seconds: float | None = None
     succeeded_at: float | None = None
     errors: Mapping[str, int] = {}
@@ -178,6 +179,7 @@ class DeviceSnapshot(Struct, frozen=True, gc=False):
     `devices`: by node and index. A device that did not answer is here with the values it said last.
     `is_driver_up` False: the driver does not answer on this node, and `driver_error` says why.
     `collectors`: of the node; those of a device stand with it. `unnamed`: who is not among the devices.
+    `cycle_seconds`: how long it took to ask all of them.
     """
 
     number: int = 0
@@ -188,3 +190,4 @@ class DeviceSnapshot(Struct, frozen=True, gc=False):
     collectors: tuple[CollectorRun, ...] = ()
     stuck_calls: int = 0
     unnamed: tuple[UnnamedCard, ...] = ()
+    cycle_seconds: float | None = None

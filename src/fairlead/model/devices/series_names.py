@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import Grant
+
 
 class PodIdentity(Struct, frozen=True, gc=False):
     """`labels`: those that shall be printed, by the names that Prometheus takes."""
@@ -17,6 +19,7 @@ class PodIdentity(Struct, frozen=True, gc=False):
 class LocalPod(Struct, frozen=True, gc=False):
     """One pod of the node, as the API server tells it. `kubelet_uid`: the one in its cgroups and the
     kubelet's checkpoint, which a static pod has from a hash. `containers`: their names by the runtime's id.
+    `grants`: the shares of cards that its annotations tell, by container.
     """
 
     namespace: str
@@ -25,6 +28,7 @@ class LocalPod(Struct, frozen=True, gc=False):
     kubelet_uid: str = ""
     labels: Mapping[str, str] = {}
     containers: Mapping[str, str] = {}
+    grants: Mapping[str, tuple[Grant, ...]] = {}
 
 
 class SeriesNames(Struct, frozen=True):

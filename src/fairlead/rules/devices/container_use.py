@@ -47,6 +47,16 @@ def container_use(containers: Sequence[DeviceProcess], seen: Sequence[SeenProces
     return tuple(rows if rows[-1].processes else rows[:-1])
 
 
+def percent_of_whole(container: DeviceProcess) -> float | None:
+    """How much of a card it keeps busy, 100 at most: processes that run at once add up to more.
+
+    >>> busy = DeviceProcess("", "", "", "", GpuMode.SHARE, 0, 0, 130.0)
+    >>> percent_of_whole(busy), percent_of_whole(structs.replace(busy, sm_percent=None))
+    (100.0, None)
+    """
+    return None if container.sm_percent is None else min(100.0, container.sm_percent)
+
+
 def unknown_use(containers: Sequence[DeviceProcess]) -> tuple[DeviceProcess, ...]:
     """Who has a grant on a card whose processes nobody knows: what they use is unknown, which is not 0."""
     return tuple(
@@ -92,6 +102,38 @@ def filled_use(rows: Sequence[DeviceProcess], used_bytes: float | None, percent:
     if holder.sm_percent is None:
         holder = structs.replace(holder, sm_percent=percent)
     return (holder, *strangers)
+
+
+def merged_use(rows: Sequence[DeviceProcess], *, is_one_memory: bool) -> tuple[DeviceProcess, ...]:
+    """One row for each container, of which there may be one for each part of a card that it has.
+
+    `is_one_memory`: the parts have their memory in common, so that the limit of one is that of all.
+
+    >>> part = DeviceProcess("ns", "p", "c", "u", GpuMode.MIG, 100, 300, None, 1)
+    >>> [both] = merged_use([part, part], is_one_memory=True)
+    >>> both.memory_used_bytes, both.memory_limit_bytes
+    (200, 300)
+    >>> [each.memory_limit_bytes for each in merged_use([part, part], is_one_memory=False)]
+    [600]
+    """
+    found: dict[tuple[str, str, str, str, str], DeviceProcess] = {}
+    for row in rows:
+        who = (row.namespace, row.pod, row.container, row.pod_uid, row.allocate_mode)
+        first = found.get(who)
+        found[who] = row if first is None else _together(first, row, is_one_memory=is_one_memory)
+    return tuple(found.values()) if len(found) < len(rows) else tuple(rows)
+
+
+def _together(one: DeviceProcess, other: DeviceProcess, *, is_one_memory: bool) -> DeviceProcess:
+    limit = one.memory_limit_bytes
+    return structs.replace(
+        one,
+        memory_used_bytes=_sum(one.memory_used_bytes, other.memory_used_bytes),
+        memory_limit_bytes=limit if is_one_memory else _sum(limit, other.memory_limit_bytes),
+        sm_percent=_sum(one.sm_percent, other.sm_percent),
+        processes=_sum(one.processes, other.processes),
+        members=one.members + other.members,
+    )
 
 
 def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int:

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import structs
 
 from fairlead.model.devices.device import DeviceChoice, DeviceSample, MigInstance
+from fairlead.rules.devices.container_use import merged_use
 
 _COMPUTE_SLICE: Final = re.compile(r"\d+c\.", re.ASCII)
 
@@ -40,7 +41,8 @@ def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> lis
 
 
 def gpu_instances(sample: DeviceSample) -> list[MigInstance]:
-    """By id. Compute instances of one GPU instance share its memory: their fields are the first one's.
+    """By id. Compute instances of one GPU instance share its memory: their fields are the first one's, and a
+    container that has several of them is there once.
 
     >>> card = DeviceSample("n", 0, 0, "GPU-a", "", "", "", None, {})
     >>> parts = (MigInstance(2, 1, "1c.3g.71gb", "MIG-b"), MigInstance(2, 0, "2c.3g.71gb", "MIG-a"))
@@ -54,5 +56,6 @@ def gpu_instances(sample: DeviceSample) -> list[MigInstance]:
         if first is None:
             found[each.gpu_instance] = structs.replace(each, profile=_COMPUTE_SLICE.sub("", each.profile, count=1))
         else:
-            found[each.gpu_instance] = structs.replace(first, processes=first.processes + each.processes)
+            processes = merged_use(first.processes + each.processes, is_one_memory=True)
+            found[each.gpu_instance] = structs.replace(first, processes=processes)
     return list(found.values())

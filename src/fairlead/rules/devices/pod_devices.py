@@ -1,8 +1,9 @@
 """Which container has which card, as the kubelet's list and the agent's grants file tell together.
 
-Telemetry contract 2.3, 2.4. The ids of shared memory are of any card: only the grants file says which one was
+Telemetry contract 2.3, 2.4. The ids of shared memory are of any card: the grants file says which one was
 given, and its rows are found by the token of the ids, so that a pod that was made anew under its old name
-does not inherit them. Whoever the kubelet does not list any more has nothing.
+does not inherit them. Where it has none the pod's annotations say it. Whoever the kubelet does not list any
+more has nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from msgspec import Struct, structs
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.devices.driver import ProcessHome
-from fairlead.model.devices.gpu import GpuMode
+from fairlead.model.devices.gpu import GpuMode, Grant
 from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
@@ -120,7 +121,8 @@ def device_processes(
             continue
         who = (each.namespace, each.pod, each.container)
         if each.resource == GPU_MEMORY:
-            for share in rows.get((*who, token(GPU_MEMORY, each.ids)), ()):
+            shares = rows.get((*who, token(GPU_MEMORY, each.ids)), ())
+            for share in shares or _annotated(each, pods, uuids):
                 found.setdefault(share.grant.uuid, {})[who] = _shared(share)
         elif each.claimed is not None:
             card = claims.get((each.claimed.driver, each.claimed.pool, each.claimed.device))
@@ -135,6 +137,30 @@ def device_processes(
                     process = _process(*who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1])
                     found.setdefault(uuid, {})[who] = structs.replace(process, replica=_replica(device_id))
     return {uuid: tuple(_known(process, pods) for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
+
+
+def unplaced(held: Iterable[HeldDevices], given: Iterable[GivenShare], pods: LocalPods = _NO_PODS) -> frozenset[str]:
+    """Containers with shared memory (`ns/pod/container`) of which nobody says on which card it is."""
+    rows = {(share.namespace, share.pod, share.container, share.token) for share in given}
+    return frozenset(
+        f"{each.namespace}/{each.pod}/{each.container}"
+        for each in held
+        if each.pod and each.resource == GPU_MEMORY
+        if (each.namespace, each.pod, each.container, token(GPU_MEMORY, each.ids)) not in rows
+        if not _grants(each, pods)
+    )
+
+
+def _grants(held: HeldDevices, pods: LocalPods) -> Sequence[Grant]:
+    pod = pods.get((held.namespace, held.pod))
+    return () if pod is None else pod.grants.get(held.container, ())
+
+
+def _annotated(held: HeldDevices, pods: LocalPods, uuids: Mapping[int, str]) -> list[GivenShare]:
+    """The shares that a pod's annotations tell, as rows of the grants file; older ones know indexes only."""
+    grants = [structs.replace(grant, uuid=grant.uuid or uuids.get(grant.index, "")) for grant in _grants(held, pods)]
+    uid, number = pods[held.namespace, held.pod].kubelet_uid if grants else "", token(GPU_MEMORY, held.ids)
+    return [GivenShare(held.namespace, held.pod, uid, held.container, grant, number) for grant in grants if grant.uuid]
 
 
 def _known(process: DeviceProcess, pods: LocalPods) -> DeviceProcess:
@@ -196,7 +222,8 @@ def _replica(device_id: str) -> str:
 def _shared(share: GivenShare) -> DeviceProcess:
     grant = share.grant
     core = grant.core_percent / 100 if grant.core_percent else None
-    process = _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, (grant.memory_mib or 0) << 20, core)
+    limit = None if grant.memory_mib is None else grant.memory_mib << 20
+    process = _process(share.namespace, share.pod, share.container, share.pod_uid, _SHARE, limit, core)
     return structs.replace(process, token=share.token)
 
 

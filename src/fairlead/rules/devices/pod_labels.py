@@ -8,6 +8,7 @@ from typing import Final
 
 _WORDS: Final = """\
 gpu uuid UUID pci_bus_id device modelName GPU_I_PROFILE GPU_I_ID Hostname hostname
+nvlink nvswitch gpu_uuid model_name peer_gpu link_status
 container namespace pod container_name pod_namespace pod_name pod_uid vgpu hpc_job
 err_code err_msg xid window_size_in_ms clock_event health_watch health_error_code
 dra_claim_name dra_claim_namespace dra_driver_name dra_pool_name dra_device_name dra_mig_profile dra_mig_device_uuid

@@ -73,7 +73,7 @@ def shown(snapshot: DeviceSnapshot, stale_seconds: float, now: float) -> ShownDe
             sample = _with_sound_parts(sample, refused)
         is_up = sample.up and is_fresh
         if not is_fresh:
-            sample = _without_use(sample)
+            sample = structs.replace(_without_use(sample), throttle_reasons=None, power_limit_watts=None)
         if fields is not sample.fields or is_up is not sample.up or sample.slower:
             sample = structs.replace(sample, fields=fields, slower=(), up=is_up)
         checks = health_checks(sample, now)

@@ -9,6 +9,7 @@ has counts (from its limits) but no utilization.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 from typing import Final
 
 from msgspec import structs
@@ -48,7 +49,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         mode=mode,
         gpus_total=total,
         gpus_allocated=_gpus_allocated(mode, cards, asking, gpu_worth, mig_worth, total),
-        gpus_unhealthy=_gpus_unhealthy(mode, node, cards, total),
+        gpus_unhealthy=_gpus_unhealthy(mode, node, cards, total, gpu_worth, mig_worth),
         gpus_reporting=len(ratios),
         units_total=units_total,
         units_allocated=sum(card.units_allocated for card in cards) if mode == SHARE else 0,
@@ -219,8 +220,10 @@ def _mig_worth(mode: GpuMode, node: Node, readings: Sequence[GpuReading], total:
     return divided / offered if offered else 0.0
 
 
-def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], total: int) -> int:
+def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], total: int, gpu_worth: float, mig_worth: float) -> int:
     """The larger of what the device plugin withholds and what devices say.
+
+    Of a card that is given by turns, or divided, the plugin withholds several parts: they are one card.
 
     Draining cards are withheld too, and no fault (decision 4).
     """
@@ -230,7 +233,9 @@ def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], t
         withheld = total * max(0, capacity - allocatable) // capacity if capacity else 0
     else:
         resource = NVIDIA_GPU if counted(node.capacity, NVIDIA_GPU) else ALIYUN_GPU
-        withheld = max(0, counted(node.capacity, resource) - counted(node.allocatable, resource))
+        parts = gpu_worth * max(0, counted(node.capacity, resource) - counted(node.allocatable, resource))
+        parts += mig_worth * max(0, mig_compute(node.capacity) - mig_compute(node.allocatable))
+        withheld = ceil(round(parts, 6))
     return min(total, max(withheld - draining, sum(card.is_healthy is False for card in cards)))
 
 

@@ -184,12 +184,17 @@ def parent_path(node: QuotaNode) -> str:
 
 
 def _amount(amounts: Amounts, resource: str, absent: str) -> str:
-    """Base units as text: cores, bytes, counts."""
+    """Base units as text: cores, bytes, counts.
+
+    >>> [_amount({"cpu": milli}, "cpu", "0") for milli in (8000, 1234567, 12345678, 500, 0)]
+    ['8', '1234.567', '12345.678', '0.5', '0']
+    """
     if resource not in amounts:
         return absent
     amount = counted(amounts, resource)
     if resource == CPU:
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount / 1000:g}"
+        whole, milli = divmod(amount, 1000)
+        return f"{whole}.{milli:03}".rstrip("0").removesuffix(".")
     return str(amount)
 
 

@@ -1,7 +1,7 @@
 """What each container uses of each GPU it was given: `fairlead_container_gpu_*` (telemetry contract 1.10).
 
 A container with a grant and no process is there with 0 used. Of programs on a MIG instance the driver tells
-no time: whoever has the instance keeps it as busy as it is. Device values never appear here: sums over
+no time: who has all of an instance keeps it as busy as it is. Device values never appear here: sums over
 containers and sums over devices are two different, both meaningful numbers.
 """
 
@@ -15,6 +15,7 @@ from msgspec import structs
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstance
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
+from fairlead.rules.devices.container_use import percent_of_whole
 from fairlead.rules.devices.mig import gpu_instances
 from fairlead.rules.metrics.gpu import DEVICE_LABELS, INSTANCE_BUSY, MIG_LABELS, device_key, mig_key
 
@@ -33,7 +34,7 @@ PROCESSES: Final = _metric("processes", "Processes of the container on this GPU.
 _VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] = {
     MEMORY_USED: lambda process: process.memory_used_bytes,
     MEMORY_LIMIT: lambda process: process.memory_limit_bytes,
-    UTILIZATION: lambda process: None if process.sm_percent is None else min(1.0, process.sm_percent / 100),
+    UTILIZATION: lambda process: None if (percent := percent_of_whole(process)) is None else percent / 100,
     CORE_LIMIT: lambda process: process.core_limit_ratio,
     PROCESSES: lambda process: process.processes,
 }
@@ -84,11 +85,20 @@ def _rows(sample: DeviceSample, *, has_strangers: bool = False) -> Iterator[tupl
     yield from ((sample, None, process) for process in sorted(_held(sample.processes, has_strangers), key=_name))
     for instance in gpu_instances(sample) if sample.instances else ():
         held = sorted(_held(instance.processes, has_strangers), key=_name)
-        yield from ((sample, instance, _as_busy(process, instance)) for process in held)
+        if _has_one_holder(sample, instance):
+            held = [_as_busy(process, instance) for process in held]
+        yield from ((sample, instance, process) for process in held)
+
+
+def _has_one_holder(sample: DeviceSample, instance: MigInstance) -> bool:
+    """Whether one container has the whole of a GPU instance, all its compute instances."""
+    parts = [each for each in sample.instances if each.gpu_instance == instance.gpu_instance]
+    holders = [process for process in instance.processes if process.pod]
+    return len(holders) == 1 and all(any(process.pod for process in part.processes) for part in parts)
 
 
 def _as_busy(process: DeviceProcess, instance: MigInstance) -> DeviceProcess:
-    if process.allocate_mode != GpuMode.MIG:
+    if process.allocate_mode != GpuMode.MIG or not process.pod:
         return process
     busy = instance.fields.get(INSTANCE_BUSY)
     return structs.replace(process, sm_percent=None if busy is None else round(100 * busy, 6))

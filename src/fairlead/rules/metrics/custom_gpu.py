@@ -69,7 +69,7 @@ def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
     """Device families, then those of containers' processes, of foreign processes, and of containers."""
     devices = [_device_key(sample) for sample in samples]
     held = [(sample, process) for sample in samples for process in granted(sample)]
-    strangers = [(sample, process) for sample in samples for process in foreign(sample)]
+    strangers = [(sample, process) for sample in samples for process in foreign(sample) if sample.knows_foreign]
     rows = {"": _one_by_one(held), "ILLEGAL_": _one_by_one(strangers)}
     containers = [_process_key(sample, process, None) for sample, process in held]
     return [

@@ -20,6 +20,7 @@ from fairlead.model.devices.series_names import SeriesNames
 from fairlead.model.devices.xid import xid_text
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.devices.attribution import WHOLE_ENTITY, DeviceHolder, device_holder
+from fairlead.rules.devices.container_use import percent_of_whole
 from fairlead.rules.devices.mig import gpu_instances
 from fairlead.rules.devices.pod_devices import CLAIM_LABELS
 from fairlead.rules.metrics.dcgm_made import MadeRow
@@ -28,8 +29,8 @@ _MIB: Final = 1 << 20
 _NONE_MADE: Final[Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]] = {}
 _NO_NAMES: Final = SeriesNames()
 _OF_A_SHARE: Final[Mapping[str, Callable[[DeviceProcess], int | None]]] = {
-    "DCGM_FI_DEV_GPU_UTIL": lambda share: None if share.sm_percent is None else round(share.sm_percent),
-    "DCGM_FI_DEV_FB_USED": lambda share: None if share.memory_used_bytes is None else round(share.memory_used_bytes / _MIB),
+    "DCGM_FI_DEV_GPU_UTIL": lambda share: None if (percent := percent_of_whole(share)) is None else round(percent),
+    "DCGM_FI_DEV_FB_USED": lambda share: None if share.memory_used_bytes is None else share.memory_used_bytes // _MIB,
 }
 """What is a container's own of a card that it shares; the rest is the card's, told again (contract 2.4)."""
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"

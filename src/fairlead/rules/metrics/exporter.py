@@ -35,7 +35,6 @@ class ExporterState(Struct, frozen=True, gc=False):
     node: str
     version: str
     backend: str = ""
-    cycle_seconds: float | None = None
     scrapes: int = 0
     scrape_seconds: float | None = None
     page_bytes: int | None = None
@@ -81,7 +80,8 @@ POD_MAP_CONTAINERS: Final = _metric("pod_map_containers", "gauge", "Containers w
 POD_MAP_ERRORS: Final = _metric(
     "pod_map_errors_total",
     "counter",
-    "How often it was not found out who has the cards: kubelet, grants; no_host_pid: processes are not seen.",
+    "How often it was not found out who has the cards: kubelet, grants; placement: nobody says on which card a container with"
+    " shared memory is; no_host_pid: processes are not seen.",
     "reason",
 )
 POD_MAP: Final = "podmap"
@@ -123,11 +123,11 @@ def exporter_families(state: ExporterState, snapshot: DeviceSnapshot, now: float
     return [
         Family(BUILD_INFO, [(state.node, state.version, state.backend)], [1]),
         Family(NVML_UP, [(node,) for node in nodes], [int(snapshot.is_driver_up)] * len(nodes)),
-        Family(COLLECTOR_SUCCESS, keys, [int(run.is_good) for _, run in runs]),
+        Family(COLLECTOR_SUCCESS, keys, [None if run.is_good is None else int(run.is_good) for _, run in runs]),
         Family(COLLECTOR_SECONDS, keys, [run.seconds for _, run in runs]),
         Family(COLLECTOR_LAST, keys, [_epoch(run, snapshot.at, now) for _, run in runs]),
         _errors(runs, state),
-        Family(CYCLE, own, [state.cycle_seconds]),
+        Family(CYCLE, own, [snapshot.cycle_seconds]),
         _ages(snapshot),
         Family(STUCK, own, [snapshot.stuck_calls]),
         Family(RELOAD, own, [int(state.reload_succeeded)]),

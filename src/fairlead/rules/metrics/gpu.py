@@ -16,6 +16,7 @@ from fairlead.model.devices.device import DeviceProcess, DeviceSample, MigInstan
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
+from fairlead.rules.devices.container_use import merged_use
 from fairlead.rules.devices.health_checks import CHECKS
 from fairlead.rules.devices.mig import gpu_instances
 
@@ -259,7 +260,7 @@ def _with_unnamed(family: Family, unnamed: Sequence[UnnamedCard]) -> Family:
 
 
 def granted(sample: DeviceSample) -> list[DeviceProcess]:
-    """Containers with a grant on the device or an instance of it, whether or not they run anything."""
+    """Containers with a grant on the device or instances of it, each once, running or not."""
     return [process for process in _processes(sample) if process.pod]
 
 
@@ -271,7 +272,8 @@ def foreign(sample: DeviceSample) -> list[DeviceProcess]:
 def _processes(sample: DeviceSample) -> Sequence[DeviceProcess]:
     if not sample.instances:
         return sample.processes
-    return [*sample.processes, *(process for each in sample.instances for process in each.processes)]
+    of_instances = (process for each in gpu_instances(sample) for process in each.processes)
+    return merged_use([*sample.processes, *of_instances], is_one_memory=False)
 
 
 def allocated_ratio(sample: DeviceSample) -> float | None:

@@ -13,6 +13,7 @@ from fairlead.model.devices.device import DeviceProcess, DeviceSample
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.devices.attribution import WHOLE_ENTITY, device_holder
+from fairlead.rules.devices.container_use import percent_of_whole
 from fairlead.rules.metrics.gpu import granted
 
 _LABELS: Final = ("allocate_mode", "container_name", "minor_number", "name", "namespace_name", "node_name", "pod_name", "uuid")
@@ -47,7 +48,9 @@ def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
     for sample in samples:
         counts[sample.node] = counts.get(sample.node, 0) + 1
     return [
-        Family(DUTY_CYCLE, all_keys, [_scaled(s, "GPU_UTIL", 1) for _, s in devices] + [process.sm_percent for _, _, process in shares]),
+        Family(
+            DUTY_CYCLE, all_keys, [_scaled(s, "GPU_UTIL", 1) for _, s in devices] + [percent_of_whole(process) for _, _, process in shares]
+        ),
         Family(MEMORY_TOTAL, all_keys, totals + share_totals),
         Family(MEMORY_USED, all_keys, used + [process.memory_used_bytes for _, _, process in shares]),
         Family(POWER, keys, [_scaled(sample, "POWER_USAGE", 1000) for _, sample in devices]),

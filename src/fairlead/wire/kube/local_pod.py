@@ -1,5 +1,5 @@
-"""A pod as the exporter of its node wants it: uid, labels, and which container has which id of the
-runtime."""
+"""A pod as the exporter of its node wants it: uid, labels, shares of cards, and the runtime's ids of its
+containers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.devices.series_names import LocalPod
+from fairlead.wire.gpus.allocation import may_grant, parse_grants
+from fairlead.wire.kube.objects import WireContainer, parse_containers
 
 _STATIC: Final = "kubernetes.io/config.hash"
 """The annotation of a mirror pod: the uid that its kubelet has for the static pod."""
@@ -33,8 +35,13 @@ class WireRuntimeStatuses(Struct, gc=False, rename="camel"):
     ephemeral_container_statuses: list[WireRuntimeStatus] | None = None
 
 
+class WireLocalSpec(Struct, gc=False):
+    containers: list[WireContainer] | None = None
+
+
 class WireLocalPod(Struct, gc=False):
     metadata: WirePodMeta
+    spec: WireLocalSpec | None = None
     status: WireRuntimeStatuses | None = None
 
 
@@ -44,12 +51,14 @@ def parse_local_pod(wire: WireLocalPod) -> LocalPod:
     lists = (status.container_statuses, status.init_container_statuses, status.ephemeral_container_statuses)
     told = [each for statuses in lists for each in statuses or ()]
     ids = {(each.containerID or "").rpartition("//")[2]: each.name or "" for each in told}
-    uid = meta.uid or ""
+    uid, annotations = meta.uid or "", {name: text or "" for name, text in (meta.annotations or {}).items()}
+    containers = parse_containers(wire.spec.containers if wire.spec else None) if may_grant(annotations) else ()
     return LocalPod(
         namespace=meta.namespace or "",
         name=meta.name or "",
         uid=uid,
-        kubelet_uid=(meta.annotations or {}).get(_STATIC) or uid,
+        kubelet_uid=annotations.get(_STATIC) or uid,
         labels={name: value or "" for name, value in (meta.labels or {}).items()},
         containers={number: name for number, name in ids.items() if number},
+        grants=parse_grants(annotations, containers),
     )
