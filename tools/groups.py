@@ -21,6 +21,7 @@ TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "cdi", "nvml", "contracts", "documents", "browser", "prometheus", "shells")
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
+DISCOVERED = "tests/kube/test_discovered.py"
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
 JOBS = "tests/cli/jobs"
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
@@ -97,11 +98,14 @@ def real_groups() -> tuple[Group, ...]:
     The short ones end the run.
     """
     return (
-        _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", *_but((QUOTA,))),
+        _cluster_group(
+            "kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", *_but((QUOTA, DISCOVERED))
+        ),
         _node_group("kubelet", "containers that really run, on a real node", (PROMETHEUS, C_COMPILER, C_HEADERS)),
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 1500),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
+        _cluster_group("discovery", "what the Prometheus operator and Prometheus itself find in a cluster", 900, DISCOVERED),
         _cluster_group("contracts", "one suite on two API servers", 1500, "tests/contracts"),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),

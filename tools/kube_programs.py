@@ -113,8 +113,19 @@ SPARK_OPERATOR = Family("definitions", "github.com/kubeflow/spark-operator/v2", 
 VOLCANO = Family("definitions", "volcano.sh/volcano", {})
 KUBEDL = Family("definitions", "github.com/alibaba/kubedl", {})
 KSERVE = Family("definitions", "github.com/kserve/kserve", {})
-PROMETHEUS_OPERATOR = Family("definitions", "github.com/prometheus-operator/prometheus-operator", {})
-BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD, PROMETHEUS_ADAPTER)
+PROMETHEUS_OPERATOR = Family(
+    "monitoring",
+    "github.com/prometheus-operator/prometheus-operator",
+    {"prometheus-operator": "github.com/prometheus-operator/prometheus-operator/cmd/operator"},
+)
+# Debian's is built without discovery in Kubernetes. This one discovers there and in files, and has no pages.
+PROMETHEUS = Family(
+    "monitoring",
+    "github.com/prometheus/prometheus",
+    {"prometheus": "github.com/prometheus/prometheus/cmd/prometheus"},
+    tags="remove_all_sd,enable_kubernetes_sd",
+)
+BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR, CONTAINERD, PROMETHEUS_ADAPTER, PROMETHEUS_OPERATOR, PROMETHEUS)
 
 # The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody
 # brought along.

@@ -32,7 +32,14 @@ _LINKS: Final = (
     "# docs/alerts.md has the command.\n"
 )
 _RULES_HEAD: Final = "# Recording rules and alerts for Prometheus: name this file under `rule_files`.\n" + _LINKS + _MADE
-_OPERATOR_HEAD: Final = "# The same rules as fairlead.rules.yaml, for the Prometheus Operator.\n" + _LINKS + _MADE
+_OPERATOR_HEAD: Final = (
+    (
+        "# The same rules as fairlead.rules.yaml, for the Prometheus Operator. Give the object the label that your Prometheus's\n"
+        "# `ruleSelector` asks for (kube-prometheus-stack: `release: <name of the Helm release>`): without it nobody reads them.\n"
+    )
+    + _LINKS
+    + _MADE
+)
 _INHIBITION_HEAD: Final = (
     "# For Alertmanager: one fault is one message. Put these under `inhibit_rules` of its configuration, and let its route\n"
     "# have `group_by: [node_name, uuid]`, so that what is told of one card one after the other stays in one thread.\n"

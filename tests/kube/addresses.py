@@ -21,7 +21,7 @@ def free_port() -> int:
     """A loopback port on which nobody listens now and that no test process alive has handed out."""
     for _ in range(1000):
         port = random.randint(FIRST_PORT, LAST_PORT)
-        if _claim(port) and _is_free(port):
+        if claim(f"port-{port}") and _is_free(port):
             return port
     raise OSError(f"no free port between {FIRST_PORT} and {LAST_PORT}")
 
@@ -29,15 +29,15 @@ def free_port() -> int:
 _claims: list[socket.socket] = []
 
 
-def _claim(port: int) -> bool:
-    """Whether the port is this process's from now on; the kernel drops the claim, a socket's name, with the process."""
-    claim = socket.socket(socket.AF_UNIX)
+def claim(what: str) -> bool:
+    """Whether it is this process's from now on; the kernel drops the claim, a socket's name, with the process."""
+    claimed = socket.socket(socket.AF_UNIX)
     try:
-        claim.bind(f"\0fairlead-test-port-{port}")  # abstract: of this network, as ports are, and no file
+        claimed.bind(f"\0fairlead-test-{what}")  # abstract: of this network, as ports and addresses are, and no file
     except OSError:
-        claim.close()
+        claimed.close()
         return False
-    _claims.append(claim)
+    _claims.append(claimed)
     return True
 
 

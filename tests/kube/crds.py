@@ -51,6 +51,13 @@ def install_monitors(admin: Kubectl) -> None:
     _install(admin, [_read(folder / f"monitoring.coreos.com_{kind}.yaml") for kind in kinds])
 
 
+def install_operator_of_prometheus(admin: Kubectl) -> None:
+    """All kinds of the Prometheus operator, without which it does less; returns when the API server serves them."""
+    folder = str(module_folder("PROMETHEUS_OPERATOR") / "example" / "prometheus-operator-crd")
+    admin.run("apply", "--server-side", "-f", folder)  # kubectl reads what PyYAML cannot: a plain `=`
+    wait_until("the kinds are served", lambda: _are_served(admin, ["-f", folder]), 150)
+
+
 def _training_jobs() -> dict[str, Any]:
     """TrainingJob as et-operator's documents describe it: its own definition is in no module that can be had, so this one is ours."""
     count = {"type": "integer", "minimum": 1}

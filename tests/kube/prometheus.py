@@ -64,6 +64,22 @@ class Prometheus:
         found: list[dict[str, Any]] = self._ask("targets")["activeTargets"]
         return found
 
+    def parsed(self, expression: str) -> dict[str, Any]:
+        """The expression's tree, by Prometheus's own parser; since Prometheus 3."""
+        found: dict[str, Any] = self._ask("parse_query", query=expression)
+        return found
+
+    def rules(self) -> list[dict[str, Any]]:
+        """What it has loaded and evaluated, of all groups."""
+        return [rule for group in self._ask("rules")["groups"] for rule in group["rules"]]
+
+    def alerts(self) -> set[tuple[tuple[str, str], ...]]:
+        """Labels of those that are pending or fire."""
+        return {tuple(sorted(alert["labels"].items())) for alert in self._ask("alerts")["alerts"]}
+
+    def label_names(self) -> set[str]:
+        return set(self._ask("labels"))
+
     def configure(
         self,
         targets: Mapping[str, str],

@@ -91,6 +91,14 @@ class Server:
             return False
         return True
 
+    def answers(self) -> bool:
+        """Whether it has its page; it may not be ready."""
+        try:
+            self.get("/metrics", seconds=2)
+        except OSError:
+            return False
+        return True
+
     def log(self) -> str:
         return self.component.log.read_text(encoding="utf-8", errors="replace")
 

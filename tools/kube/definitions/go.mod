@@ -7,7 +7,6 @@ require (
 	github.com/alibaba/kubedl v0.5.0
 	github.com/kserve/kserve v0.15.2
 	github.com/kubeflow/spark-operator/v2 v2.2.1
-	github.com/prometheus-operator/prometheus-operator v0.81.0
 	github.com/ray-project/kuberay/ray-operator v1.4.2
 	volcano.sh/volcano v1.10.0
 )

@@ -1,0 +1,137 @@
+"""How do the pods of `deploy/` run where nobody runs containers? Each container of ours that serves is a process at its pod's address.
+
+KWOK gives the pods addresses out of their nodes' ranges. Those lead to this machine, so that ports are the manifests' own, whoever
+discovers a pod reaches it, and at a pod that nobody plays nobody answers. That needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.kube.addresses import claim
+from tests.kube.component import Component
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
+
+Object = dict[str, Any]
+IMAGE = "fairlead:"
+SYSTEM = "fairlead-system"
+NEEDS_ROOT = "addresses of pods are led to this machine, which is root's to do" if os.geteuid() else ""
+_PLAYED = {"gpu-exporter": ("--backend=sim",), "device-plugin": ("--backend=sim", "--sim-gpus=1xTesla-T4")}
+"""Cards of the simulated cluster's node of the same name, and cards that no kubelet hands out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Serving:
+    """A container of ours that answers HTTP at its pod's address, by its manifest."""
+
+    pod: Object
+    container: Object
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"{self.pod['status']['podIP']}:{self.port}"
+
+    @property
+    def words(self) -> list[str]:
+        """Its command, after `fairlead`."""
+        return [*self.container["command"], *self.container.get("args", ())][1:]
+
+
+def serving(pod: Object) -> list[Serving]:
+    """Not who listens on its pod's loopback alone, and not who speaks TLS."""
+    found = []
+    for container in pod["spec"]["containers"]:
+        probe = container.get("readinessProbe", {}).get("httpGet", {})
+        words = [*container.get("command", ()), *container.get("args", ())]
+        ports = [word.removeprefix("--listen=:") for word in words if word.startswith("--listen=:")]
+        if container["image"].startswith(IMAGE) and probe.get("scheme", "HTTP") == "HTTP":
+            found += [Serving(pod, container, int(port)) for port in ports]
+    return found
+
+
+def running_pods(cluster: ControlPlane) -> list[Object]:
+    """Those of our namespace that have an address, have not ended and are not about to."""
+    found = cluster.admin.get("pods", "-n", SYSTEM)
+    return [each for each in found if each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"]]
+
+
+@contextmanager
+def pod_ranges(count: int) -> Iterator[list[str]]:
+    """So many ranges for pods of this process's nodes, `10.97.X.Y/26` each; the real node's pods have 10.98."""
+    number = next(number for number in range(256) if claim(f"pod-range-{number}"))
+    local = ["local", f"10.97.{number}.0/24", "dev", "lo"]
+    subprocess.run(["ip", "route", "replace", *local], check=True, capture_output=True, timeout=10)
+    try:
+        yield [f"10.97.{number}.{64 * part}/26" for part in range(count)]
+    finally:
+        subprocess.run(["ip", "route", "del", *local], check=False, capture_output=True, timeout=10)
+
+
+@contextmanager
+def played(cluster: ControlPlane) -> Iterator[dict[Serving, Component]]:
+    """The pods that there are now, at work for as long as the block lasts."""
+    with ExitStack() as leaving:
+        found = {each: _started(cluster, each, leaving) for pod in running_pods(cluster) for each in serving(pod)}
+        for each, component in found.items():
+            component.wait_until(Server(component, f"http://{each.address}").answers, READY_SECONDS)
+        yield found
+
+
+def _started(cluster: ControlPlane, each: Serving, leaving: ExitStack) -> Component:
+    name = each.pod["metadata"]["name"]
+    argv = [*FAIRLEAD, *_flags(each, leaving.enter_context(_disk())), *_identity(cluster, each.pod)]
+    component = Component(name, argv, cluster.logs / f"{name}.log", {**environment(), **_variables(each)})
+    leaving.callback(component.stop)
+    component.start()
+    return component
+
+
+@contextmanager
+def _disk() -> Iterator[Path]:
+    """What the pod sees of its node, under a path that is short enough for sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="fairlead-pod-"))
+    try:
+        (folder / "device-plugins").mkdir()
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _flags(each: Serving, folder: Path) -> list[str]:
+    variables = _variables(each)
+    words = [word.replace("--listen=:", f"--listen={each.pod['status']['podIP']}:") for word in each.words if word != "--backend=nvml"]
+    for name, value in variables.items():
+        words = [word.replace(f"$({name})", value) for word in words]
+    folders = [f"--kubelet-dir={folder}"] if words[0] in _PLAYED else []
+    if words[0] == "device-plugin":
+        folders += [f"--{name}-dir={folder / name}" for name in ("cdi", "state", "run")]
+    return [*words, *_PLAYED.get(words[0], ()), *folders]
+
+
+def _identity(cluster: ControlPlane, pod: Object) -> list[str]:
+    """The pod's account by a token that names the pod; nobody where the manifest gives none."""
+    spec, name = pod["spec"], pod["metadata"]["name"]
+    if spec.get("automountServiceAccountToken") is False:
+        return []
+    words = ("--bound-object-kind=Pod", f"--bound-object-name={name}", "--duration=2h")
+    token = cluster.admin.run("create", "token", spec["serviceAccountName"], "-n", SYSTEM, *words).strip()
+    return [f"--kubeconfig={write_kubeconfig(cluster.folder / f'{name}.kubeconfig', cluster.server, cluster.authority, token_user(token))}"]
+
+
+def _variables(each: Serving) -> dict[str, str]:
+    """What the kubelet would set of the pod itself."""
+    fields = {"metadata.name": each.pod["metadata"]["name"], "spec.nodeName": each.pod["spec"]["nodeName"]}
+    return {
+        said["name"]: fields[said["valueFrom"]["fieldRef"]["fieldPath"]] for said in each.container.get("env", ()) if "valueFrom" in said
+    }
