@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kube_programs import BUILT, FAMILIES_DIR, READ, Edit, Family, missing_programs, program_path
+from kube_programs import BUILT, BUILT_ON_DEMAND, FAMILIES_DIR, READ, Edit, Family, missing_programs, program_path
 from locks import only_one
 from progress import StepFailed, cache_home, run_step, say, spoken_seconds
 from toolchains import Toolchain, find_go
@@ -136,11 +136,13 @@ def _remove_leftovers() -> None:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Build the Kubernetes programs that the tests run.")
     parser.add_argument("--nice", type=int, default=0, metavar="N", help="lower the priority of the build by N")
+    parser.add_argument("--all", action="store_true", help="those too that only a group needs which is run by its name")
     parser.add_argument("--quiet", action="store_true", help="do not list the programs at the end")
     chosen = parser.parse_args(argv)
     os.nice(chosen.nice)
     try:
-        build_missing()
+        families = (*BUILT, *BUILT_ON_DEMAND) if chosen.all else BUILT
+        build_missing(families)
         download_modules()
     except StepFailed as failed:
         say("error: " + failed.what)
@@ -150,7 +152,7 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     if not chosen.quiet:
-        say("\n".join(f"  {program_path(name)}" for family in BUILT for name in family.packages))
+        say("\n".join(f"  {program_path(name)}" for family in families for name in family.packages))
     return 0
 
 

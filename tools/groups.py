@@ -1,18 +1,19 @@
 """The groups of tests: what runs in each, and what must be there first.
 
 The order is that of the run: what is quick and breaks most often comes first. `check_groups` need no real
-component; `real_groups` need the programs and packages that they name.
+component; `real_groups` need the programs and packages that they name; `on_demand_groups` are run by name.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from debian import C_COMPILER, C_HEADERS, CHINESE_FONTS, CHROMIUM, FISH, GROFF, NODE_PACKAGES, PROMETHEUS, ZSH, Package
 from environment import PYTHON
+from kube_programs import BUILT_ON_DEMAND, Family
 from progress import cache_home
 from toolchains import REPOSITORY
 
@@ -52,7 +53,7 @@ class Group:
     """Steps under one name, each with the same limit.
 
     `missing` says why the group cannot run here (it is then skipped), `broken` why it could not even start
-    (it failed).
+    (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube` groups need.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Group:
     needs_console: bool = False
     missing: str = ""
     broken: str = ""
+    more_programs: tuple[Family, ...] = ()
 
 
 def check_groups() -> tuple[Group, ...]:
@@ -105,7 +107,6 @@ def real_groups() -> tuple[Group, ...]:
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 1500),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
-        _cluster_group("discovery", "what the Prometheus operator and Prometheus itself find in a cluster", 900, DISCOVERED),
         _cluster_group("contracts", "one suite on two API servers", 1500, "tests/contracts"),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _node_group("cdi", "devices by CDI, on a real node whose runtime does it"),
@@ -114,6 +115,12 @@ def real_groups() -> tuple[Group, ...]:
         _folder_group("nvml", "NVIDIA's driver, played by a library in C", packages=(C_COMPILER, C_HEADERS)),
         _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
     )
+
+
+def on_demand_groups() -> tuple[Group, ...]:
+    """Run when they are named, and in no run of all: their programs take long to build."""
+    found = _cluster_group("discovery", "what the Prometheus operator and Prometheus itself find in a cluster", 900, DISCOVERED)
+    return (replace(found, more_programs=BUILT_ON_DEMAND),)
 
 
 def _pytest(name: str, *arguments: str) -> Step:

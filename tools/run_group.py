@@ -64,8 +64,8 @@ def run_group(group: Group) -> Outcome:
 def _why_not(group: Group) -> tuple[str, str] | None:
     if group.missing:
         return group.missing, ""
-    if group.needs_kube and any(missing_programs(family) for family in BUILT):
-        return "the Kubernetes programs are not built", "python3 tools/build_kube.py"
+    if group.needs_kube and any(missing_programs(family) for family in (*BUILT, *group.more_programs)):
+        return "the Kubernetes programs are not built", "python3 tools/build_kube.py" + (" --all" if group.more_programs else "")
     return why_missing(group.packages)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import debian
 from console_pages import build_console
 from environment import make_environment
-from groups import Group, check_groups, real_groups
+from groups import Group, check_groups, on_demand_groups, real_groups
 from junit import Tally
 from kube_programs import BUILT, missing_programs
 from locks import only_one
@@ -52,6 +52,7 @@ def run_tests(only: Sequence[str]) -> int:
     started = time.monotonic()
     budget = budget_of(only)
     checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
+    reals += [group for group in on_demand_groups() if group.name in only]
     make_environment("dev")
     checked = threading.Event()
     preparation = threading.Thread(target=_prepare_real, args=(reals, checked))
@@ -111,7 +112,8 @@ def _prepare_real(groups: list[Group], checked: threading.Event) -> None:
     except StepFailed as failed:
         say(f"warning: {failed.what}")
     if any(group.needs_kube for group in groups):
-        build_beside([sys.executable, str(Path(__file__).with_name("build_kube.py")), "--quiet"], checked)
+        more = ["--all"] if any(group.more_programs for group in groups) else []
+        build_beside([sys.executable, str(Path(__file__).with_name("build_kube.py")), "--quiet", *more], checked)
 
 
 def build_beside(builder: Sequence[str], checked: threading.Event) -> None:
@@ -178,7 +180,7 @@ def hear_signals() -> None:
 
 
 def main(argv: list[str]) -> int:
-    names = [group.name for group in (*check_groups(), *real_groups())]
+    names = [group.name for group in (*check_groups(), *real_groups(), *on_demand_groups())]
     parser = argparse.ArgumentParser(description="Run the tests of this checkout.")
     parser.add_argument("--only", action="append", default=[], choices=["check", "real", *names], metavar="GROUP", help=", ".join(names))
     only = parser.parse_args(argv).only
