@@ -139,11 +139,10 @@ def test_a_log_that_the_kubelet_begins_anew_is_followed_on_and_no_line_is_lost(c
         assert following.stdout is not None
         pages = (following.stdout, streamed)
         assert [page.readline() for page in pages] == [f"I am {name}\n".encode()] * 2
-        for _ in range(2):
-            arena.order(name, "count", "30000")
-            for page in pages:
-                assert [int(page.readline()) for _ in range(30_000)] == list(range(1, 30_001))
-            wait_until("the kubelet has begun the log anew", lambda: "\n30000\n" not in arena.kubectl("logs", name), SECONDS)
-            arena.order(name, "say", "begun", "anew")
-            assert [page.readline() for page in pages] == [b"begun anew\n"] * 2
+        arena.order(name, "count", "4000")
+        for page in pages:
+            assert [int(page.readline()) for _ in range(4000)] == list(range(1, 4001))
+        wait_until("the kubelet has begun the log anew", lambda: "\n4000\n" not in arena.kubectl("logs", name), SECONDS)
+        arena.order(name, "say", "begun", "anew")
+        assert [page.readline() for page in pages] == [b"begun anew\n"] * 2
         assert arena.shown("logs", "much") == server.get(f"{path}?pod={name}").decode() == arena.kubectl("logs", name)
