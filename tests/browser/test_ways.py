@@ -397,3 +397,30 @@ def test_the_box_shows_no_hits_of_an_older_question(browser: Browser, simulated:
         tab.page.keyboard.type("zzzz")
         expect(options).to_have_count(0)
         tab.page.unroute_all(behavior="ignoreErrors")
+
+
+@pytest.mark.parametrize("key", ["/", "Control+k", "?"])
+def test_esc_leaves_a_dialog_and_not_the_panel_behind_it(browser: Browser, simulated: Sight, key: str) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open("/nodes", "nodes")
+        open_first(tab)
+        button = tab.at("side-panel").get_by_role("button", name="Close")
+        for where in (button, tab.page.locator("tr[aria-selected=true]")):
+            where.focus()
+            tab.page.keyboard.press(key)
+            expect(tab.page.locator("dialog[open]")).to_be_visible()
+            tab.page.keyboard.press("Escape")
+            expect(tab.page.locator("dialog[open]")).to_have_count(0)
+            expect(tab.at("side-panel")).to_be_visible()
+            expect(where).to_be_focused()
+
+
+def test_g_leads_to_every_board_from_a_row_of_a_table(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        for letter, page in (("n", "nodes"), ("j", "jobs"), ("q", "quota"), ("o", "overview")):
+            tab.open("/nodes", "nodes")
+            row = tab.page.locator("tr[data-row='0']")
+            row.focus()
+            tab.page.keyboard.press("g")
+            tab.page.keyboard.press(letter)
+            expect(tab.at(f"page-{page}")).to_be_visible()
