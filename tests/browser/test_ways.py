@@ -399,6 +399,17 @@ def test_the_box_shows_no_hits_of_an_older_question(browser: Browser, simulated:
         tab.page.unroute_all(behavior="ignoreErrors")
 
 
+def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open("/gpus?sort=name&size=1", "holders")
+        pod = str(tab.page.locator("tr[data-row='0']").get_attribute("data-key"))
+        for elsewhere in ("status=Nothing", "size=1&page=2&sort=name", "by=owner"):
+            tab.open(f"/gpus?{elsewhere}&open={pod}", "holders")
+            expect(tab.at("side-panel")).to_contain_text("Running")
+        tab.open("/gpus?open=research/nobody", "holders")
+        expect(tab.at("side-panel")).to_contain_text("research/nobody holds no GPU any more")
+
+
 @pytest.mark.parametrize("key", ["/", "Control+k", "?"])
 def test_esc_leaves_a_dialog_and_not_the_panel_behind_it(browser: Browser, simulated: Sight, key: str) -> None:
     with window(browser, simulated.url) as tab:
@@ -424,3 +435,35 @@ def test_g_leads_to_every_board_from_a_row_of_a_table(browser: Browser, simulate
             tab.page.keyboard.press("g")
             tab.page.keyboard.press(letter)
             expect(tab.at(f"page-{page}")).to_be_visible()
+
+
+def test_a_page_of_the_address_is_the_page_that_is_told(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open("/devices?size=7&page=2", "devices")
+        expect(tab.at("table-range")).to_contain_text("8–14 of ")
+        expect(tab.page.locator(".table-foot")).to_contain_text("2 / ")
+        for wrong in ("page=abc", "page=0&size=501", "size=1e999"):
+            tab.open(f"/devices?{wrong}", "devices")
+            expect(tab.at("table-range")).to_contain_text("1–")
+            expect(tab.page.locator("tr[data-row='0']")).to_be_visible()
+
+
+def test_an_order_that_is_refused_loses_no_rows(browser: Browser, simulated: Sight) -> None:
+    refusal = '{"code": "malformed", "error": "rows have no order by `gpusTotal`", "requestId": "r-78"}'
+    with window(browser, simulated.url) as tab:
+        refuse = {"status": 400, "content_type": "application/json", "body": refusal}
+        tab.page.route("**/api/v1/nodes?*gpusTotal*", lambda route: route.fulfill(**refuse))
+        tab.open("/nodes?sort=-name", "nodes")
+        rows = tab.page.locator("tr[data-row]")
+        expect(rows.first).to_be_visible()
+        before = rows.evaluate_all("rows => rows.map(row => row.dataset.key)")
+        head = tab.at("table-nodes").get_by_role("columnheader", name="Total GPUs")
+        head.get_by_role("button").click()
+        expect(tab.at("state-outdated")).to_contain_text("r-78")
+        assert rows.evaluate_all("rows => rows.map(row => row.dataset.key)") == before
+        expect(tab.at("state-error")).to_have_count(0)
+        expect(head).not_to_have_attribute("aria-sort", "descending")
+        sorted_head = tab.at("table-nodes").locator("th[aria-sort=descending]")
+        expect(sorted_head).to_contain_text("Name")
+        sorted_head.get_by_role("button").click()
+        expect(tab.at("state-outdated")).to_have_count(0)

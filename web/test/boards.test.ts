@@ -4,7 +4,7 @@ import { besideOf, jobColumns, requested, whyOf } from "../src/boards/jobs/colum
 import { instanceColumns } from "../src/boards/jobs/instances";
 import { wordOf } from "../src/boards/jobs/LifeBar";
 import { areEventsKnown, hasRun, jobSentence } from "../src/boards/jobs/sentence";
-import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
+import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk, uuidsQuery } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
 import { heldColumns, heldRows } from "../src/boards/nodes/NodeHeld";
@@ -82,6 +82,15 @@ describe("the filters of the Nodes board", () => {
     expect([isCardInFocus(onlyCard, "x", 0), isCardInFocus(onlyCard, "x", 1)]).toEqual([true, false]);
     expect(isCardInFocus(focusOf(filters(""), null), "x", 5)).toBe(true);
     expect(isCardInFocus(focusOf(filters("gpu_node=a&status=Ready"), ["b"]), "a", 0)).toBe(false);
+  });
+  it("a card is lit that the address names by its UUID", () => {
+    const params = filters("GPU=GPU-a1&GPU=0&GPU=gpu-b2");
+    expect(uuidsQuery(params)?.toString()).toBe("GPU=GPU-a1&GPU=gpu-b2&size=500");
+    expect(uuidsQuery(filters("GPU=0"))).toBeNull();
+    const focus = focusOf(filters("GPU=GPU-a1"), null, [{ node: "a", index: 3 }]);
+    expect([isCardInFocus(focus, "a", 3), isCardInFocus(focus, "b", 3), isCardInFocus(focus, "a", 0)]).toEqual([true, false, false]);
+    expect(isCardInFocus(focusOf(params, null), "b", 0)).toBe(true);
+    expect(isCardInFocus(focusOf(filters("GPU=nobody"), null, []), "a", 0)).toBe(false);
   });
   it("the charts show the nodes that match, or nothing", () => {
     expect(chartFilters(filters("mode=share&GPU=1"), ["b", "c"])?.toString()).toBe("gpu_node=b&gpu_node=c&GPU=1");
