@@ -451,8 +451,10 @@ def test_a_page_of_the_address_is_the_page_that_is_told(browser: Browser, simula
 def test_an_order_that_is_refused_loses_no_rows(browser: Browser, simulated: Sight) -> None:
     refusal = '{"code": "malformed", "error": "rows have no order by `gpusTotal`", "requestId": "r-78"}'
     with window(browser, simulated.url) as tab:
-        refuse = {"status": 400, "content_type": "application/json", "body": refusal}
-        tab.page.route("**/api/v1/nodes?*gpusTotal*", lambda route: route.fulfill(**refuse))
+        tab.page.route(
+            "**/api/v1/nodes?*gpusTotal*",
+            lambda route: route.fulfill(status=400, content_type="application/json", body=refusal),
+        )
         tab.open("/nodes?sort=-name", "nodes")
         rows = tab.page.locator("tr[data-row]")
         expect(rows.first).to_be_visible()

@@ -275,7 +275,7 @@ describe("the sentence of a detail page", () => {
     const waited = { ...job("Running"), heldSeconds: 480 };
     expect(say(jobSentence(waited))).toBe("1 of 2 instances running on 4 of 8 GPUs for 8m.");
     const silent = { ...waited, instances: { ...waited.instances, running: 0, unknown: 2 } };
-    expect(say(jobSentence(silent))).toBe("2 of 2 instances are on nodes that have fallen silent, 0 running; 4 GPUs held for 8m.");
+    expect(say(jobSentence(silent))).toBe("2 of 2 instances on nodes that have fallen silent, 0 running; 4 GPUs held for 8m.");
     expect(say(jobSentence(job("Pending")))).toBe("Waiting for 8 GPUs; 1 of 2 instances running.");
     expect(say(jobSentence(job("Failed")))).toBe("Failed after 1h1m on 8 GPUs; 1 of 2 instances failed.");
     expect(say(jobSentence(job("Odd")))).toBe("Odd · Suspended");

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { amount, amountUnit, count, duration, exactMemory, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, share, span, units, UNKNOWN } from "../src/format/format";
+import { amount, amountUnit, count, duration, exactMemory, exactRange, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, share, span, units, UNKNOWN } from "../src/format/format";
+
+const at = (day: number, hour: number) => new Date(2026, 0, day, hour).getTime();
+
+it("a stretch of time tells the day of its end where that is another one", () => {
+  expect(exactRange(at(5, 9), at(5, 10))).toBe("2026-01-05 09:00:00 – 10:00:00");
+  expect(exactRange(at(5, 23), at(6, 1))).toBe("2026-01-05 23:00:00 – 2026-01-06 01:00:00");
+  expect(exactRange(at(5, 9), new Date(2027, 0, 5, 9).getTime())).toContain("– 2027-01-05");
+});
 
 describe("numbers", () => {
   it("unknown is a dash, never zero", () => {
