@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 import subprocess
@@ -469,3 +470,26 @@ def test_an_order_that_is_refused_loses_no_rows(browser: Browser, simulated: Sig
         expect(sorted_head).to_contain_text("Name")
         sorted_head.get_by_role("button").click()
         expect(tab.at("state-outdated")).to_have_count(0)
+
+
+def test_a_table_that_is_there_whole_is_taken_along_as_a_file(browser: Browser, simulated: Sight) -> None:
+    """Lists that come in pages ask the server for theirs; of these the page has every row."""
+
+    def saved(name: str) -> list[dict[str, str]]:
+        with tab.page.expect_download() as download:
+            tab.at(f"csv-{name}").click()
+        assert download.value.suggested_filename == f"{name}.csv"
+        return list(csv.DictReader(download.value.path().read_text(encoding="utf-8-sig").splitlines()))
+
+    with window(browser, simulated.url) as tab:
+        node = sorted(simulated.counts().nodes)[0]
+        tab.open(f"/nodes/{node}", "node")
+        uuids = tab.at("table-node-gpus").locator("tr[data-row] .copied", has_text="GPU-")
+        expect(uuids.first).to_be_visible()
+        assert {row["uuid"] for row in saved(f"{node}-gpus")} >= set(uuids.all_text_contents())
+        tab.open("/jobs?job_status=Running", "jobs")
+        key = str(tab.page.locator("tr[data-row='0']").get_attribute("data-key"))
+        tab.open(f"/jobs/{key}", "job")
+        names = tab.at("table-job-instances").locator("tr[data-row] td:first-child .copied")
+        expect(names.first).to_be_visible()
+        assert {row["name"] for row in saved(f"{key.split('/')[-1]}-instances")} >= set(names.all_text_contents())

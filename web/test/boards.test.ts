@@ -7,7 +7,7 @@ import { areEventsKnown, hasRun, jobSentence } from "../src/boards/jobs/sentence
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk, uuidsQuery } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
-import { heldColumns, heldRows } from "../src/boards/nodes/NodeHeld";
+import { heldColumns, heldCsv, heldRows } from "../src/boards/nodes/NodeHeld";
 import { isInTrouble } from "../src/boards/nodes/NodeMore";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
@@ -169,6 +169,11 @@ describe("the cards of a node and who holds them, in one table", () => {
     expect(shown("memory").slice(1)).toEqual([memoryFraction(9000, 17894), memoryFraction(9000, 17894)]);
     expect([instancesHeld(gpu, en), instancesHeld(gpu, zh), instancesHeld(whole(1), en)]).toEqual(["1 of 2 instances", "1 / 2 个实例", null]);
     expect(heldKeys(whole(1))).not.toContain("instance");
+  });
+  it("as a file each row names its card, and who is on none names none", () => {
+    const rows = heldRows({ gpus: [card({ index: 3, uuid: "GPU-c", health: "Healthy", pods: [seatOf("a"), seatOf("b")] })], pods: [podOn("a"), podOn("lost")] });
+    const cells = heldCsv(rows) as { index: number | null; uuid: string; name: string; status: string }[];
+    expect(cells.map(({ index, uuid, name, status }) => [index, uuid, name, status])).toEqual([[3, "GPU-c", "", ""], [3, "GPU-c", "a", "Running"], [3, "GPU-c", "b", ""], [null, "", "lost", "Running"]]);
   });
   it("the longest fault has room", () => {
     expect(faultWidth("XID 79, the GPU has fallen off the bus")).toBeGreaterThan(faultWidth("XID 79") + 200);
