@@ -146,7 +146,7 @@ def test_the_fourth_is_told_what_the_best_card_has_free(browser: Browser, shared
     with window(browser, shared.console.url) as tab:
         tab.open("/jobs/default/pytorchjob/fourth", "job")
         expect(tab.at("why-no-room")).to_contain_text("need 4 GiB, largest free 2 GiB")
-        expect(tab.at("sentence")).to_have_text("Waiting for 4.0 GiB of shared GPU memory; 0 of 1 instances running.")
+        expect(tab.at("sentence")).to_have_text("Waiting for 4.0 GiB of shared GPU memory; 0 of 1 instance running.")
         tab.open("/jobs", "jobs")
         assert tab.column("jobs", "Request GPUs") == {"default/pytorchjob/fourth": "4.0 GiB"}
 

@@ -76,9 +76,11 @@ def test_a_long_run_is_asked_again_shows_its_progress_and_ends_with_a_pause(brow
         tab.keep("time-ask-dark")
         tab.at("time-ask").get_by_role("button", name="Stay").click()
         expect(tab.at("time-ask")).to_have_count(0)
+        expect(tab.at("time-advance-set")).to_be_focused()
         assert face(world)["until"] is None
         tab.at("time-advance-set").click()
         tab.at("time-ask-yes").click()
+        expect(tab.at("time-advance-set")).to_be_focused()
         expect(tab.at("badge-simulated")).to_contain_text("running ahead")
         tab.at("time-pause").click()
         expect(tab.at("badge-simulated")).to_contain_text("paused")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 import subprocess
@@ -397,3 +398,98 @@ def test_the_box_shows_no_hits_of_an_older_question(browser: Browser, simulated:
         tab.page.keyboard.type("zzzz")
         expect(options).to_have_count(0)
         tab.page.unroute_all(behavior="ignoreErrors")
+
+
+def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open("/gpus?sort=name&size=1", "holders")
+        pod = str(tab.page.locator("tr[data-row='0']").get_attribute("data-key"))
+        for elsewhere in ("status=Nothing", "size=1&page=2&sort=name", "by=owner"):
+            tab.open(f"/gpus?{elsewhere}&open={pod}", "holders")
+            expect(tab.at("side-panel")).to_contain_text("Running")
+        tab.open("/gpus?open=research/nobody", "holders")
+        expect(tab.at("side-panel")).to_contain_text("research/nobody holds no GPU any more")
+
+
+@pytest.mark.parametrize("key", ["/", "Control+k", "?"])
+def test_esc_leaves_a_dialog_and_not_the_panel_behind_it(browser: Browser, simulated: Sight, key: str) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open("/nodes", "nodes")
+        open_first(tab)
+        button = tab.at("side-panel").get_by_role("button", name="Close")
+        for where in (button, tab.page.locator("tr[aria-selected=true]")):
+            where.focus()
+            tab.page.keyboard.press(key)
+            expect(tab.page.locator("dialog[open]")).to_be_visible()
+            tab.page.keyboard.press("Escape")
+            expect(tab.page.locator("dialog[open]")).to_have_count(0)
+            expect(tab.at("side-panel")).to_be_visible()
+            expect(where).to_be_focused()
+
+
+def test_g_leads_to_every_board_from_a_row_of_a_table(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        for letter, page in (("n", "nodes"), ("j", "jobs"), ("q", "quota"), ("o", "overview")):
+            tab.open("/nodes", "nodes")
+            row = tab.page.locator("tr[data-row='0']")
+            row.focus()
+            tab.page.keyboard.press("g")
+            tab.page.keyboard.press(letter)
+            expect(tab.at(f"page-{page}")).to_be_visible()
+
+
+def test_a_page_of_the_address_is_the_page_that_is_told(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open("/devices?size=7&page=2", "devices")
+        expect(tab.at("table-range")).to_contain_text("8–14 of ")
+        expect(tab.page.locator(".table-foot")).to_contain_text("2 / ")
+        for wrong in ("page=abc", "page=0&size=501", "size=1e999"):
+            tab.open(f"/devices?{wrong}", "devices")
+            expect(tab.at("table-range")).to_contain_text("1–")
+            expect(tab.page.locator("tr[data-row='0']")).to_be_visible()
+
+
+def test_an_order_that_is_refused_loses_no_rows(browser: Browser, simulated: Sight) -> None:
+    refusal = '{"code": "malformed", "error": "rows have no order by `gpusTotal`", "requestId": "r-78"}'
+    with window(browser, simulated.url) as tab:
+        tab.page.route(
+            "**/api/v1/nodes?*gpusTotal*",
+            lambda route: route.fulfill(status=400, content_type="application/json", body=refusal),
+        )
+        tab.open("/nodes?sort=-name", "nodes")
+        rows = tab.page.locator("tr[data-row]")
+        expect(rows.first).to_be_visible()
+        before = rows.evaluate_all("rows => rows.map(row => row.dataset.key)")
+        head = tab.at("table-nodes").get_by_role("columnheader", name="Total GPUs")
+        head.get_by_role("button").click()
+        expect(tab.at("state-outdated")).to_contain_text("r-78")
+        assert rows.evaluate_all("rows => rows.map(row => row.dataset.key)") == before
+        expect(tab.at("state-error")).to_have_count(0)
+        expect(head).not_to_have_attribute("aria-sort", "descending")
+        sorted_head = tab.at("table-nodes").locator("th[aria-sort=descending]")
+        expect(sorted_head).to_contain_text("Name")
+        sorted_head.get_by_role("button").click()
+        expect(tab.at("state-outdated")).to_have_count(0)
+
+
+def test_a_table_that_is_there_whole_is_taken_along_as_a_file(browser: Browser, simulated: Sight) -> None:
+    """Lists that come in pages ask the server for theirs; of these the page has every row."""
+
+    def saved(name: str) -> list[dict[str, str]]:
+        with tab.page.expect_download() as download:
+            tab.at(f"csv-{name}").click()
+        assert download.value.suggested_filename == f"{name}.csv"
+        return list(csv.DictReader(download.value.path().read_text(encoding="utf-8-sig").splitlines()))
+
+    with window(browser, simulated.url) as tab:
+        node = sorted(simulated.counts().nodes)[0]
+        tab.open(f"/nodes/{node}", "node")
+        uuids = tab.at("table-node-gpus").locator("tr[data-row] .copied", has_text="GPU-")
+        expect(uuids.first).to_be_visible()
+        assert {row["uuid"] for row in saved(f"{node}-gpus")} >= set(uuids.all_text_contents())
+        tab.open("/jobs?job_status=Running", "jobs")
+        key = str(tab.page.locator("tr[data-row='0']").get_attribute("data-key"))
+        tab.open(f"/jobs/{key}", "job")
+        names = tab.at("table-job-instances").locator("tr[data-row] td:first-child .copied")
+        expect(names.first).to_be_visible()
+        assert {row["name"] for row in saved(f"{key.split('/')[-1]}-instances")} >= set(names.all_text_contents())

@@ -4,10 +4,10 @@ import { besideOf, jobColumns, requested, whyOf } from "../src/boards/jobs/colum
 import { instanceColumns } from "../src/boards/jobs/instances";
 import { wordOf } from "../src/boards/jobs/LifeBar";
 import { areEventsKnown, hasRun, jobSentence } from "../src/boards/jobs/sentence";
-import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
+import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk, uuidsQuery } from "../src/boards/nodes/focus";
 import { isolationWord } from "../src/boards/nodes/columns";
 import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
-import { heldColumns, heldRows } from "../src/boards/nodes/NodeHeld";
+import { heldColumns, heldCsv, heldRows } from "../src/boards/nodes/NodeHeld";
 import { isInTrouble } from "../src/boards/nodes/NodeMore";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
@@ -82,6 +82,15 @@ describe("the filters of the Nodes board", () => {
     expect([isCardInFocus(onlyCard, "x", 0), isCardInFocus(onlyCard, "x", 1)]).toEqual([true, false]);
     expect(isCardInFocus(focusOf(filters(""), null), "x", 5)).toBe(true);
     expect(isCardInFocus(focusOf(filters("gpu_node=a&status=Ready"), ["b"]), "a", 0)).toBe(false);
+  });
+  it("a card is lit that the address names by its UUID", () => {
+    const params = filters("GPU=GPU-a1&GPU=0&GPU=gpu-b2");
+    expect(uuidsQuery(params)?.toString()).toBe("GPU=GPU-a1&GPU=gpu-b2&size=500");
+    expect(uuidsQuery(filters("GPU=0"))).toBeNull();
+    const focus = focusOf(filters("GPU=GPU-a1"), null, [{ node: "a", index: 3 }]);
+    expect([isCardInFocus(focus, "a", 3), isCardInFocus(focus, "b", 3), isCardInFocus(focus, "a", 0)]).toEqual([true, false, false]);
+    expect(isCardInFocus(focusOf(params, null), "b", 0)).toBe(true);
+    expect(isCardInFocus(focusOf(filters("GPU=nobody"), null, []), "a", 0)).toBe(false);
   });
   it("the charts show the nodes that match, or nothing", () => {
     expect(chartFilters(filters("mode=share&GPU=1"), ["b", "c"])?.toString()).toBe("gpu_node=b&gpu_node=c&GPU=1");
@@ -160,6 +169,11 @@ describe("the cards of a node and who holds them, in one table", () => {
     expect(shown("memory").slice(1)).toEqual([memoryFraction(9000, 17894), memoryFraction(9000, 17894)]);
     expect([instancesHeld(gpu, en), instancesHeld(gpu, zh), instancesHeld(whole(1), en)]).toEqual(["1 of 2 instances", "1 / 2 个实例", null]);
     expect(heldKeys(whole(1))).not.toContain("instance");
+  });
+  it("as a file each row names its card, and who is on none names none", () => {
+    const rows = heldRows({ gpus: [card({ index: 3, uuid: "GPU-c", health: "Healthy", pods: [seatOf("a"), seatOf("b")] })], pods: [podOn("a"), podOn("lost")] });
+    const cells = heldCsv(rows) as { index: number | null; uuid: string; name: string; status: string }[];
+    expect(cells.map(({ index, uuid, name, status }) => [index, uuid, name, status])).toEqual([[3, "GPU-c", "", ""], [3, "GPU-c", "a", "Running"], [3, "GPU-c", "b", ""], [null, "", "lost", "Running"]]);
   });
   it("the longest fault has room", () => {
     expect(faultWidth("XID 79, the GPU has fallen off the bus")).toBeGreaterThan(faultWidth("XID 79") + 200);
@@ -266,7 +280,7 @@ describe("the sentence of a detail page", () => {
     const waited = { ...job("Running"), heldSeconds: 480 };
     expect(say(jobSentence(waited))).toBe("1 of 2 instances running on 4 of 8 GPUs for 8m.");
     const silent = { ...waited, instances: { ...waited.instances, running: 0, unknown: 2 } };
-    expect(say(jobSentence(silent))).toBe("2 of 2 instances are on nodes that have fallen silent, 0 running; 4 GPUs held for 8m.");
+    expect(say(jobSentence(silent))).toBe("2 of 2 instances on nodes that have fallen silent, 0 running; 4 GPUs held for 8m.");
     expect(say(jobSentence(job("Pending")))).toBe("Waiting for 8 GPUs; 1 of 2 instances running.");
     expect(say(jobSentence(job("Failed")))).toBe("Failed after 1h1m on 8 GPUs; 1 of 2 instances failed.");
     expect(say(jobSentence(job("Odd")))).toBe("Odd · Suspended");

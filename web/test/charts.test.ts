@@ -7,6 +7,7 @@ import { chartCsv, EntityStyles, lineStyles, seriesNames, valueAt } from "../src
 import { unitStyle } from "../src/charts/units";
 import { type MessageKey, translate, type Values } from "../src/i18n/translate";
 import { tokens } from "../src/look/tokens";
+import { chartAsked } from "../src/api/queries";
 
 const line = (labels: Record<string, string>, points: [number, number | null][] = []) => ({ labels, points });
 
@@ -14,6 +15,12 @@ const zh = (key: MessageKey) => translate("zh-CN", key);
 const en = (key: MessageKey, values?: Values) => translate("en", key, values);
 const styles = (page: EntityStyles, ...names: string[]) => lineStyles(names.map((node) => line({ node })), names, page, tokens.light);
 const some = (from: number, n: number) => Array.from({ length: n }, (_, i) => `node-${from + i}`);
+
+it("a chart is asked again every 45 s, and its window is one question however far it has moved", () => {
+  const [asked, later] = [0, 15_000].map((from) => chartAsked("gpu-power", new URLSearchParams("GPU=0"), { from, to: from + 1_800_000, window: "30m" }));
+  expect(asked?.refetchInterval).toBe(45_000);
+  expect(asked?.queryKey).toEqual(later?.queryKey);
+});
 
 describe("series", () => {
   it("an entity has one name in every chart, whatever else is shown", () => {

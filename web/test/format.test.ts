@@ -1,5 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { amount, amountUnit, count, duration, exactMemory, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, share, span, units, UNKNOWN } from "../src/format/format";
+import { rowsCsv } from "../src/format/csv";
+import { amount, amountUnit, count, duration, exactMemory, exactRange, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, share, span, units, UNKNOWN } from "../src/format/format";
+
+const at = (day: number, hour: number) => new Date(2026, 0, day, hour).getTime();
+
+it("a stretch of time tells the day of its end where that is another one", () => {
+  expect(exactRange(at(5, 9), at(5, 10))).toBe("2026-01-05 09:00:00 – 10:00:00");
+  expect(exactRange(at(5, 23), at(6, 1))).toBe("2026-01-05 23:00:00 – 2026-01-06 01:00:00");
+  expect(exactRange(at(5, 9), new Date(2027, 0, 5, 9).getTime())).toContain("– 2027-01-05");
+});
+
+describe("rows as a file", () => {
+  it("are told under the keys of all of them, in raw numbers", () => {
+    expect(rowsCsv([{ name: "a", utilPercent: -1.5, at: null }, { name: "b", more: true }])).toBe("\ufeffname,utilPercent,at,more\r\na,-1.5,,\r\nb,,,true\r\n");
+  });
+  it("have a column for each part of a thing, and a list in one cell", () => {
+    expect(rowsCsv([{ lastXid: { code: 79, at: "t" }, indexes: [0, 3], pods: [{ namespace: "x", name: "y" }, { namespace: "x", name: "z" }] }])).toBe("\ufefflastXid.code,lastXid.at,indexes,pods\r\n79,t,0; 3,x=y; x=z\r\n");
+  });
+  it("run nothing in a spreadsheet, and keep their commas, quotes and lines", () => {
+    expect(rowsCsv([{ "=head": "=1+1", b: '-x,"y"', c: "@", d: ["+1"] }])).toBe('\ufeff\'=head,b,c,d\r\n\'=1+1,"\'-x,""y""",\'@,\'+1\r\n');
+  });
+});
 
 describe("numbers", () => {
   it("unknown is a dash, never zero", () => {

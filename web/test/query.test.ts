@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { placeOf } from "../src/app/boards";
-import { nextSort, parsePaging, parseSort, pick, renderSort, withQuery } from "../src/router/query";
+import { listQuery, nextSort, parsePaging, parseSort, pick, renderSort, withQuery } from "../src/router/query";
 import { baseOf, stepTo } from "../src/router/router";
+
+const asked = (query: string) => listQuery(new URLSearchParams(query), ["q", "sort"]).toString();
 
 describe("whence one came", () => {
   it("a step to another page keeps the page before; steps on the page count on", () => {
@@ -29,9 +31,16 @@ describe("the address as state", () => {
     expect(query).not.toContain("<");
   });
   it("nonsense in page and size falls back", () => {
-    expect(parsePaging(new URLSearchParams("page=-1&size=7"))).toEqual({ page: 1, size: 50 });
+    expect(parsePaging(new URLSearchParams("page=-1&size=501"))).toEqual({ page: 1, size: 50 });
+    expect(parsePaging(new URLSearchParams("page=2&size=7"))).toEqual({ page: 2, size: 7 });
+    expect(parsePaging(new URLSearchParams("page=1e300&size=0"))).toEqual({ page: 1, size: 50 });
     expect(parsePaging(new URLSearchParams("page=x&size=500"))).toEqual({ page: 1, size: 500 });
     expect(parsePaging(new URLSearchParams("page=1.5"))).toEqual({ page: 1, size: 50 });
+  });
+  it("a list is asked for the page that its foot tells", () => {
+    expect(asked("q=a&sort=-name&page=2&size=7&open=x")).toBe("q=a&sort=-name&page=2&size=7");
+    expect(["page=abc", "page=0&size=501", "page=&size=1e999", "page=1&size=50", "size=x&size=7"].map(asked)).toEqual(["", "", "", "", ""]);
+    expect(asked("page=2&page=3&size=1e2")).toBe("page=2&size=100");
   });
   it("a head cycles through its two directions and back to none", () => {
     const first = nextSort(null, "gpusTotal", true);

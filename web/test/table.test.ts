@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { isShown, readChoice } from "../src/table/columns";
 import { scrollTo, windowOf } from "../src/table/window";
+import { isSameButOrder } from "../src/table/useKept";
+
+describe("an order that is refused", () => {
+  it("keeps rows of the same filters, of whatever page", () => {
+    expect(isSameButOrder("q=a&sort=name&page=3", "q=a&sort=-since")).toBe(true);
+    expect(isSameButOrder("q=a&sort=name", "q=b&sort=name")).toBe(false);
+    expect(isSameButOrder("status=a&status=b", "status=a")).toBe(false);
+  });
+});
 
 describe("the window of rows", () => {
   it("500 rows cost what is in sight", () => {

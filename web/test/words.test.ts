@@ -2,11 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { en } from "../src/i18n/en";
-import { catalogues, chooseLocale, fill, translateCode } from "../src/i18n/translate";
+import { catalogues, chooseLocale, fill, type MessageKey, translateCode } from "../src/i18n/translate";
 import { zhCN } from "../src/i18n/zh-CN";
 
 const keys = Object.keys(en).sort();
 const placeholders = (text: string) => [...new Set([...text.matchAll(/\{(\w+)[}:]/g)].map((m) => m[1]))].sort();
+
+const none = (key: MessageKey) => fill(en[key], { borrowing: 0, leaves: 1, reporting: 0, total: 1, running: 0, pods: 1, offering: 0, nodes: 1 });
 
 describe("catalogues", () => {
   it("have equal keys", () => {
@@ -29,6 +31,23 @@ describe("catalogues", () => {
     const used = sources().flatMap((text) => [...text.matchAll(/\bt\("([a-zA-Z]+\.[\w.-]+)"/g)].map((m) => m[1] as string));
     expect(used.length).toBeGreaterThan(150);
     for (const key of used) expect(keys).toContain(key);
+  });
+  it("one of a kind is told in the singular, with a verb to match", () => {
+    // What is never told of one: charts of over 500 nodes, lists of many, each of several.
+    const many = /^(nodes\.chartsWhole|mine\.onNodes|why\.onCards|chart\.(ofPage|top|heat.*)|sentence\.(told-.*|health-answers))$/;
+    const wrong = Object.entries(en).flatMap(([key, text]) => {
+      const said = fill(text, Object.fromEntries(placeholders(text).map((name) => [name as string, 1])), String);
+      const faults = said.match(/\b1 (?:(?:more|older|working|secret|GPU) )?(?!(?:is|has|needs|series|holds|borrows|waits|bears|changes|does|uses|answers|fails)\b)[A-Za-z]+s\b|\b1 (?:GPU |more )?(?:pod|owner|leaf|node|unit|instance|job|quota|GPU|dependency)s? (?:are|have|hold|borrow|wait|exist|need|fail|that share)\b/g);
+      return faults && !many.test(key) ? [`${key}: ${said}`] : [];
+    });
+    expect(wrong).toEqual([]);
+    expect(none("sentence.quota")).toMatch(/^0 of 1 leaf borrowing;/);
+    expect(none("sentence.wait-starting")).toBe("0 of 1 pod running.");
+  });
+  it("one thing has one word in Chinese", () => {
+    const other = Object.entries(zhCN).filter(([, text]) => /许诺|持有|下限|最小值|最大值/.test(text));
+    expect(other).toEqual([]);
+    expect([zhCN["col.nodeUtilization"], zhCN["col.utilization"]]).toEqual(["GPU平均使用率", "GPU平均利用率"]);
   });
   it("document 000's titles and heads stand in English as they are written there", () => {
     const literals = ["GPU Summary Of Cluster", "Total GPU Nodes", "Unhealthy GPU Nodes", "GPU Memory(Used/Total)", "GPU Memory(Allocated/Total)", "GPU Utilization", "GPUs(Allocated/Total)", "Training Job Summary Of Cluster", "GPU Node Details", "GPU Duty Cycle", "GPU Memory Usage", "GPU Memory Usage Percentage", "Allocated GPUs Per Node", "GPU Number Per Node", "Total GPU Memory Per Node", "Training Jobs", "Job Instance Used GPU Memory", "Job Instance Used GPU Memory Percentage", "Job Instance GPU Duty Cycle", "Name", "IP", "Role", "Status", "GPU Mode", "Total GPUs", "Total GPU Memory", "Allocated GPUs", "Allocated GPU Memory", "Used GPU Memory", "Namespace", "Job Name", "Job Type", "Job Status", "Duration", "Request GPUs", "Elastic Quota Name", "Resource Name", "Max Quota", "Min Quota", "Used Quota"];

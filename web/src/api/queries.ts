@@ -1,13 +1,14 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
-import { keepPreviousData, QueryClient, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HealthPage, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
 const BOARD_REFRESH_MS = 30_000;
-const CHART_REFRESH_MS = 15_000;
+/** As the contract has it: a chart of half an hour moves by a fortieth meanwhile. */
+const CHART_REFRESH_MS = 45_000;
 
 export function newQueryClient(): QueryClient {
   return new QueryClient({
@@ -65,6 +66,27 @@ export const useOverview = () => useAnswer<Overview>("overview", "/overview");
 export const useGpuMap = () =>
   useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false, refetchInterval: BOARD_REFRESH_MS });
 export const useMine = (params: URLSearchParams) => useAnswer<MyWork>("jobs", "/mine", params);
+/** A pod's row, wherever its list has it; `null`: it holds no GPU. Nothing is asked for `null`. */
+export function useHolder(key: string | null) {
+  const [namespace = "", name = ""] = key?.split("/") ?? [];
+  return useQuery({
+    queryKey: ["gpus", "/holders", "one", key],
+    queryFn: ({ signal }) => holderCalled(namespace, name, signal),
+    refetchInterval: BOARD_REFRESH_MS,
+    enabled: key !== null,
+  });
+}
+
+/** The API finds all names that contain the one asked for. */
+export async function holderCalled(namespace: string, name: string, signal: AbortSignal): Promise<Holder | null> {
+  if (!name) return null;
+  for await (const rows of pagesOf<Holder>("/holders", new URLSearchParams({ namespace, q: name }), signal)) {
+    const found = rows.find((row) => row.namespace === namespace && row.name === name);
+    if (found) return found;
+  }
+  return null;
+}
+
 export const useHolders = (params: URLSearchParams, enabled = true) => useAnswer<HolderList>("gpus", "/holders", params, enabled);
 /** The pods of several groups at once, each in its place. */
 export const useHoldersOf = (asked: readonly URLSearchParams[]) =>
@@ -72,9 +94,21 @@ export const useHoldersOf = (asked: readonly URLSearchParams[]) =>
     queries: asked.map((params) => ({ queryKey: ["gpus", "/holders", params.toString()], queryFn: ({ signal }: { signal: AbortSignal }) => getJson<HolderList>("/holders", params, signal), refetchInterval: BOARD_REFRESH_MS })),
   });
 export const useHolderGroups = (params: URLSearchParams, enabled = true) => useAnswer<HolderGroupList>("gpus", "/holders/groups", params, enabled);
-export const useGpus = (params: URLSearchParams) => useAnswer<GpuList>("gpus", "/gpus", params);
+export const useGpus = (params: URLSearchParams, enabled = true) => useAnswer<GpuList>("gpus", "/gpus", params, enabled);
 export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<NodeList>("nodes", "/nodes", params, enabled);
-const NAMES_PER_PAGE = 500;
+const ROWS_PER_PAGE = 500;
+
+async function* pagesOf<Row>(path: string, filters: URLSearchParams, signal: AbortSignal): AsyncGenerator<readonly Row[]> {
+  let seen = 0;
+  for (let page = 1; ; page += 1) {
+    const asked = new URLSearchParams([...filters, ["size", String(ROWS_PER_PAGE)], ["page", String(page)]]);
+    // oxlint-disable-next-line no-await-in-loop -- whether there is a next page is told by this one
+    const { items, total } = await getJson<{ items: readonly Row[]; total: number }>(path, asked, signal);
+    yield items;
+    seen += items.length;
+    if (items.length === 0 || seen >= total) return;
+  }
+}
 
 /** The names of all nodes that filters match, page by page; nothing is asked for `null`. */
 export function useNodeNames(filters: URLSearchParams | null) {
@@ -89,14 +123,8 @@ export function useNodeNames(filters: URLSearchParams | null) {
 
 async function allNames(filters: URLSearchParams, signal: AbortSignal): Promise<readonly string[]> {
   const names: string[] = [];
-  for (let page = 1; ; page += 1) {
-    const asked = new URLSearchParams(filters);
-    for (const [key, value] of Object.entries({ fields: "name", size: NAMES_PER_PAGE, page })) asked.set(key, String(value));
-    // oxlint-disable-next-line no-await-in-loop -- whether there is a next page is told by this one
-    const { items, total } = await getJson<NodeList>("/nodes", asked, signal);
-    names.push(...items.map((node) => node.name));
-    if (items.length === 0 || names.length >= total) return names;
-  }
+  for await (const nodes of pagesOf<{ name: string }>("/nodes", new URLSearchParams([...filters, ["fields", "name"]]), signal)) names.push(...nodes.map((node) => node.name));
+  return names;
 }
 
 export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<JobList>("jobs", "/jobs", params, enabled);
@@ -170,14 +198,15 @@ export function useJobManifest(id: Job) {
  * `range` at the time of asking says from when to when.
  */
 export function useChart(query: string, params: URLSearchParams, range: TimeRange, enabled: boolean) {
-  return useQuery({
+  return useQuery({ ...chartAsked(query, params, range), placeholderData: keepPreviousData, enabled });
+}
+
+export const chartAsked = (query: string, params: URLSearchParams, range: TimeRange) =>
+  queryOptions({
     queryKey: ["charts", query, range.window ?? `${range.from}-${range.to}`, params.toString()],
     queryFn: ({ signal }) => getJson<ChartAnswer>(`/charts/${query}`, within(params, range), signal),
-    placeholderData: keepPreviousData,
     refetchInterval: CHART_REFRESH_MS,
-    enabled,
   });
-}
 
 function within(params: URLSearchParams, { from, to }: TimeRange): URLSearchParams {
   const asked = new URLSearchParams(params);

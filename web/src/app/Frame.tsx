@@ -1,5 +1,5 @@
 // What stands around every board: menu, header, and the keys that work everywhere.
-import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
 import { ServerTrouble } from "../parts/States";
@@ -9,7 +9,7 @@ import { BOARDS, boardAbove } from "./boards";
 import { FindBox } from "./FindBox";
 import { Header } from "./Header";
 import { HealthBanner } from "./HealthBanner";
-import { focusRow, isTyping, type KeyState, readKey } from "./keyboard";
+import { focusRow, isTyping, keys, readKey } from "./keyboard";
 import { Shortcuts } from "./Shortcuts";
 import { readStored, store } from "./stored";
 import { Upgraded } from "./Upgraded";
@@ -96,7 +96,6 @@ function leaveDetail(): void {
 }
 
 function useKeys(onHelp: () => void, onFind: () => void): void {
-  const state = useRef<KeyState>({ goSince: null });
   const help = useEffectEvent(onHelp);
   const find = useEffectEvent(onFind);
   useEffect(() => {
@@ -108,8 +107,8 @@ function useKeys(onHelp: () => void, onFind: () => void): void {
         return;
       }
       const press = { key: event.key, typing: isTyping(event.target), modified: event.metaKey || event.ctrlKey || event.altKey };
-      const [next, command] = readKey(state.current, press, performance.now());
-      state.current = next;
+      const [next, command] = readKey(keys.state, press, performance.now());
+      keys.state = next;
       if (!command) return;
       if (command.kind === "back") {
         leaveDetail();

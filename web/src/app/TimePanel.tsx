@@ -20,6 +20,8 @@ export function TimePanel({ id, face, csrf }: { id: string; face: ClockFace; csr
   const [asked, setAsked] = useState<ClockOrder | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   const first = useRef<HTMLDivElement>(null);
+  /** Where the order was given that is asked again. */
+  const asker = useRef<HTMLElement | null>(null);
   useEffect(() => first.current?.querySelector("button")?.focus(), []);
   const send = (order: ClockOrder) => {
     setAsked(null);
@@ -29,8 +31,14 @@ export function TimePanel({ id, face, csrf }: { id: string; face: ClockFace; csr
   const order = (wanted: ClockOrder | null, elseSay: string) => {
     move.reset();
     setFault(wanted ? null : elseSay);
-    if (wanted && isAskedAgain(wanted, clock.now())) setAsked(wanted);
-    else if (wanted) send(wanted);
+    if (wanted && isAskedAgain(wanted, clock.now())) {
+      asker.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+      setAsked(wanted);
+    } else if (wanted) send(wanted);
+  };
+  const answer = (obey: () => void) => {
+    asker.current?.focus();
+    obey();
   };
   return (
     <div className="time-panel" id={id} role="dialog" aria-label={t("time.title")} data-testid="time-panel">
@@ -64,7 +72,7 @@ export function TimePanel({ id, face, csrf }: { id: string; face: ClockFace; csr
         ))}
       </OwnField>
       <OwnField label={t("time.until")} word={t("time.go")} type="datetime-local" testId="time-until" onSet={(text) => order(untilOrder(text, clock.now()), t("time.badUntil"))} />
-      {asked && <AskAgain order={asked} now={clock.now()} onYes={() => send(asked)} onNo={() => setAsked(null)} />}
+      {asked && <AskAgain order={asked} now={clock.now()} onYes={() => answer(() => send(asked))} onNo={() => answer(() => setAsked(null))} />}
       {(fault || move.error) && (
         <p className="time-fault" role="alert" data-testid="time-fault">
           {fault ?? errorText(move.error, t)}

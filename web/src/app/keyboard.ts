@@ -18,11 +18,17 @@ export interface KeyPress {
 const GO_MS = 1000;
 const BOARD_KEYS: readonly string[] = BOARDS.map((board) => board.key);
 
+/** Whether `key` is the letter that a `g` waits for: then it is no step between rows. */
+export const isAwaited = ({ goSince }: KeyState, key: string, now: number): boolean => goSince !== null && now - goSince <= GO_MS && BOARD_KEYS.includes(key);
+
+/** Of the page as a whole: tables see a key before the frame does. */
+export const keys: { state: KeyState } = { state: { goSince: null } };
+
 /** Pure, so that the sequence can be tested without a document. */
 export function readKey(state: KeyState, press: KeyPress, now: number): [KeyState, Command | null] {
   const idle: KeyState = { goSince: null };
   if (press.typing || press.modified) return [idle, null];
-  if (state.goSince !== null && now - state.goSince <= GO_MS && BOARD_KEYS.includes(press.key)) return [idle, { kind: "board", key: press.key }];
+  if (isAwaited(state, press.key, now)) return [idle, { kind: "board", key: press.key }];
   switch (press.key) {
     case "g":
       return [{ goSince: now }, null];

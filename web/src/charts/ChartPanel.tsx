@@ -11,6 +11,7 @@ import { Icon } from "../parts/Icon";
 import { Panel } from "../parts/Panel";
 import { Answered, Empty, isOfServer } from "../parts/States";
 import { useSeen } from "../parts/useSeen";
+import { saveText } from "../parts/save";
 import { DataTable } from "../table/DataTable";
 import { heatWord, TOP_ALL } from "./heat";
 import { HeatMap } from "./HeatMap";
@@ -174,12 +175,7 @@ function ChartTools({ query, answer, names, view, setView, title }: ToolProps) {
     setOpen(false);
   };
   const save = () => {
-    if (!answer) return;
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([chartCsv(names, answer.series, answer.unit)], { type: "text/csv" }));
-    link.download = `${query}.csv`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    if (answer) saveText(`${query}.csv`, chartCsv(names, answer.series, answer.unit), "text/csv");
   };
   const list = (
     <div className="menu-list">

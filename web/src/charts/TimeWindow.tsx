@@ -1,6 +1,6 @@
 // The time range of all charts of a page: windows that end now; a dragged range shows its ends and how to leave it.
 import { useMe } from "../api/queries";
-import { exactTime } from "../format/format";
+import { exactRange } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { Choices } from "../parts/Choices";
 import { useQueryState } from "../router/usequery";
@@ -16,7 +16,7 @@ export function TimeWindow() {
     <div className="time-window">
       {range.window === null && (
         <span className="num dim">
-          {exactTime(range.from)} – {exactTime(range.to).slice(11)}{" "}
+          {exactRange(range.from, range.to)}{" "}
           <button type="button" className="link" onClick={reset}>
             {t("chart.reset")}
           </button>

@@ -1,4 +1,5 @@
 // What is a series called, which colour and stroke does it keep, and what was its value when?
+import { csvOf, quoted } from "../format/csv";
 import type { ChartSeries } from "../api/types";
 import { shown } from "../format/shown";
 import type { Tokens } from "../look/tokens";
@@ -99,18 +100,10 @@ export function ownStep(series: readonly ChartSeries[], told: number): number {
   return gaps.length === 0 ? told : Math.max(told, gaps.reduce((least, gap) => Math.min(least, gap)));
 }
 
-const FORMULA = /^[=+\-@\t\r]/;
-
 /** One row per time, one column per series. Text that a spreadsheet would run as a formula gets a leading `'`. */
 export function chartCsv(names: readonly string[], series: readonly ChartSeries[], unit: string): string {
   const times = [...new Set(series.flatMap((s) => s.points.map((p) => p[0])))].sort((a, b) => a - b);
   const byTime = series.map((s) => new Map(s.points));
-  const rows = times.map((ms) => [new Date(ms).toISOString(), ...byTime.map((m) => m.get(ms) ?? "")].join(","));
-  const head = ["time", ...names.map((name) => quoted(unit ? `${name} (${unit})` : name))].join(",");
-  return `\ufeff${[head, ...rows].join("\r\n")}\r\n`;
-}
-
-function quoted(text: string): string {
-  const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const rows = times.map((ms) => [new Date(ms).toISOString(), ...byTime.map((m) => String(m.get(ms) ?? ""))]);
+  return csvOf([["time", ...names.map((name) => quoted(unit ? `${name} (${unit})` : name))], ...rows]);
 }

@@ -117,11 +117,19 @@ export function timeOfDay(ms: number): string {
 
 const two = (n: number): string => String(n).padStart(2, "0");
 
+const DAY_LETTERS = "2026-01-05".length;
+
 /** `2026-01-05 09:14:22` in the browser's zone: sortable by eye and the same in every language. */
 export function exactTime(ms: number | null): string {
   if (!isKnown(ms)) return UNKNOWN;
   const d = new Date(ms);
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${timeOfDay(ms)}`;
+}
+
+/** From when to when; the day of the end where it is another one. */
+export function exactRange(from: number, to: number): string {
+  const [begin, end] = [exactTime(from), exactTime(to)];
+  return `${begin} – ${begin.slice(0, DAY_LETTERS) === end.slice(0, DAY_LETTERS) ? end.slice(DAY_LETTERS + 1) : end}`;
 }
 
 /** RFC 3339 → epoch milliseconds; `null` for anything that is not a time. */

@@ -45,7 +45,8 @@ export function SidePanel({ name, page, of, onClose, children }: Props) {
   const close = useEffectEvent(leave);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.defaultPrevented) return;
+      // A dialog over the page has the keys, and gives the focus back.
+      if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
       if (event.key === "Escape") close();
       else if (event.key === "Tab" && panel.current) stepOver(event, panel.current);
     };

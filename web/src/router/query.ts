@@ -49,14 +49,25 @@ export interface Paging {
   readonly size: number;
 }
 
+const SIZE_MAX = 500;
+
 /** Page and size as the API accepts them; anything else in the address falls back to page 1, size 50. */
 export function parsePaging(params: URLSearchParams): Paging {
   const page = Number(params.get("page") ?? 1);
   const size = Number(params.get("size") ?? PAGE_SIZES[0]);
   return {
-    page: Number.isInteger(page) && page >= 1 ? page : 1,
-    size: (PAGE_SIZES as readonly number[]).includes(size) ? size : PAGE_SIZES[0],
+    page: Number.isSafeInteger(page) && page >= 1 ? page : 1,
+    size: Number.isInteger(size) && size >= 1 && size <= SIZE_MAX ? size : PAGE_SIZES[0],
   };
+}
+
+/** What a list is asked: the named keys of an address, and the page that its foot tells. */
+export function listQuery(params: URLSearchParams, keys: readonly string[]): URLSearchParams {
+  const asked = pick(params, keys);
+  const { page, size } = parsePaging(params);
+  if (page > 1) asked.set("page", String(page));
+  if (size !== PAGE_SIZES[0]) asked.set("size", String(size));
+  return asked;
 }
 
 /** Picks the named keys of an address, all values of each: what a route of the API is asked. */

@@ -1,7 +1,7 @@
 // A table of Kubernetes things: native markup, sticky head, only the rows in sight in the document.
 // Rows have one height. Sorting is the server's; this component shows the state and asks for the next one.
 import { type CSSProperties, type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
-import { isTyping } from "../app/keyboard";
+import { isAwaited, isTyping, keys } from "../app/keyboard";
 import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { nextSort, type Sort } from "../router/query";
@@ -92,7 +92,7 @@ export function DataTable<Row>(props: Props<Row>) {
   const onKey = (event: KeyboardEvent<HTMLTableElement>) => {
     const at = Number((event.target as HTMLElement).closest("tr")?.dataset["row"] ?? Number.NaN);
     const move = { ArrowDown: at + 1, ArrowUp: at - 1, j: at + 1, k: at - 1, Home: 0, End: rows.length - 1 }[event.key];
-    if (Number.isNaN(at) || event.metaKey || event.ctrlKey || isTyping(event.target)) return;
+    if (Number.isNaN(at) || event.metaKey || event.ctrlKey || isTyping(event.target) || isAwaited(keys.state, event.key, performance.now())) return;
     if (event.key === "Enter" && event.target === event.currentTarget.querySelector(`tr[data-row="${at}"]`)) {
       const row = rows[at];
       if (row !== undefined) onOpen?.(row);

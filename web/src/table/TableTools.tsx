@@ -69,20 +69,21 @@ export function TableFoot({ total, paging, set }: { total: number; paging: Pagin
   const { t } = useWords();
   const first = total === 0 ? 0 : (paging.page - 1) * paging.size + 1;
   const last = Math.min(total, paging.page * paging.size);
+  const sizes = [...new Set([...PAGE_SIZES, paging.size])].sort((a, b) => a - b);
   const pages = Math.max(1, Math.ceil(total / paging.size));
   return (
     <div className="table-foot">
       <span className="num" data-testid="table-range">
         {t("table.range", { first: count(first), last: count(last), total: count(total) })}
       </span>
-      {total > PAGE_SIZES[0] && (
+      {total > (sizes[0] ?? 0) && (
         <div className="end">
           <Select
             size="small"
             aria-label={t("table.size")}
             value={paging.size}
             onChange={(size) => set({ size: size === PAGE_SIZES[0] ? null : size, page: null })}
-            options={PAGE_SIZES.map((n) => ({ value: n, label: t("table.perPage", { n }) }))}
+            options={sizes.map((n) => ({ value: n, label: t("table.perPage", { n }) }))}
             variant="borderless"
             popupMatchSelectWidth={false}
           />

@@ -1,7 +1,7 @@
 // Every card of the cluster: what it is, who has it, how it feels; the charts of the DCGM board below.
 import { useMemo } from "react";
 import { useGpus, useNodes } from "../../api/queries";
-import type { ListedGpu } from "../../api/types";
+import type { GpuList, ListedGpu } from "../../api/types";
 import { ChartGrid, chartsOf, type NamedCharts } from "../../charts/ChartGrid";
 import { OfPage } from "../../charts/OfPage";
 import { ChartPageProvider } from "../../charts/page";
@@ -9,18 +9,19 @@ import { useWords } from "../../i18n/locale";
 import { Command } from "../../parts/Copy";
 import { PageHead } from "../../parts/PageHead";
 import { Empty, FailedRefresh, Warnings } from "../../parts/States";
-import { pick } from "../../router/query";
+import { listQuery } from "../../router/query";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { ListTable } from "../../table/ListTable";
+import { type Kept, useKept } from "../../table/useKept";
 import { useTyped } from "../../table/useTyped";
 import { modeWord } from "../nodes/columns";
 import { charted } from "./charted";
 import { deviceColumns, stateWord } from "./columns";
 
 const FILTERS = ["gpu_node", "GPU", "status", "mode", "model", "q"] as const;
-const ASKED = [...FILTERS, "sort", "page", "size"] as const;
+const ASKED = [...FILTERS, "sort"] as const;
 const CHARTS: NamedCharts = [
   ["gpu-duty-cycle", "panel.dutyCycle", "gpu-duty-cycle"],
   ["gpu-memory-usage", "panel.memoryUsage", "gpu-memory-used"],
@@ -40,13 +41,13 @@ const CHARTS: NamedCharts = [
 export function DevicesBoard() {
   const { t } = useWords();
   const [params, set] = useQueryState();
-  const asking = useMemo(() => pick(params, ASKED), [params]);
-  const asked = useGpus(asking);
+  const asking = useMemo(() => listQuery(params, ASKED), [params]);
+  const asked = useKept(useGpus(asking), asking);
   const facets = asked.data?.facets;
   const [naming, isNaming, onNode] = useTyped();
   const found = useNodes(naming, isNaming).data?.items.filter((node) => node.gpusTotal > 0).map((node) => node.name) ?? [];
   const rows = asked.data?.items;
-  const shown = useMemo(() => charted(asking, rows ?? []), [asking, rows]);
+  const shown = useMemo(() => charted(asked.shown, rows ?? []), [asked.shown, rows]);
   const filters = shown.filters.toString();
   const charts = useMemo(() => chartsOf(CHARTS, new URLSearchParams(filters)), [filters]);
   return (
@@ -65,7 +66,7 @@ export function DevicesBoard() {
         </div>
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
-        <DeviceTable asked={asked} asking={asking} />
+        <DeviceTable asked={asked} asking={asked.shown} />
         {asked.data && <OfPage charted={shown} total={asked.data.total} />}
         {rows && rows.length > 0 && <ChartGrid charts={charts} />}
       </main>
@@ -73,7 +74,7 @@ export function DevicesBoard() {
   );
 }
 
-function DeviceTable({ asked, asking }: { asked: ReturnType<typeof useGpus>; asking: URLSearchParams }) {
+function DeviceTable({ asked, asking }: { asked: Kept<GpuList>; asking: URLSearchParams }) {
   const { t } = useWords();
   const columns = useMemo(() => deviceColumns(t), [t]);
   const none = (

@@ -1,7 +1,7 @@
 // Holders together: a group unfolds in place, and its pods are asked for only then.
 import { useMemo } from "react";
-import { type useHolderGroups, useHoldersOf } from "../../api/queries";
-import type { Holder } from "../../api/types";
+import { useHoldersOf } from "../../api/queries";
+import type { Holder, HolderGroupList } from "../../api/types";
 import { count, duration, gpus, memoryInGib } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
@@ -9,11 +9,12 @@ import { Link } from "../../router/Link";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import type { Column } from "../../table/columns";
+import type { Kept } from "../../table/useKept";
 import { groupColumns, groupKey, holderKey, idleOf, part } from "./columns";
 import { filtersOf, type Line, lineKey, linesOf, PODS_MAX, toggled } from "./lines";
 import { FILTERS, Rows } from "./Rows";
 
-export function Groups({ asked, asking, by }: { asked: ReturnType<typeof useHolderGroups>; asking: URLSearchParams; by: string }) {
+export function Groups({ asked, asking, by }: { asked: Kept<HolderGroupList>; asking: URLSearchParams; by: string }) {
   const { t } = useWords();
   const [params, set] = useQueryState();
   const unfolded = params.getAll("unfold");

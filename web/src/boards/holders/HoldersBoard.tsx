@@ -1,7 +1,7 @@
 // Who has the GPUs? Every pod that holds one, whatever made it: alone, or together by owner, leaf, user or namespace.
 import { useMemo } from "react";
-import { useHolderGroups, useHolders } from "../../api/queries";
-import type { Holder } from "../../api/types";
+import { useHolder, useHolderGroups, useHolders } from "../../api/queries";
+import type { Holder, HolderList } from "../../api/types";
 import { OfPage } from "../../charts/OfPage";
 import { ChartPageProvider } from "../../charts/page";
 import { useWords } from "../../i18n/locale";
@@ -9,10 +9,11 @@ import { statusWord } from "../../parts/Status";
 import { Choices } from "../../parts/Choices";
 import { PageHead } from "../../parts/PageHead";
 import { SidePanel } from "../../parts/SidePanel";
-import { Empty, FailedRefresh, Warnings } from "../../parts/States";
-import { pick } from "../../router/query";
+import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { listQuery } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
+import { type Kept, useKept } from "../../table/useKept";
 import { charted } from "./charted";
 import { holderColumns, holderKey } from "./columns";
 import { Groups } from "./Groups";
@@ -20,7 +21,7 @@ import { HolderCharts } from "./HolderCharts";
 import { HolderFacts } from "./HolderFacts";
 import { FILTERS, Rows } from "./Rows";
 
-const ASKED = [...FILTERS, "sort", "page", "size"] as const;
+const ASKED = [...FILTERS, "sort"] as const;
 /** Asked for the choices of the filters alone. */
 const ONE = new URLSearchParams({ size: "1" });
 const GROUPINGS = ["owner", "user", "leaf", "namespace"] as const;
@@ -29,15 +30,17 @@ export function HoldersBoard() {
   const { t } = useWords();
   const [params, set] = useQueryState();
   const by = GROUPINGS.find((each) => each === params.get("by")) ?? null;
-  const asking = useMemo(() => pick(params, ASKED), [params]);
-  const pods = useHolders(asking, by === null);
+  const asking = useMemo(() => listQuery(params, ASKED), [params]);
+  const pods = useKept(useHolders(asking, by === null), asking);
   const grouping = useMemo(() => new URLSearchParams([...asking, ["by", by ?? "owner"]]), [asking, by]);
-  const groups = useHolderGroups(grouping, by !== null);
+  const groups = useKept(useHolderGroups(grouping, by !== null), grouping);
   const asked = by === null ? pods : groups;
   const facets = useHolders(ONE).data?.facets;
-  const shown = useMemo(() => charted(asking, pods.data?.items ?? []), [asking, pods.data]);
+  const shown = useMemo(() => charted(pods.shown, pods.data?.items ?? []), [pods.shown, pods.data]);
   const open = params.get("open");
-  const opened = pods.data?.items.find((row) => holderKey(row) === open);
+  // Filters and pages leave rows off; whose panel is open is asked for by name.
+  const named = useHolder(open);
+  const opened = named.data ?? pods.data?.items.find((row) => holderKey(row) === open);
   const choice = (name: string, label: string, width: number, nameOf?: (word: string) => string) => (
     <Choice name={name} label={label} choices={facets?.[name] ?? []} params={params} set={set} width={width} {...(nameOf && { nameOf })} />
   );
@@ -64,12 +67,18 @@ export function HoldersBoard() {
         </div>
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
-        {by === null ? <Pods asked={pods} asking={asking} open={open} /> : <Groups asked={groups} asking={grouping} by={by} />}
+        {by === null ? <Pods asked={pods} asking={pods.shown} open={open} /> : <Groups asked={groups} asking={groups.shown} by={by} />}
         {by === null && pods.data && <OfPage charted={shown} total={pods.data.total} />}
         {by === null && pods.data && pods.data.items.length > 0 && <HolderCharts filters={shown.filters} />}
         {open && (
           <SidePanel name={open} {...(opened && { of: { kind: "holder", namespace: opened.namespace, name: opened.name, job: opened.job } })} onClose={() => set({ open: null })}>
-            {opened ? <HolderFacts holder={opened} /> : pods.data && <Empty why={t("holders.gone", { pod: open })} />}
+            {opened ? (
+              <HolderFacts holder={opened} />
+            ) : (
+              <Answered asked={named} bones={<Bones lines={8} />}>
+                {() => <Empty why={t("holders.gone", { pod: open })} />}
+              </Answered>
+            )}
           </SidePanel>
         )}
       </main>
@@ -77,7 +86,7 @@ export function HoldersBoard() {
   );
 }
 
-function Pods({ asked, asking, open }: { asked: ReturnType<typeof useHolders>; asking: URLSearchParams; open: string | null }) {
+function Pods({ asked, asking, open }: { asked: Kept<HolderList>; asking: URLSearchParams; open: string | null }) {
   const { t } = useWords();
   const [, set] = useQueryState();
   const onOpen = (row: Holder) => set({ open: holderKey(row) }, open ? "replace" : "push");

@@ -12,6 +12,7 @@ import { Answered, Bones } from "../../parts/States";
 import { WhyItWaits } from "../../parts/WhyItWaits";
 import { Link } from "../../router/Link";
 import { DataTable } from "../../table/DataTable";
+import { CsvHead } from "../../table/RowsCsv";
 import { requested, shares } from "./columns";
 import { instanceColumns } from "./instances";
 import type { JobId } from "./JobsBoard";
@@ -91,7 +92,7 @@ export function Instances({ detail }: { detail: JobDetail }) {
   const columns = instanceColumns(words);
   return (
     <section className="section">
-      <h2>{t("job.instances")}</h2>
+      <CsvHead title={t("job.instances")} name={`${detail.job.name}-instances`} rows={detail.instances} />
       <div className="nested">
         <DataTable name="job-instances" caption={t("job.instances")} columns={columns} rows={detail.instances} rowKey={(i) => i.name} maxRows={12} />
       </div>

@@ -1,15 +1,15 @@
 // A list of training jobs as a table: the board's, and that of whose page it is.
 import { type ReactNode, useMemo } from "react";
-import type { useJobs } from "../../api/queries";
-import type { JobRow } from "../../api/types";
+import type { JobList, JobRow } from "../../api/types";
 import { useWords } from "../../i18n/locale";
 import { ListTable } from "../../table/ListTable";
+import type { Kept } from "../../table/useKept";
 import { jobColumns, jobKey } from "./columns";
 
 interface Props {
   slug: string;
   title: string;
-  asked: ReturnType<typeof useJobs>;
+  asked: Kept<JobList>;
   asking: URLSearchParams;
   filters: readonly string[];
   selected?: string | null;

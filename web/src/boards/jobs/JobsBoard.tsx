@@ -9,9 +9,10 @@ import { isMessageKey } from "../../i18n/translate";
 import { PageHead } from "../../parts/PageHead";
 import { SidePanel } from "../../parts/SidePanel";
 import { Empty, FailedRefresh, Warnings } from "../../parts/States";
-import { pick } from "../../router/query";
+import { listQuery, pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
+import { useKept } from "../../table/useKept";
 import { useTyped } from "../../table/useTyped";
 import { jobKey } from "./columns";
 import { JobCharts } from "./JobCharts";
@@ -19,7 +20,7 @@ import { JobFacts } from "./JobFacts";
 import { JobTable } from "./JobTable";
 
 const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "q"] as const;
-const ASKED = [...FILTERS, "sort", "page", "size"] as const;
+const ASKED = [...FILTERS, "sort"] as const;
 const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
 
 export type JobId = readonly [namespace: string, type: string, name: string];
@@ -34,8 +35,8 @@ const notServed = (types: readonly string[], t: Words["t"]): string => (types.le
 export function JobsBoard() {
   const { t } = useWords();
   const [params, set] = useQueryState();
-  const asking = useMemo(() => pick(params, ASKED), [params]);
-  const asked = useJobs(asking);
+  const asking = useMemo(() => listQuery(params, ASKED), [params]);
+  const asked = useKept(useJobs(asking), asking);
   const facets = asked.data?.facets;
   const [naming, isNaming, onName] = useTyped();
   const found = useJobs(naming, isNaming).data?.items.map((j) => j.name) ?? [];
@@ -66,7 +67,7 @@ export function JobsBoard() {
           slug="training-jobs"
           title={t("panel.jobs")}
           asked={asked}
-          asking={asking}
+          asking={asked.shown}
           filters={FILTERS}
           selected={open?.join("/") ?? null}
           onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")}

@@ -5,8 +5,8 @@ import { useWords } from "../../i18n/locale";
 import { Copy } from "../../parts/Copy";
 import { Icon } from "../../parts/Icon";
 import { Answered, Bones } from "../../parts/States";
+import { saveText } from "../../parts/save";
 import type { JobId } from "./JobsBoard";
-import { saveText } from "./save";
 
 export function ManifestPanel({ id }: { id: JobId }) {
   const { t } = useWords();

@@ -8,6 +8,7 @@ import { Panel } from "../../parts/Panel";
 import { Link } from "../../router/Link";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
+import { RowsCsv } from "../../table/RowsCsv";
 import { Bar } from "../quota/QuotaBar";
 
 type Row = MyLeaf["resources"][number];
@@ -27,6 +28,7 @@ export function Leaves({ leaves }: { leaves: readonly MyLeaf[] }) {
               {leaf.path}
             </Link>
           }
+          tools={<RowsCsv name={`${leaf.path}-mine`} rows={leaf.resources} />}
           flush
         >
           <DataTable name="my-leaf" caption={t("mine.leaf")} columns={columns} rows={leaf.resources} rowKey={(row) => row.resource} walkable />

@@ -10,18 +10,17 @@ import { Command } from "../../parts/Copy";
 import { PageHead } from "../../parts/PageHead";
 import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
-import { pick } from "../../router/query";
+import { listQuery } from "../../router/query";
 import { navigate } from "../../router/router";
 import { useQueryState } from "../../router/usequery";
 import { OneChoice } from "../../table/Filters";
+import { useKept } from "../../table/useKept";
 import { jobKey } from "../jobs/columns";
 import { JobTable } from "../jobs/JobTable";
 import { Leaves } from "./Leaves";
 import { jobsQueryOf, lastPerson, type Person, personIn, queryOf, remember } from "./me";
 import { Starts } from "./Starts";
 import { Waits } from "./Waits";
-
-const PAGING = ["sort", "page", "size"] as const;
 
 export function MineBoard() {
   const { t } = useWords();
@@ -96,13 +95,14 @@ function Work({ mine, me }: { mine: MyWork; me: Person }) {
 function Jobs({ me }: { me: Person }) {
   const { t } = useWords();
   const [params] = useQueryState();
-  const asking = useMemo(() => new URLSearchParams([...jobsQueryOf(me), ...pick(params, PAGING)]), [me, params]);
+  const asking = useMemo(() => new URLSearchParams([...jobsQueryOf(me), ...listQuery(params, ["sort"])]), [me, params]);
+  const asked = useKept(useJobs(asking), asking);
   return (
     <JobTable
       slug="my-jobs"
       title={t("mine.jobs")}
-      asked={useJobs(asking)}
-      asking={asking}
+      asked={asked}
+      asking={asked.shown}
       filters={[]}
       onOpen={(job) => navigate(`/jobs/${jobKey(job).split("/").map(encodeURIComponent).join("/")}`)}
       none={

@@ -13,6 +13,7 @@ import { Status, toneOf } from "../../parts/Status";
 import { Link } from "../../router/Link";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
+import { CsvHead } from "../../table/RowsCsv";
 import { modeWord } from "./columns";
 
 export function Cards({ detail }: { detail: NodeDetail }) {
@@ -21,7 +22,7 @@ export function Cards({ detail }: { detail: NodeDetail }) {
   if (detail.gpus.length === 0) return null;
   return (
     <section className="section">
-      <h2>{t("node.cards")}</h2>
+      <CsvHead title={t("node.cards")} name="node-gpus" rows={detail.gpus} />
       <div className="nested">
         <DataTable name="node-gpus" caption={t("node.cards")} columns={columns} rows={detail.gpus} rowKey={(g) => String(g.index)} walkable />
       </div>
@@ -41,7 +42,7 @@ function Instances({ detail }: { detail: NodeDetail }) {
   if (rows.length === 0) return null;
   return (
     <>
-      <h2>{t("node.instances")}</h2>
+      <CsvHead title={t("node.instances")} name="node-instances" rows={rows.map(({ gpu, instance }) => ({ index: gpu.index, ...instance }))} />
       <div className="nested">
         <DataTable name="node-instances" caption={t("node.instances")} columns={instanceColumns(t)} rows={rows} rowKey={({ gpu, instance }) => `${gpu.index} ${instance.id}`} walkable />
       </div>
@@ -123,7 +124,7 @@ export function Pods({ detail }: { detail: NodeDetail }) {
   if (detail.pods.length === 0) return null;
   return (
     <section className="section">
-      <h2>{t("node.pods")}</h2>
+      <CsvHead title={t("node.pods")} name="node-pods" rows={detail.pods} />
       <div className="nested">
         <DataTable name="node-pods" caption={t("node.pods")} columns={podColumns(t)} rows={detail.pods} rowKey={(p) => `${p.namespace}/${p.name}`} maxRows={10} walkable />
       </div>

@@ -94,7 +94,7 @@ function Summary({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
       <dd>{memoryFraction(n.gpuMemoryUsedMiB, n.gpuMemoryTotalMiB)}</dd>
       <dt>{t("col.ip")}</dt>
       <dd className="mono">{n.ip || UNKNOWN}</dd>
-      <dt>{t("col.utilization")}</dt>
+      <dt>{t("col.nodeUtilization")}</dt>
       <dd>{percent(n.gpuUtilPercent)}</dd>
       <dt>{t("col.driver")}</dt>
       <dd>{n.driverVersion || UNKNOWN}</dd>

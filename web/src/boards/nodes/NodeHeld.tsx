@@ -10,6 +10,7 @@ import { Copied } from "../../parts/Copy";
 import { Status } from "../../parts/Status";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
+import { CsvHead } from "../../table/RowsCsv";
 import { modeWord } from "./columns";
 import { Health, JobLink, ratioOf, whyUnhealthy } from "./NodeCards";
 
@@ -94,13 +95,44 @@ function whom({ gpu, instance, seat, pod }: HeldRow) {
   return instance || (gpu && gpu.pods.length === 0) ? UNKNOWN : "";
 }
 
+/** The same rows as a file: each names its card, which on the page the row above does. */
+export function heldCsv(rows: readonly HeldRow[]): object[] {
+  let card: GpuRow | null = null;
+  return rows.map(({ gpu, instance, seat, pod }) => {
+    card = gpu ?? (instance || seat ? card : null);
+    const of = pod ?? seat;
+    const read = gpu ?? instance ?? seat;
+    return {
+      index: card?.index ?? null,
+      uuid: card?.uuid ?? "",
+      model: card?.model ?? "",
+      mode: card?.mode ?? "",
+      health: gpu?.health ?? "",
+      reason: gpu ? whyUnhealthy(gpu) : "",
+      instance: instance ? instanceName(instance) : "",
+      namespace: of?.namespace ?? "",
+      name: of?.name ?? "",
+      container: seat?.container ?? "",
+      job: of?.job ?? "",
+      status: pod?.status ?? "",
+      heldSince: pod?.heldSince ?? "",
+      memoryTotalMiB: (gpu ?? instance)?.memoryTotalMiB ?? null,
+      memoryAllocatedMiB: gpu?.memoryAllocatedMiB ?? seat?.allocatedMiB ?? pod?.gpuMemoryAllocatedMiB ?? null,
+      memoryUsedMiB: (gpu ?? instance)?.memoryUsedMiB ?? seat?.usedMiB ?? null,
+      utilPercent: read?.utilPercent ?? null,
+      temperatureC: gpu?.temperatureC ?? null,
+      powerW: gpu?.powerW ?? null,
+    };
+  });
+}
+
 export function Held({ detail }: { detail: NodeDetail }) {
   const { t } = useWords();
   const rows = useMemo(() => heldRows(detail), [detail]);
   const columns = useMemo(() => heldColumns(detail, t), [detail, t]);
   return (
     <section className="section" data-testid="node-held">
-      <h2>{t("node.cardsHeld")}</h2>
+      <CsvHead title={t("node.cardsHeld")} name={`${detail.node.name}-gpus`} rows={heldCsv(rows)} />
       <div className="nested">
         <DataTable name="node-gpus" caption={t("node.cardsHeld")} columns={columns} rows={rows} rowKey={(row) => row.key} maxRows={18} walkable />
       </div>

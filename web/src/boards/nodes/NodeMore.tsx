@@ -7,6 +7,7 @@ import { EventList } from "../../parts/EventList";
 import { Empty } from "../../parts/States";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
+import { CsvHead } from "../../table/RowsCsv";
 
 /** "No warnings" beside a broken card, or about a node that is silent or not ready, would be read as "nothing is wrong". */
 export const isInTrouble = ({ node, gpus }: Pick<NodeDetail, "node" | "gpus">): boolean => node.status !== "Ready" || gpus.some((gpu) => gpu.health === "Unhealthy");
@@ -39,7 +40,7 @@ export function Conditions({ detail }: { detail: NodeDetail }) {
   ];
   return (
     <section className="section">
-      <h2>{t("node.conditions")}</h2>
+      <CsvHead title={t("node.conditions")} name="node-conditions" rows={detail.conditions} />
       <div className="nested">
         <DataTable name="node-conditions" caption={t("node.conditions")} columns={columns} rows={detail.conditions} rowKey={(c) => c.type} walkable />
       </div>

@@ -1,7 +1,7 @@
 // The Nodes board: the map, the table of document 000, its six charts; `gpu_node` and `GPU` filter all three.
 import { useMemo } from "react";
-import { useNodeNames, useNodes } from "../../api/queries";
-import type { NodeRow } from "../../api/types";
+import { useGpus, useNodeNames, useNodes } from "../../api/queries";
+import type { NodeList, NodeRow } from "../../api/types";
 import { ChartPageProvider } from "../../charts/page";
 import { count } from "../../format/format";
 import { GpuMap } from "../../gpumap/GpuMap";
@@ -10,33 +10,38 @@ import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
 import { SidePanel } from "../../parts/SidePanel";
 import { Empty, FailedRefresh, Warnings } from "../../parts/States";
-import { pick } from "../../router/query";
+import { listQuery, pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
 import { Choice, SearchFilter } from "../../table/Filters";
+import { type Kept, useKept } from "../../table/useKept";
 import { useTyped } from "../../table/useTyped";
 import { ListTable } from "../../table/ListTable";
 import { modeWord, nodeColumns } from "./columns";
-import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "./focus";
+import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk, uuidsQuery } from "./focus";
 import { NodeCharts } from "./NodeCharts";
 import { NodeFacts } from "./NodeFacts";
 
 const FILTERS = ["gpu_node", "GPU", "status", "mode", "model", "q"] as const;
-const ASKED = [...FILTERS, "sort", "page", "size"] as const;
+const NOTHING = new URLSearchParams();
+const ASKED = [...FILTERS, "sort"] as const;
 
 export function NodesBoard() {
   const { t } = useWords();
   const [params, set] = useQueryState();
-  const asking = useMemo(() => pick(params, ASKED), [params]);
-  const asked = useNodes(asking);
+  const asking = useMemo(() => listQuery(params, ASKED), [params]);
+  const asked = useKept(useNodes(asking), asking);
   const facets = asked.data?.facets;
   const [naming, isNaming, onNode] = useTyped();
   const found = useNodes(naming, isNaming).data?.items.filter((n) => n.gpusTotal > 0).map((n) => n.name) ?? [];
   const open = params.get("open");
   const asksNames = mustAsk(asking);
-  const named = useNodeNames(asksNames ? pick(params, FILTERS) : null).data;
-  const matching = asksNames ? (named ?? null) : null;
+  const names = useNodeNames(asksNames ? pick(params, FILTERS) : null).data;
+  const matching = asksNames ? (names ?? null) : null;
   const meant = pick(params, FILTERS).toString();
-  const focus = useMemo(() => focusOf(new URLSearchParams(meant), matching), [meant, matching]);
+  const byUuid = uuidsQuery(params);
+  const named = useGpus(byUuid ?? NOTHING, byUuid !== null).data?.items;
+  const cards = byUuid ? named : undefined;
+  const focus = useMemo(() => focusOf(new URLSearchParams(meant), matching, cards), [meant, matching, cards]);
   const charted = useMemo(() => chartFilters(new URLSearchParams(meant), matching), [meant, matching]);
   return (
     <ChartPageProvider fallback="30m">
@@ -55,7 +60,7 @@ export function NodesBoard() {
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <GpuMap heightMax={300} heightMany={410} focus={focus} />
-        <NodeTable asked={asked} asking={asking} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} />
+        <NodeTable asked={asked} asking={asked.shown} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} />
         {matching && matching.length > CHART_NODES_MAX && <div className="banner quiet">{t("nodes.chartsWhole", { n: count(matching.length) })}</div>}
         {charted && (matching !== null || !asksNames) && <NodeCharts filters={charted} />}
         {open && (
@@ -68,7 +73,7 @@ export function NodesBoard() {
   );
 }
 
-function NodeTable({ asked, asking, open, onOpen }: { asked: ReturnType<typeof useNodes>; asking: URLSearchParams; open: string | null; onOpen: (node: NodeRow) => void }) {
+function NodeTable({ asked, asking, open, onOpen }: { asked: Kept<NodeList>; asking: URLSearchParams; open: string | null; onOpen: (node: NodeRow) => void }) {
   const { t } = useWords();
   const drains = asked.data?.items.some((node) => node.gpusDraining > 0) ?? false;
   const columns = useMemo(() => nodeColumns(t, drains), [t, drains]);

@@ -1,5 +1,5 @@
 // What do the filters of the Nodes board mean for the map and the charts? The table is filtered by the server; here the same nodes are named.
-import type { Focus } from "../../gpumap/focus";
+import { cardKey, type Focus } from "../../gpumap/focus";
 
 /** Only the server knows which nodes these match. */
 const ASKED = ["status", "mode", "model", "q"] as const;
@@ -9,11 +9,20 @@ export const CHART_NODES_MAX = 500;
 
 export const mustAsk = (params: URLSearchParams): boolean => ASKED.some((key) => params.has(key));
 
-/** `matching`: what the server said; `null` where nobody was asked. */
-export function focusOf(params: URLSearchParams, matching: readonly string[] | null): Focus {
+const isIndex = (gpu: string): boolean => /^\d+$/.test(gpu);
+
+/** Which cards bear the UUIDs of the address? The map does not know; `null`: there is none. */
+export function uuidsQuery(params: URLSearchParams): URLSearchParams | null {
+  const uuids = params.getAll("GPU").filter((gpu) => !isIndex(gpu));
+  return uuids.length > 0 ? new URLSearchParams([...uuids.map((uuid) => ["GPU", uuid]), ["size", "500"]]) : null;
+}
+
+/** `matching`: what the server said; `null` where nobody was asked. `named`: the cards that bear the UUIDs asked for. */
+export function focusOf(params: URLSearchParams, matching: readonly string[] | null, named: readonly { node: string; index: number }[] = []): Focus {
   const chosen = matching ?? (params.has("gpu_node") ? params.getAll("gpu_node") : null);
-  const cards = params.getAll("GPU").map(Number);
-  return { nodes: chosen && new Set(chosen), cards: cards.length > 0 ? new Set(cards) : null };
+  const indexes = params.getAll("GPU").filter(isIndex).map(Number);
+  const cards = params.has("GPU") ? { indexes: new Set(indexes), named: new Set(named.map(({ node, index }) => cardKey(node, index))) } : null;
+  return { nodes: chosen && new Set(chosen), cards };
 }
 
 /** The filters of the charts; `null`: there is nothing to show. */

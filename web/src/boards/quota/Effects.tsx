@@ -8,6 +8,7 @@ import { Panel } from "../../parts/Panel";
 import { Answered, Bones } from "../../parts/States";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
+import { RowsCsv } from "../../table/RowsCsv";
 import { Faults } from "./Faults";
 
 const MAX_ROWS = 8;
@@ -83,7 +84,7 @@ function Admitted({ effects }: { effects: QuotaEffects }) {
   return <Moved className="c8" slug="what-if-admitted" title={t("quota.admitted")} columns={columns} rows={effects.admitted} rowKey={(row) => `${row.namespace}/${row.pod}`} total={effects.admittedCount} />;
 }
 
-interface MovedProps<Row> {
+interface MovedProps<Row extends object> {
   className: string;
   slug: string;
   title: string;
@@ -93,13 +94,16 @@ interface MovedProps<Row> {
   total: number;
 }
 
-function Moved<Row>({ className, slug, title, columns, rows, rowKey, total }: MovedProps<Row>) {
+function Moved<Row extends object>({ className, slug, title, columns, rows, rowKey, total }: MovedProps<Row>) {
   const { t } = useWords();
   return (
     <section className={className}>
-      <h3>
-        {title} <span className="dim num">{total > rows.length ? t("quota.firstOf", { shown: count(rows.length), total: count(total) }) : count(total)}</span>
-      </h3>
+      <div className="csv-head">
+        <h3>
+          {title} <span className="dim num">{total > rows.length ? t("quota.firstOf", { shown: count(rows.length), total: count(total) }) : count(total)}</span>
+        </h3>
+        <RowsCsv name={slug} rows={rows} />
+      </div>
       <DataTable name={slug} caption={title} columns={columns} rows={rows} rowKey={rowKey} maxRows={MAX_ROWS} walkable density="compact" />
     </section>
   );

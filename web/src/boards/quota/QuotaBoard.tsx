@@ -64,7 +64,7 @@ export function QuotaBoard() {
         {(answer) => (answer.faults.some((fault) => fault.stops) && answer.items.length === 0 ? null : <QuotaTables answer={answer} asking={asking} view={view} filtered={FILTERS.some((key) => params.has(key))} clear={() => set(Object.fromEntries(FILTERS.map((key) => [key, null])))} />)}
       </Answered>
       {!open && leaf && <LeafWaiting path={leaf} onClose={() => set({ leaf: null })} />}
-      {open && <WaitingFacts unit={open} onClose={() => set({ open: null })} />}
+      {open && <WaitingFacts key={open} unit={open} onClose={() => set({ open: null })} />}
     </main>
   );
 }

@@ -7,9 +7,13 @@ import { unitWord } from "../../i18n/units";
 import { Panel } from "../../parts/Panel";
 import { type Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
+import { RowsCsv } from "../../table/RowsCsv";
 import { type UserLine, userLines } from "./rows";
 
 const MAX_ROWS = 10;
+
+/** Raw numbers, the unit in the head. */
+const userCsv = ({ leaf, user, used }: UserLine, units: ReadonlyMap<string, string>): object => ({ leaf, user, ...Object.fromEntries([...units].map(([resource, unit]) => [`${resource} (${unit})`, used.get(resource) ?? 0])) });
 
 /** Nothing where no pod says whose it is. */
 export function UserUse({ answer }: { answer: QuotaAnswer }) {
@@ -34,7 +38,7 @@ export function UserUse({ answer }: { answer: QuotaAnswer }) {
     ),
   ];
   return (
-    <Panel slug="quota-users" title={t("panel.quotaUsers")} flush>
+    <Panel slug="quota-users" title={t("panel.quotaUsers")} tools={<RowsCsv name="quota-users" rows={lines.map((line) => userCsv(line, units))} />} flush>
       <DataTable name="quota-users" caption={t("panel.quotaUsers")} columns={columns} rows={lines} rowKey={(line) => line.key} maxRows={MAX_ROWS} walkable />
     </Panel>
   );

@@ -11,13 +11,13 @@ import { SidePanel } from "../../parts/SidePanel";
 import { Answered, Bones, Empty } from "../../parts/States";
 import { toldWords } from "../../parts/WhyItWaits";
 import { Link } from "../../router/Link";
-import { parsePaging, pick } from "../../router/query";
+import { listQuery, parsePaging } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
 import { type Column, isShown, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 
-const ASKED = ["path", "name", "page", "size"] as const;
+const ASKED = ["path", "name"] as const;
 const MAX_ROWS = 10;
 /** No pod waits longer because it asks too much or the tree is broken: it waits for a person. */
 const FOR_A_PERSON: readonly string[] = ["NeverFits", "TreeInvalid"];
@@ -26,7 +26,7 @@ export function WaitingPanel() {
   const words = useWords();
   const { t } = words;
   const [params, set] = useQueryState();
-  const asking = useMemo(() => pick(params, ASKED), [params]);
+  const asking = useMemo(() => listQuery(params, ASKED), [params]);
   const asked = useQuotaWaiting(asking);
   const view = useTableView("quota-waiting");
   const columns = useMemo(() => waitingColumns(words), [words]);
