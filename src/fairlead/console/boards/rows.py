@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar
+from types import UnionType
+from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -67,10 +68,10 @@ def sortable_keys(row_type: Any) -> list[str]:
 def _types_in(annotation: Any) -> set[Any]:
     if hasattr(annotation, "__metadata__"):
         return _types_in(annotation.__origin__)
-    parts = getattr(annotation, "__args__", None)
-    if parts and not hasattr(annotation, "__origin__"):
-        return set().union(*(_types_in(part) for part in parts))
-    return {getattr(annotation, "__origin__", annotation)}
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):  # with an annotated part, as of a time, it is the first
+        return set().union(*(_types_in(part) for part in get_args(annotation)))
+    return {origin or annotation}
 
 
 def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
