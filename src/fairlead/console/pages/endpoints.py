@@ -125,7 +125,7 @@ LOG_PARAMETERS: Final = (
     Parameter("follow", "`true`: go on until the container ends.", type="boolean"),
 )
 CHART_PARAMETERS: Final = (
-    Parameter("from", "Start: epoch milliseconds or RFC 3339 (default 30 minutes before `to`)."),
+    Parameter("from", "Start: epoch milliseconds or RFC 3339 with its zone (default 30 minutes before `to`)."),
     Parameter("to", "End (default now)."),
     Parameter("step", "Seconds between points; raised so that at most 240 points come.", type="integer"),
     Parameter("top", "Lines at most, 1 to 50 (default 8), the highest means first.", type="integer"),
