@@ -448,7 +448,7 @@ export interface JobManifest {
   redacted: Array<string>
 }
 
-/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
+/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one that restarts while none of its pods runs. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
 export interface JobRow {
   namespace: string
   name: string

@@ -38,7 +38,8 @@ class InstanceCounts(Json, frozen=True):
 
 class JobRow(Json, frozen=True):
     """`live`: the object still exists. `held_seconds`: since the first pod of those that hold something was
-    bound, null while none does; a job may have waited long before.
+    bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one
+    that restarts while none of its pods runs.
 
     `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it.
     """
