@@ -69,6 +69,7 @@ def _instance(
         gpu_uuids=[card.uuid for card in cards if card.uuid],
         gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_memory_used_of_mib=neat_or_null(use.memory_used_of_mib),
         gpu_util_percent=percent(use.utilization_ratio),
         restarts=sum(status.restarts for status in pod.statuses),
         age_seconds=int(instance_age(pod, now)),

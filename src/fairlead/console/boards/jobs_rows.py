@@ -97,6 +97,7 @@ def job_row(
         gpu_memory_requested_mib=units * occupancy.unit_mib if units else None,
         gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_memory_used_of_mib=neat_or_null(use.memory_used_of_mib),
         gpu_util_percent=percent(use.utilization_ratio),
         uid=job.uid,
         api_version=job.api_version,
