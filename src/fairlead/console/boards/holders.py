@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from fairlead.console.boards.gpu_map_cells import cards_of
 from fairlead.console.boards.idle_cards import Idleness, seat_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
@@ -105,7 +106,7 @@ def _row(
         node=pod.node,
         status=UNKNOWN_STATUS if pod.node in silent and pod.deleted_at is None else pod_status(pod),
         gpus=neat(use.gpus),
-        gpu_indexes=sorted({card.index for card, _ in seats}),
+        gpu_indexes=sorted({card.index for card in cards_of(pod, occupancy)}),
         units=sum(holder.units for _, holder in seats) or memory_units(pod.limits),
         gpu_memory_allocated_mib=neat_or_null(memory_allocated(use) if use.gpus else None),
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
