@@ -422,7 +422,8 @@ def _list_answer(
     query = query or parse_list_query(request.query_params.multi_items(), endpoint)
     found = matching(rows, query)
     if query.as_csv:
-        headers = {"Content-Disposition": f'attachment; filename="{page}.csv"'}
+        table = endpoint.name.replace("_", "-")  # several tables are of one topic
+        headers = {"Content-Disposition": f'attachment; filename="{table}.csv"'}
         return bytes_answer(request, render_csv(found, rows.row_type, query.fields), _CSV, headers)
     shown = page_of(found, query)
     answer = answer_type(
