@@ -98,6 +98,12 @@ def test_null_comes_last_both_ways_and_name_breaks_ties(descending: bool, expect
     assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("loadPercent", descending),)))) == expected
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_word_that_nobody_knows_comes_last_both_ways_as_null_does(descending: bool) -> None:
+    rows = [Sample("a", ""), Sample("b", "x"), Sample("c", "x"), Sample("d", "")]
+    assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("team", descending),)))) == ["b", "c", "a", "d"]
+
+
 def test_the_second_sort_key_orders_within_the_first() -> None:
     rows = [Sample("a", "x", 1.0), Sample("b", "y", 3.0), Sample("c", "x", 2.0)]
     assert names(sorted_rows(rows, [SortKey("team", True), SortKey("loadPercent", True)], keys_of(Sample))) == ["b", "c", "a"]

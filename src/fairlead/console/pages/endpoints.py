@@ -71,7 +71,7 @@ ERROR_TEXTS: Final = {
 
 LIST_PARAMETERS: Final = (
     Parameter("q", "Case-insensitive substring over the text fields."),
-    Parameter("sort", "Keys of a row, comma separated, `-` for descending; null last both ways, `name` breaks ties."),
+    Parameter("sort", "Keys of a row, comma separated, `-` for descending; null and empty last both ways, `name` breaks ties."),
     Parameter("page", "Page from 1.", type="integer"),
     Parameter("size", "Rows per page, 1 to 500 (default 50).", type="integer"),
     Parameter("fields", "Only these keys of each row, comma separated."),
