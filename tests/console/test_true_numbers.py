@@ -106,8 +106,9 @@ def test_figures_of_a_broken_card_do_not_count_and_nodes_without_any_are_named()
         for each in board_state([gpu_node(), gpu_node("gpu-2", 2)], gpus=[*broken, *quiet]).warnings("nodes")
         if each.code == "series-missing"
     ]
-    assert warning.values == {"reporting": 3, "total": 5, "nodes": "gpu-2"}
+    assert warning.values == {"reporting": 3, "total": 5, "nodes": "gpu-2", "over": 4}
     assert "3 of 5 working GPUs report" in warning.message
+    assert warning.message.endswith("; means are over all 4 GPUs that report, 1 of them broken")
     assert "gpu-2" in warning.message
 
 
@@ -122,7 +123,19 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
     nodes = [gpu_node(f"gpu-{number}", 1) for number in range(6)]
     gpus = [reading("gpu-0", 0), *(reading(f"gpu-{number}", 0, None, None) for number in range(1, 6))]
     (warning,) = board_state(nodes, gpus=gpus).warnings("nodes")
-    assert warning.values == {"reporting": 1, "total": 6, "nodes": "gpu-1, gpu-2, gpu-3, …"}
+    assert warning.values == {"reporting": 1, "total": 6, "nodes": "gpu-1, gpu-2, gpu-3, …", "over": 1}
+    assert warning.message.endswith("; means are over those")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
+    seen = some_cluster(seed)
+    told = [each for each in seen.warnings("overview") if each.code == "series-missing"]
+    ratios = [card.reading.utilization_ratio for each in seen.occupancy.nodes for card in each.cards if card.reading]
+    known = [ratio for ratio in ratios if ratio is not None]
+    for warning in told:
+        assert warning.values["over"] == len(known) == seen.overview.gpus_reporting
+        assert seen.overview.gpu_util_percent == pytest.approx(100 * sum(known) / len(known), abs=0.01)
 
 
 # --- numbers that stand in several places -------------------------------------------------------------------------------------------
