@@ -784,7 +784,7 @@ export interface QuotaEffects {
   plans: number
 }
 
-/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `byUser` is of leaves. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
+/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago; they still hold it and are charged no longer, so that `used` is less than what is held. `byUser` is of leaves. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
 export interface QuotaRow {
   name: string
   path: string
@@ -801,6 +801,7 @@ export interface QuotaRow {
   borrowed: number
   lent: number
   claimed: number
+  lost: number
   waitingPods: number
   waitingJobs: number
   byNamespace: Array<NamespaceUse>
