@@ -511,7 +511,7 @@ export interface LeafResource {
   borrowable: number | null
 }
 
-/** One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, pods that have run (null where none is left), or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
+/** One step of a job's life. `step`: created, pods (made over a minute after the job, as those that replace others), admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods made later, scheduled, pods that have run (null where none is left), or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
 export interface LifeStep {
   step: string
   at: string
