@@ -133,6 +133,17 @@ async def test_gpus_are_a_list_like_any_other() -> None:
     assert 'filename="gpus.csv"' in headers["Content-Disposition"]
 
 
+async def test_the_file_of_each_table_has_its_own_name() -> None:
+    names = set()
+    async with console() as page:
+        tables = [each for each in ENDPOINTS if any(parameter.name == "format" for parameter in each.parameters)]
+        for endpoint in tables:
+            status, headers, _ = await page.get(f"{BASE}{endpoint.path}?format=csv")
+            assert status == 200
+            names.add(headers["Content-Disposition"].partition("filename=")[2])
+    assert len(names) == len(tables) >= 7 and '"quota-waiting.csv"' in names, names
+
+
 async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
     async with console() as page:
         status, headers, body = await page.get(f"{BASE}/nodes?size=1&format=csv")

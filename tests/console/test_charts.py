@@ -11,12 +11,21 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, is_wanted, prometheus_lines
 from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.queries import CHART_QUERIES, HOLDER
-from fairlead.console.charts.request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
+from fairlead.console.charts.request import (
+    POINTS_MAX,
+    ChartRequest,
+    parse_chart_request,
+    parse_heatmap_filters,
+    promql_of,
+    top_lines_promql,
+)
+from fairlead.console.pages.list_query import ListQuery, parse_filters
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu import GpuHolder
 from fairlead.model.pod import ContainerStatus
@@ -56,7 +65,8 @@ def test_the_default_start_is_no_time_before_time() -> None:
         ("step=-1", "`step` is `-1`"),
         ("step=0", "`step` is `0`"),
         ("job_name=bert", "cannot be filtered by `job_name`"),
-        ("GPU=0&GPU=GPU-1", "mixes indexes and UUIDs"),
+        ("from=2026-01-05T08:00:00", "`from` is `2026-01-05T08:00:00`, in nobody knows which zone"),
+        ("to=2026-01-05", "in nobody knows which zone"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_hint(text: str, words: str) -> None:
@@ -118,7 +128,35 @@ def test_a_filter_cannot_break_out_of_its_quotes() -> None:
 
 
 def test_a_uuid_filters_by_uuid() -> None:
-    assert 'uuid="GPU-1"' in promql_of(request("GPU=GPU-1"), DUTY.spellings[0])
+    assert 'uuid=~"(?i)GPU-1"' in promql_of(request("GPU=GPU-1"), DUTY.spellings[0])
+
+
+def test_a_card_by_its_index_or_by_its_uuid_is_one_or_the_other() -> None:
+    asked = request("GPU=GPU-1&GPU=3&gpu_node=n")
+    of = "avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio"
+    assert promql_of(asked, DUTY.spellings[0]) == f'{of}{{node_name="n",gpu="3",}}) or {of}{{node_name="n",uuid=~"(?i)GPU-1",}})'
+    cards = [
+        {"node": "n", "gpu": "3", "uuid": "GPU-0"},
+        {"node": "n", "gpu": "0", "uuid": "GPU-1"},
+        {"node": "n", "gpu": "1", "uuid": "GPU-2"},
+    ]
+    assert [is_wanted(card, asked.filters) for card in cards] == [True, True, False]
+
+
+def test_charts_read_filters_as_lists_do() -> None:
+    """In any case of letters; names in Kubernetes have small ones only."""
+    asked = request("gpu_node=GPU-1&GPU=gpu-GPU-1-0")
+    assert (
+        promql_of(asked, DUTY.spellings[1])
+        == 'avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{Hostname="gpu-1",UUID=~"(?i)gpu-GPU-1-0",})'
+    )
+    history = History()
+    history.add(EPOCH, samples_of(running_board_state()))
+    assert [line.labels["gpu"] for line in history_lines(history, DUTY, asked).lines] == ["0"]
+    assert promql_of(request("path=Root.A", "quota-used"), CHART_QUERIES["quota-used"].spellings[0]).count('path=~"(?i)Root\\\\.A"') == 1
+    seen = running_board_state()
+    listed = matching(seen.gpus, ListQuery(filters=parse_filters([("gpu_node", "GPU-1"), ("GPU", "gpu-GPU-1-0"), ("GPU", "1")])))
+    assert [row.index for row in listed] == [0, 1]
 
 
 class Answers:
@@ -358,3 +396,14 @@ def test_while_the_past_is_read_a_chart_says_so() -> None:
 def test_the_heat_map_has_a_line_per_node_and_a_point_per_card() -> None:
     (line,) = heatmap(running_board_state()).series
     assert (line.labels, line.points) == ({"node": "gpu-1"}, [(0, 50), (1, 0)])
+
+
+def test_the_heat_map_knows_the_filters_of_cards_and_no_others() -> None:
+    seen = running_board_state()
+    for text, points in (("gpu_node=GPU-1&GPU=1", [(1, 0)]), ("GPU=gpu-gpu-1-0", [(0, 50)]), ("gpu_node=", [(0, 50), (1, 0)])):
+        (line,) = heatmap(seen, parse_heatmap_filters([tuple(part.split("=")) for part in text.split("&")])).series  # type: ignore[misc]
+        assert line.points == points, text
+    assert heatmap(seen, parse_heatmap_filters([("gpu_node", "gpu-2")])).total == 0
+    for name in ("job_name", "from", "top"):
+        with pytest.raises(UserError, match=f"`gpu-heatmap` cannot be filtered by `{name}`"):
+            parse_heatmap_filters([(name, "1")])

@@ -7,6 +7,8 @@ import pytest
 from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.holders import holder_groups
+from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.pages.gpu_map import ALLOCATED, CLOSED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, UNREACHABLE
 from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.event import Event
@@ -238,3 +240,31 @@ def test_forty_thousand_cells_fit_into_a_megabyte() -> None:
 
 def test_nodes_without_gpus_are_not_on_the_map() -> None:
     assert [node.name for node in board_state([cpu_node(), gpu_node()]).gpu_map.nodes] == ["gpu-1"]
+
+
+def half_silent() -> BoardState:
+    """A job of two whole cards of one node and one of another; of the node's four cards two tell, of the other none."""
+    job = training_job(workers=2)
+    pods = [pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 2}, job=job), pod("bert-worker-1", "gpu-2", {"nvidia.com/gpu": 1}, job=job)]
+    gpus = [reading(index=0, used_mib=40_960.0, holder=pods[0]), reading(index=1, used_mib=None, ratio=None, holder=pods[0])]
+    gpus += [reading(index=2, used_mib=0.0), reading(index=3, used_mib=None, ratio=None)]
+    gpus.append(reading("gpu-2", 0, None, None, holder=pods[1]))
+    return BoardState(cluster([gpu_node(), gpu_node("gpu-2", 1)], pods, [job], gpus), EPOCH)
+
+
+def test_used_memory_is_a_part_of_the_cards_that_tell_it() -> None:
+    """Others are unknown, and not used 0: half of one of two cards is a quarter, of the one that the job has a half."""
+    seen = half_silent()
+    memory = seen.overview.gpu_memory
+    assert (memory.used_mib, memory.used_of_mib, memory.total_mib) == (40_960, 2 * CARD_MIB, 5 * CARD_MIB)
+    nodes = {entry.row.name: entry.row for entry in seen.nodes.entries}
+    assert nodes["gpu-1"].gpu_memory_used_of_mib == 2 * CARD_MIB
+    assert (nodes["gpu-2"].gpu_memory_used_mib, nodes["gpu-2"].gpu_memory_used_of_mib) == (None, None)
+    (job,) = [entry.row for entry in seen.jobs.entries]
+    holders = [entry.row for entry in seen.holders.entries]
+    (group,) = [entry.row for entry in holder_groups(holders, "owner").entries]
+    for row in (job, group):
+        assert (row.gpu_memory_used_mib, row.gpu_memory_used_of_mib, row.gpu_memory_allocated_mib) == (40_960, CARD_MIB, 3 * CARD_MIB)
+    assert {row.name: row.gpu_memory_used_of_mib for row in holders} == {"bert-worker-0": CARD_MIB, "bert-worker-1": None}
+    (share,) = [each for each in samples_of(seen) if each.query == "instance-gpu-memory-percent"]
+    assert share.value == 50

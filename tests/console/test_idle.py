@@ -54,6 +54,31 @@ def test_the_built_in_history_knows_it_at_the_first_look(values: list[float | No
     assert idle_in_history(lived(values), EPOCH + 7).since == expected
 
 
+def test_a_card_idle_for_longer_than_the_history_reaches_back_stays_idle_for_over_an_hour() -> None:
+    """The history is read anew each minute; each time its oldest tick is 3585 to 3600 s old."""
+    history, told, seconds = lived([0.0] * 300), IdleTimes(), list[float]()
+    for look in range(8):
+        now = EPOCH + 60 * look + 7
+        for tick in range(1, 5) if look else ():
+            history.add(EPOCH + 60 * (look - 1) + 15 * tick, [LineSample("gpu-duty-cycle", LABELS, 0.0)])
+        told = idle_in_history(history, now, told)
+        seconds.append(now - told.since["GPU-a"])
+    assert seconds == [3592 + 60 * look for look in range(8)]
+
+
+@pytest.mark.parametrize("value", [80.0, None], ids=["busy", "a gap"])
+def test_what_was_told_of_a_card_ends_with_its_idleness(value: float | None) -> None:
+    before = IdleTimes(EPOCH - 60, {"GPU-a": EPOCH - 7200})
+    assert idle_in_history(lived([0.0] * 230 + [value] + [0.0] * 9), EPOCH, before).since == {"GPU-a": EPOCH - 15 * 8}
+    assert idle_in_history(lived([0.0] * 239 + [value]), EPOCH, before).since == {}
+
+
+def test_what_was_told_before_the_history_begins_is_no_part_of_it() -> None:
+    """Time that ran fast: between then and the oldest tick nobody looked."""
+    before = IdleTimes(EPOCH - 5000, {"GPU-a": EPOCH - 7200})
+    assert idle_in_history(lived([0.0] * 300), EPOCH, before).since == {"GPU-a": EPOCH - 15 * 239}
+
+
 def test_any_series_counted_by_hand() -> None:
     chance = random.Random(7)
     for _ in range(300):

@@ -74,6 +74,41 @@ def test_a_restart_before_the_last_pod_ran_does_not_go_back_in_time() -> None:
         assert steps(JobInstances(training_job(), (again, other)))[-1] == last
 
 
+def made(of: Pod, ago: float) -> Pod:
+    return structs.replace(of, created_at=EPOCH - ago)
+
+
+def test_a_job_whose_pods_came_anew_did_not_wait_for_quota_all_that_time() -> None:
+    """Made 23 minutes ago; its pods were replaced two minutes ago, and waited 15 s for quota."""
+    job = training_job(created_at=EPOCH - 1380)
+    pods = [made(bound(f"bert-worker-{n}", EPOCH - 100, EPOCH - 60), 120) for n in range(2)]
+    each = JobInstances(job, tuple(pods))
+    assert steps(each) == [
+        ("created", -1380, 1260),
+        ("pods", -120, 15),
+        ("admitted", -105, 5),
+        ("scheduled", -100, 40),
+        ("running", -60, 60),
+    ]
+    assert [(step.count, step.of) for step in job_life(each, (), EPOCH) if step.step == "pods"] == [(2, 2)]
+
+
+def test_one_pod_that_came_anew_moves_nothing_of_the_others() -> None:
+    job = training_job(created_at=EPOCH - 1380)
+    old = made(bound("bert-worker-0", EPOCH - 1300, EPOCH - 1200), 1379)
+    late = made(pod("bert-worker-1", job=job, gates=GATED), 60)
+    each = JobInstances(job, (old, late))
+    assert steps(each) == [("created", -1380, 80), ("scheduled", -1300, 100), ("running", -1200, 1140), ("pods", -60, 60)]
+    assert [(step.count, step.of) for step in job_life(each, (), EPOCH) if step.step == "pods"] == [(1, 2)]
+
+
+@pytest.mark.parametrize(("ago", "told"), [(1321, False), (1320, False), (1319, True)])
+def test_pods_that_a_controller_makes_within_a_minute_are_no_step(ago: float, told: bool) -> None:
+    job = training_job(created_at=EPOCH - 1380)
+    each = JobInstances(job, (made(bound("bert-worker-0", EPOCH - 1300, EPOCH - 1200), ago),))
+    assert ("pods" in [step.step for step in job_life(each, (), EPOCH)]) is told
+
+
 def test_what_nobody_tells_is_left_out() -> None:
     job = structs.replace(training_job(state="Created"), conditions=())
     assert steps(JobInstances(job)) == [("created", -300, 300)]

@@ -14,7 +14,7 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import NodeChoice
 
-from .clusters import CARD_MIB, EPOCH, cluster, gpu_node, pod, quota_tree, reading, training_job
+from .clusters import CARD_MIB, EPOCH, GATED, cluster, gpu_node, pod, quota_tree, reading, training_job
 
 GPU = {"nvidia.com/gpu": 1}
 
@@ -99,6 +99,34 @@ def test_a_gated_pod_waits_for_its_quota() -> None:
     job = training_job(state="Created")
     row = only_row(board_state(pods=[pod("bert-worker-0", job=job, gates=("fairlead.io/quota",))], jobs=[job]))
     assert row.waiting is not None and row.waiting.reason == "QuotaGated"
+
+
+def restarting(*waits: bool) -> BoardState:
+    """A job made 3000 s ago that restarts; per pod of it, whether it waits for quota since 900 s, or runs."""
+    job = training_job(state="Restarting", created_at=EPOCH - 3000)
+    pods = [
+        structs.replace(pod(f"bert-worker-{n}", "" if held else "gpu-1", GPU, job=job, gates=GATED if held else ()), created_at=EPOCH - 900)
+        for n, held in enumerate(waits)
+    ]
+    return board_state([gpu_node()], pods, [job], quota=quota_tree())
+
+
+def test_a_job_that_restarts_and_waits_for_quota_tells_it_and_keeps_its_status() -> None:
+    seen = restarting(True, True)
+    row = only_row(seen)
+    assert (row.status, row.state) == ("Running", "RESTARTING")
+    assert row.waiting is not None and row.waiting.reason == "QuotaGated"
+    (wait,) = seen.my_work("", "team-a").waits
+    assert (wait.name, wait.waiting.reason, wait.since) == ("bert", "QuotaGated", "2026-01-05T07:45:00Z"), "not since the job was made"
+    (line,) = [line for line in seen.overview.attention if line.kind == "jobs-waiting"]
+    assert (line.objects[0].name, line.since) == ("bert", "2026-01-05T07:45:00Z")
+    assert (seen.overview.jobs.running, seen.overview.jobs.pending) == (1, 0), "decision 3"
+
+
+@pytest.mark.parametrize("waits", [(True, False), (False, False), ()], ids=["a pod runs", "all run", "no pod yet"])
+def test_a_job_that_restarts_and_of_which_a_pod_runs_does_not_wait(waits: tuple[bool, ...]) -> None:
+    seen = restarting(*waits)
+    assert only_row(seen).waiting is None and seen.my_work("", "team-a").waits == []
 
 
 def test_newest_jobs_come_first() -> None:

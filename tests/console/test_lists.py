@@ -13,11 +13,12 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import Entry, RowSet, by_count, keys_of, matching, page_of, sortable_keys, sorted_rows
 from fairlead.console.pages.csv_table import render_csv
 from fairlead.console.pages.endpoints import ENDPOINTS
-from fairlead.console.pages.envelope import Json
+from fairlead.console.pages.envelope import Json, Sentence
 from fairlead.console.pages.list_query import ListQuery, SortKey, parse_list_query
 from fairlead.errors import UserError
 
-from .clusters import EPOCH, cluster, gpu_node, reading
+from .clusters import EPOCH, cluster, gpu_node, living_cluster, reading
+from .quota_demo import crowded, demo
 
 NODES = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "nodes")
 
@@ -97,6 +98,12 @@ def test_null_comes_last_both_ways_and_name_breaks_ties(descending: bool, expect
     assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("loadPercent", descending),)))) == expected
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_word_that_nobody_knows_comes_last_both_ways_as_null_does(descending: bool) -> None:
+    rows = [Sample("a", ""), Sample("b", "x"), Sample("c", "x"), Sample("d", "")]
+    assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("team", descending),)))) == ["b", "c", "a", "d"]
+
+
 def test_the_second_sort_key_orders_within_the_first() -> None:
     rows = [Sample("a", "x", 1.0), Sample("b", "y", 3.0), Sample("c", "x", 2.0)]
     assert names(sorted_rows(rows, [SortKey("team", True), SortKey("loadPercent", True)], keys_of(Sample))) == ["b", "c", "a"]
@@ -143,6 +150,47 @@ def test_a_file_has_all_columns_nested_ones_flattened_and_null_empty() -> None:
         ["gpu-1", "a", "0.0", "3", "a; b"],
         ["gpu-2", "a", "", "", ""],
     ]
+
+
+class UserPart(Json, frozen=True):
+    user: str | None
+    used: float
+
+
+class Blocked(Json, frozen=True):
+    node: str
+    asks: float
+    max: float | None
+
+
+class Told(Json, frozen=True):
+    reason: str
+    told: list[Sentence]
+    sentence: Sentence | None
+
+
+class Waiter(Json, frozen=True):
+    name: str
+    by_user: list[UserPart]
+    blocked: list[Blocked]
+    told: list[Sentence]
+    waiting: Told | None
+
+
+def test_a_file_has_no_sentences_for_other_languages_and_nothing_of_python() -> None:
+    said = Sentence("told-x", {"n": None}, "x")
+    row = Waiter("a", [UserPart("ann", 4), UserPart(None, 7)], [Blocked("root", 8, None)], [said], Told("Full", [said], said))
+    assert read_csv(render_csv([row], Waiter)) == [
+        ["name", "byUser", "blocked", "waiting.reason"],
+        ["a", "ann=4;=7", "node=root asks=8 max=", "Full"],
+    ]
+
+
+def test_no_cell_of_any_table_shows_a_value_of_python() -> None:
+    for seen in (BoardState(living_cluster(), EPOCH), BoardState(crowded(demo()), EPOCH)):
+        for rows in (seen.nodes, seen.gpus, seen.jobs, seen.holders, seen.quota, seen.waiting):
+            text = render_csv([entry.row for entry in rows.entries], rows.row_type).decode("utf-8-sig")
+            assert not [word for word in ("None", "True", "False", "{", "[", "told") if word in text], rows.row_type
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
@@ -30,6 +31,15 @@ def test_used_and_borrowed_come_from_the_pods_of_the_leafs_namespaces() -> None:
     leaf = rows(seen)["root.a"]
     assert (leaf.unit, leaf.min, leaf.max, leaf.used, leaf.borrowed) == ("cores", 10, 30, 12, 2)
     assert [(each.namespace, each.used) for each in leaf.by_namespace] == [("team-a", 8), ("team-b", 4)]
+
+
+def test_what_pods_hold_that_should_be_gone_long_ago_is_told_beside_what_is_used() -> None:
+    """Quota contract 2.13: five minutes after its deletion a pod is no longer charged; its node gives nothing back yet."""
+    stuck = [structs.replace(cores("team-a", name, 8), deleted_at=EPOCH - ago) for name, ago in (("gone", 301), ("going", 299))]
+    seen = rows(board_state([gpu_node()], [*stuck, cores("team-b", "y", 4)], quota=quota_tree()))
+    for path in ("root.a", "root"):
+        assert (seen[path].used, seen[path].lost, seen[path].requested) == (12, 8, 12)
+    assert seen["root.b"].lost == 0
 
 
 def test_an_unlimited_maximum_is_null() -> None:

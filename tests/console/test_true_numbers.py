@@ -18,7 +18,7 @@ from fairlead.model.devices.gpu import GpuReading, Grant
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Pod
 
-from .clusters import EPOCH, cluster, gpu_node, pod, reading, shared_node, training_job
+from .clusters import CARD_MIB, EPOCH, cluster, gpu_node, pod, reading, shared_node, training_job
 
 GPU = {"nvidia.com/gpu": 1}
 BOUND = Condition("PodScheduled", "True", at=EPOCH - 480)
@@ -106,8 +106,9 @@ def test_figures_of_a_broken_card_do_not_count_and_nodes_without_any_are_named()
         for each in board_state([gpu_node(), gpu_node("gpu-2", 2)], gpus=[*broken, *quiet]).warnings("nodes")
         if each.code == "series-missing"
     ]
-    assert warning.values == {"reporting": 3, "total": 5, "nodes": "gpu-2"}
+    assert warning.values == {"reporting": 3, "total": 5, "nodes": "gpu-2", "over": 4}
     assert "3 of 5 working GPUs report" in warning.message
+    assert warning.message.endswith("; means are over all 4 GPUs that report, 1 of them broken")
     assert "gpu-2" in warning.message
 
 
@@ -122,7 +123,19 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
     nodes = [gpu_node(f"gpu-{number}", 1) for number in range(6)]
     gpus = [reading("gpu-0", 0), *(reading(f"gpu-{number}", 0, None, None) for number in range(1, 6))]
     (warning,) = board_state(nodes, gpus=gpus).warnings("nodes")
-    assert warning.values == {"reporting": 1, "total": 6, "nodes": "gpu-1, gpu-2, gpu-3, …"}
+    assert warning.values == {"reporting": 1, "total": 6, "nodes": "gpu-1, gpu-2, gpu-3, …", "over": 1}
+    assert warning.message.endswith("; means are over those")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_warning_counts_the_cards_that_the_mean_is_of(seed: int) -> None:
+    seen = some_cluster(seed)
+    told = [each for each in seen.warnings("overview") if each.code == "series-missing"]
+    ratios = [card.reading.utilization_ratio for each in seen.occupancy.nodes for card in each.cards if card.reading]
+    known = [ratio for ratio in ratios if ratio is not None]
+    for warning in told:
+        assert warning.values["over"] == len(known) == seen.overview.gpus_reporting
+        assert seen.overview.gpu_util_percent == pytest.approx(100 * sum(known) / len(known), abs=0.01)
 
 
 # --- numbers that stand in several places -------------------------------------------------------------------------------------------
@@ -267,3 +280,64 @@ def none_free_where_closed(seen: BoardState) -> None:
         states = {STATES[cell[0]] for cell in node.gpus}
         assert node.name in open_nodes or "free" not in states
         assert node.name not in open_nodes or not states & {"closed", "unreachable"}
+
+
+# --- one card, one answer ------------------------------------------------------------------------------------------------------------
+
+
+def answers(seen: BoardState) -> list[tuple[list[str], float | None, list[str], float | None]]:
+    """Of each card of gpu-1 who has it and what is granted of it: by the list, and by the node's page."""
+    node = seen.node("gpu-1")
+    assert node is not None
+    listed = [entry.row for entry in seen.gpus.entries if entry.row.node == "gpu-1"]
+    return [
+        (row.holders, row.memory_allocated_mib, [f"{each.namespace}/{each.name}" for each in card.pods], card.memory_allocated_mib)
+        for row, card in zip(listed, node.gpus, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("ready", ["True", "Unknown"])
+def test_what_is_granted_of_a_card_that_somebody_may_have_nobody_knows(ready: str) -> None:
+    """A pod has one of four cards, of which one is broken, and nobody says which."""
+    gpus = [reading(index=index, healthy=index != 3) for index in range(4)]
+    seen = board_state([gpu_node(ready=ready)], [pod("lost", "gpu-1", GPU)], gpus=gpus)
+    assert answers(seen) == [([], None, [], None)] * 4
+    (holder,) = [entry.row for entry in seen.holders.entries]
+    assert holder.gpu_indexes == []
+
+
+def test_a_card_that_a_pod_must_have_is_its_on_every_page() -> None:
+    """Two cards, and a pod that crashes again and again, of which no exporter tells anything, has both."""
+    job = training_job(workers=1, gpus=2)
+    lost = pod("lost", "gpu-1", {"nvidia.com/gpu": 2}, job=job)
+    seen = board_state([gpu_node(gpus=2)], [lost], [job], [reading(index=index, used_mib=5000.0) for index in range(2)])
+    assert answers(seen) == [(["team-a/lost"], CARD_MIB, ["team-a/lost"], CARD_MIB)] * 2
+    node, detail = seen.node("gpu-1"), seen.job("team-a", "pytorchjob", "bert")
+    assert node is not None and detail is not None
+    assert [card.memory_free_mib for card in node.gpus] == [0, 0]
+    assert [card.flags for card in node.gpus] == [[], []]
+    (holder,) = [entry.row for entry in seen.holders.entries]
+    assert [each.gpu_indexes for each in (holder, node.pods[0], detail.instances[0])] == [[0, 1]] * 3
+
+
+def test_of_cards_without_an_identity_nobody_says_which_a_pod_has() -> None:
+    """No exporter tells of them: the map fills them in order, and an index would be made up."""
+    seen = board_state([gpu_node(gpus=2)], [pod("a", "gpu-1", GPU)])
+    assert [row[::2] for row in answers(seen)] == [(["team-a/a"], ["team-a/a"]), ([], [])]
+    (holder,) = [entry.row for entry in seen.holders.entries]
+    assert holder.gpu_indexes == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_list_of_cards_and_the_pages_of_nodes_say_the_same_of_each_card(seed: int) -> None:
+    seen = some_cluster(seed)
+    listed = {(entry.row.node, entry.row.index): entry.row for entry in seen.gpus.entries}
+    for each in seen.occupancy.nodes:
+        node = seen.node(each.node.name)
+        assert node is not None
+        for card in node.gpus:
+            row = listed[each.node.name, card.index]
+            assert (row.memory_allocated_mib, row.holders) == (
+                card.memory_allocated_mib,
+                list(dict.fromkeys(f"{pod.namespace}/{pod.name}" for pod in card.pods)),
+            )

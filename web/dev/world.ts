@@ -115,6 +115,7 @@ function nodeRow(name: string, i: number, model: number, mode: string, notReady:
     gpuMemoryTotalMiB: gpus.length * mib,
     gpuMemoryAllocatedMiB: held * mib,
     gpuMemoryUsedMiB: reporting.length ? reporting.reduce((s, g) => s + ((g[3] ?? 0) / 100) * mib, 0) : null,
+    gpuMemoryUsedOfMiB: reporting.length ? reporting.length * mib : null,
     gpuUtilPercent: reporting.length ? reporting.reduce((s, g) => s + (g[2] ?? 0), 0) / reporting.length : null,
     driverVersion: "550.54.15",
     instanceType: model === 2 ? "gn6i-c16g1.4xlarge" : "gn7e-c16g1.32xlarge",
@@ -126,7 +127,7 @@ function nodeRow(name: string, i: number, model: number, mode: string, notReady:
 }
 
 function cpuNode(i: number): NodeRow {
-  const none = { gpusTotal: 0, gpusAllocated: 0, gpusUnhealthy: 0, gpusDraining: 0, gpuUnit: "", gpuUnitsTotal: 0, gpuUnitsAllocated: 0, gpuUnitsPending: 0, gpuUnitsOvercommitted: 0, gpusReporting: 0, gpuMemoryTotalMiB: null, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, gpuUtilPercent: null };
+  const none = { gpusTotal: 0, gpusAllocated: 0, gpusUnhealthy: 0, gpusDraining: 0, gpuUnit: "", gpuUnitsTotal: 0, gpuUnitsAllocated: 0, gpuUnitsPending: 0, gpuUnitsOvercommitted: 0, gpusReporting: 0, gpuMemoryTotalMiB: null, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, gpuMemoryUsedOfMiB: null, gpuUtilPercent: null };
   return { ...none, name: `cpu-0${i + 1}`, ip: `10.0.9.${i + 11}`, role: i ? "<none>" : "control-plane", status: "Ready", schedulable: true, gpuMode: "none", gpuModel: "", isolation: "", driverVersion: "", instanceType: "g7.4xlarge", zone: "zone-a", createdAt: ago(86400 * 40), cpuTotalCores: 16, memoryTotalMiB: 65536 };
 }
 
@@ -151,6 +152,7 @@ function makeJob(rnd: () => number, i: number, teams: readonly string[], nodes: 
     gpuMemoryRequestedMiB: null,
     gpuMemoryAllocatedMiB: running ? held * 81920 : null,
     gpuMemoryUsedMiB: running ? held * 81920 * (0.2 + 0.7 * rnd()) : null,
+    gpuMemoryUsedOfMiB: running ? held * 81920 : null,
     gpuUtilPercent: running ? rnd() * 100 : null,
     uid: `uid-${i}`,
     apiVersion: type === "mpijob" ? "kubeflow.org/v2beta1" : "kubeflow.org/v1",
@@ -190,7 +192,7 @@ function leaf(team: string, i: number, resource: string, unit: string, scale: nu
   const used = Math.round(scale * [0.7, 1.35, 0.2][i % 3]!);
   const requested = used + (i % 3 === 2 ? Math.round(scale * 0.4) : 0);
   const spaces = i === 1 ? [team, `${team}-batch`] : [team];
-  return { name: team, path: `root.${team}`, parent: "root", depth: 1, isLeaf: true, namespaces: spaces, resource, unit, max: i === 2 ? null : scale * 2, min: scale, used, requested, borrowed: Math.max(0, used - scale), lent: 0, claimed: 0, byUser: [{ user: `${team}-lead`, used }], waitingPods: i % 3 === 2 ? 3 : 0, waitingJobs: i % 3 === 2 ? 1 : 0, byNamespace: spaces.map((namespace, n) => ({ namespace, used: n ? used * 0.3 : used * (spaces.length > 1 ? 0.7 : 1) })) };
+  return { name: team, path: `root.${team}`, parent: "root", depth: 1, isLeaf: true, namespaces: spaces, resource, unit, max: i === 2 ? null : scale * 2, min: scale, used, requested, borrowed: Math.max(0, used - scale), lent: 0, lost: 0, claimed: 0, byUser: [{ user: `${team}-lead`, used }], waitingPods: i % 3 === 2 ? 3 : 0, waitingJobs: i % 3 === 2 ? 1 : 0, byNamespace: spaces.map((namespace, n) => ({ namespace, used: n ? used * 0.3 : used * (spaces.length > 1 ? 0.7 : 1) })) };
 }
 
 const freeOn = (n: NodeRow): number => (n.status === "Ready" && n.schedulable ? Math.max(0, n.gpusTotal - n.gpusAllocated - n.gpusUnhealthy) : 0);
@@ -218,7 +220,7 @@ function makeOverview(nodes: readonly NodeRow[], map: readonly { name: string; m
     sentence: total === 0 ? { code: "cluster-none", values: {}, text: "This cluster has no GPUs." } : { code: "cluster-idle-unhealthy", values: { allocated, total, idle, unhealthy }, text: "…" },
     gpuNodes: { total: withGpus.length, allocated: withGpus.filter((n) => n.gpusAllocated > 0).length, unhealthy: withGpus.filter((n) => n.status !== "Ready").length, faulty: withGpus.filter((n) => n.gpusUnhealthy > 0).length },
     gpus: { total, allocated, unhealthy },
-    gpuMemory: { totalMiB: total ? sum((n) => n.gpuMemoryTotalMiB) : null, allocatedMiB: total ? sum((n) => n.gpuMemoryAllocatedMiB) : null, usedMiB: total ? sum((n) => n.gpuMemoryUsedMiB) : null },
+    gpuMemory: { totalMiB: total ? sum((n) => n.gpuMemoryTotalMiB) : null, allocatedMiB: total ? sum((n) => n.gpuMemoryAllocatedMiB) : null, usedMiB: total ? sum((n) => n.gpuMemoryUsedMiB) : null, usedOfMiB: total ? sum((n) => n.gpuMemoryUsedOfMiB) : null },
     gpuUtilPercent: reporting.length ? reporting.reduce((a, g) => a + (g[2] ?? 0), 0) / reporting.length : null,
     gpusReporting: reporting.length,
     jobs: { running: state("Running"), pending: state("Pending"), succeeded: state("Succeeded"), failed: state("Failed") },

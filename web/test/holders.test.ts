@@ -6,7 +6,7 @@ import { allOf, nameOf, pageOf } from "../src/boards/overview/attention";
 import type { AttentionLine, Holder, HolderGroup } from "../src/api/types";
 
 const pod = { namespace: "a", name: "web-1-x", ownerKind: "", owner: "", job: "" };
-const group = (more: Partial<HolderGroup>) => ({ name: "", kind: "", namespace: "", job: "", pods: 1, gpus: 1, gpusIdle: 0, gpuHoursIdle: 0, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, heldSince: null, ...more });
+const group = (more: Partial<HolderGroup>) => ({ name: "", kind: "", namespace: "", job: "", pods: 1, gpus: 1, gpusIdle: 0, gpuHoursIdle: 0, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, gpuMemoryUsedOfMiB: null, heldSince: null, ...more });
 
 describe("cards are given back by whoever made the pod", () => {
   it.each([

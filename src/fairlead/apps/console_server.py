@@ -30,6 +30,7 @@ from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.idle import (
     SAMPLED_SECONDS,
+    IdleTimes,
     idle_hours_in_history,
     idle_hours_in_series,
     idle_in_history,
@@ -175,7 +176,7 @@ class ConsoleServer:
         pace = self.history.tick_seconds if self.world.series is None else SAMPLED_SECONDS  # nothing is new before
         while True:
             try:
-                self.board_states.idle_times = await self._of_series(idle_in_history, idle_in_series)
+                self.board_states.idle_times = await self._of_series(self._idle_in_history, idle_in_series)
                 if time.monotonic() - hours_at >= pace:
                     hours_at = time.monotonic()  # who does not answer such a question is not asked at once again
                     self.board_states.idle_hours = await self._of_series(idle_hours_in_history, idle_hours_in_series)
@@ -186,6 +187,9 @@ class ConsoleServer:
                 told = str(error)
             knows_all = self.board_states.idle_times.since and not self.history.is_being_read
             await asyncio.sleep(IDLE_LOOK_SECONDS if knows_all else IDLE_FIRST_SECONDS)
+
+    def _idle_in_history(self, history: History, now: float) -> IdleTimes:
+        return idle_in_history(history, now, self.board_states.idle_times)
 
     async def _of_series(
         self, in_history: Callable[[History, float], Told], in_prometheus: Callable[[Series, float], Awaitable[Told]]

@@ -110,7 +110,8 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
     `gpus_allocated` may be a fraction on shared nodes. Memory and utilization None = unknown. `units_total`,
     `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody
     can name. `gpu_worth`: cards' worth of one whole GPU that it offers, less than 1 where cards are given by
-    turns; `mig_worth`: of one compute slice of a MIG instance.
+    turns; `mig_worth`: of one compute slice of a MIG instance. `memory_used_of_mib`: all memory of the cards
+    that tell how much is used, of which `memory_used_mib` is a part.
     """
 
     node: Node
@@ -130,6 +131,7 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
     unplaced: tuple[Pod, ...] = ()
     gpu_worth: float = 1.0
     mig_worth: float = 0.0
+    memory_used_of_mib: float | None = None
 
     @property
     def gpus_draining(self) -> int:
@@ -148,17 +150,23 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
 class PodUse(Struct, frozen=True, gc=False):
     """What one pod (or a job: its pods together) holds and uses.
 
-    `gpus` are cards' worth, fractions for shared ones.
+    `gpus` are cards' worth, fractions for shared ones. `memory_used_of_mib`: what it has of the cards that
+    tell how much it uses.
     """
 
     gpus: float = 0
     memory_allocated_mib: float | None = None
     memory_used_mib: float | None = None
     utilization_ratio: float | None = None
+    memory_used_of_mib: float | None = None
 
 
 class GpuTotals(Struct, frozen=True, gc=False):
-    """The GPUs of the cluster together. Utilization is the mean over GPUs that report, not over nodes."""
+    """The GPUs of the cluster together.
+
+    Utilization is the mean over GPUs that report, not over nodes. `memory_used_of_mib`: all memory of those
+    that tell how much is used.
+    """
 
     nodes: int = 0
     nodes_allocated: int = 0
@@ -172,3 +180,4 @@ class GpuTotals(Struct, frozen=True, gc=False):
     memory_allocated_mib: float | None = None
     memory_used_mib: float | None = None
     utilization_ratio: float | None = None
+    memory_used_of_mib: float | None = None

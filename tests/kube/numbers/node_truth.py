@@ -119,6 +119,11 @@ class NodeTruth:
         """DCGM says nothing of a pod: who has a card whole has all that is used of it."""
         return total(card.used if card.family == "dcgm" else seat.used for card, seat in self.seats_of(pod))
 
+    def used_of(self, pod: Object) -> float | None:
+        """What it has of the cards of which somebody tells how much it uses."""
+        told = [seat for card, seat in self.seats_of(pod) if card.family == "dcgm" or seat.used is not None]
+        return total(math.floor(seat.limit) for seat in told)
+
     def busy_of(self, pod: Object) -> list[float | None]:
         return [card.busy if seat.mode == "exclusive" else seat.busy for card, seat in self.seats_of(pod)]
 
@@ -147,6 +152,11 @@ class NodeTruth:
     @property
     def memory_used(self) -> float | None:
         return total(used_of(card) for card in self.cards)
+
+    @property
+    def memory_used_of(self) -> float | None:
+        """A node whose cards nobody tells is no part of it."""
+        return total(total_of(card) for card in self.cards)
 
     @property
     def busy(self) -> list[float | None]:

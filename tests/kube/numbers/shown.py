@@ -36,7 +36,7 @@ class Shown:
 
     def nodes(self) -> Numbers:
         names = ["status", "schedulable", "ip", "gpuMode", "gpuModel", "gpusTotal", "gpusAllocated", "gpusUnhealthy", "gpusReporting"]
-        names += ["gpuMemoryTotalMiB", "gpuMemoryAllocatedMiB", "gpuMemoryUsedMiB", "gpuUtilPercent"]
+        names += ["gpuMemoryTotalMiB", "gpuMemoryAllocatedMiB", "gpuMemoryUsedMiB", "gpuMemoryUsedOfMiB", "gpuUtilPercent"]
         return {f"{row['name']} {name}": row[name] for row in self._items("/nodes") for name in names}
 
     def cards(self) -> Numbers:
@@ -99,6 +99,7 @@ class Shown:
             "memory total": memory["totalMiB"],
             "memory allocated": memory["allocatedMiB"],
             "memory used": memory["usedMiB"],
+            "memory used of": memory["usedOfMiB"],
             "utilization": board["gpuUtilPercent"],
             **{f"jobs {name.capitalize()}": value for name, value in board["jobs"].items()},
             **{f"consumer {each['namespace']} gpus": each["gpus"] for each in board["topConsumers"]},
@@ -129,6 +130,7 @@ class Shown:
                 f"{name} gpus": row["gpusAllocated"],
                 f"{name} memory": row["gpuMemoryAllocatedMiB"],
                 f"{name} used": row["gpuMemoryUsedMiB"],
+                f"{name} used of": row["gpuMemoryUsedOfMiB"],
                 f"{name} util": row["gpuUtilPercent"],
                 **{f"{name} {each}": counts[each] for each in ("desired", "running", "unknown", "pending", "failed")},
                 f"{name} nodes": row["nodes"],
@@ -164,6 +166,7 @@ class Shown:
                 f"{name} idle": row["gpusIdle"],
                 f"{name} memory": row["gpuMemoryAllocatedMiB"],
                 f"{name} used": row["gpuMemoryUsedMiB"],
+                f"{name} used of": row["gpuMemoryUsedOfMiB"],
                 f"{name} util": row["gpuUtilPercent"],
                 f"{name} since": moment(row["heldSince"]),
                 f"{name} node": row["node"],
@@ -185,6 +188,7 @@ class Shown:
                     f"{by} {name} idle": row["gpusIdle"],
                     f"{by} {name} memory": row["gpuMemoryAllocatedMiB"],
                     f"{by} {name} used": row["gpuMemoryUsedMiB"],
+                    f"{by} {name} used of": row["gpuMemoryUsedOfMiB"],
                     f"{by} {name} since": moment(row["heldSince"]),
                 }
         return found

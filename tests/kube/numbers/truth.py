@@ -50,6 +50,9 @@ class Truth:
     def used_by(self, pods: Iterable[Object]) -> float | None:
         return total(self.node_of(pod).used_by(pod) for pod in pods if is_holding(pod))
 
+    def used_of(self, pods: Iterable[Object]) -> float | None:
+        return total(self.node_of(pod).used_of(pod) for pod in pods if is_holding(pod))
+
     def busy_of(self, pods: Iterable[Object]) -> float | None:
         return mean(busy for pod in pods if is_holding(pod) for busy in self.node_of(pod).busy_of(pod))
 
@@ -73,6 +76,7 @@ class Truth:
                 f"{node.name} gpuMemoryTotalMiB": node.memory,
                 f"{node.name} gpuMemoryAllocatedMiB": node.memory_allocated if is_gpu else None,
                 f"{node.name} gpuMemoryUsedMiB": node.memory_used,
+                f"{node.name} gpuMemoryUsedOfMiB": node.memory_used_of,
                 f"{node.name} gpuUtilPercent": percent(mean(node.busy)),
             }
         return found
@@ -161,6 +165,7 @@ class Truth:
             "memory total": total(node.memory for node in nodes),
             "memory allocated": total(node.memory_allocated for node in nodes),
             "memory used": total(node.memory_used for node in nodes),
+            "memory used of": total(node.memory_used_of for node in nodes),
             "utilization": percent(mean(told)),
             **{f"jobs {word}": states[word] for word in ("Running", "Pending", "Succeeded", "Failed")},
             **self._consumers(),
@@ -225,6 +230,7 @@ class Truth:
                 f"{name} gpus": self.gpus_of(pods),
                 f"{name} memory": self.memory_of(pods),
                 f"{name} used": self.used_by(pods),
+                f"{name} used of": self.used_of(pods),
                 f"{name} util": percent(self.busy_of(pods)),
                 f"{name} desired": sum(each["replicas"] for each in replicas),
                 f"{name} running": phases["Running"] - len(silent),
@@ -286,6 +292,7 @@ class Truth:
                 f"{name} idle": node.idle_of(pod),
                 f"{name} memory": node.memory_of(pod),
                 f"{name} used": node.used_by(pod),
+                f"{name} used of": node.used_of(pod),
                 f"{name} util": percent(mean(node.busy_of(pod))),
                 f"{name} since": bound_at(pod),
                 f"{name} node": node.name,
@@ -314,6 +321,7 @@ class Truth:
                     f"{by} {name} idle": self.idle_of(pods),
                     f"{by} {name} memory": self.memory_of(pods),
                     f"{by} {name} used": self.used_by(pods),
+                    f"{by} {name} used of": self.used_of(pods),
                     f"{by} {name} since": min(bound_at(pod) for pod in pods),
                 }
         return found

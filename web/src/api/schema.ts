@@ -198,10 +198,12 @@ export interface GpuMap {
   nodes: Array<MapNode>
 }
 
+/** `usedOfMiB`: all memory of the GPUs that tell how much of it is used; others are not used 0. */
 export interface GpuMemory {
   totalMiB: number | null
   allocatedMiB: number | null
   usedMiB: number | null
+  usedOfMiB: number | null
 }
 
 /** `unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node says. */
@@ -281,7 +283,7 @@ export interface HealthRow {
   sources: Array<string>
 }
 
-/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. `gpusIdle`: of its GPUs, those that have done nothing for it for an hour; it may use the others. `gpuHoursIdle`: of the last day, in which it did nothing with what it holds; without a Prometheus of the last hour, and of the idleness that goes on. */
+/** `ownerKind`, `owner`: what made the pod, "" for one that a person made. `job`: of a training job's pod, `type/name`. `gpus` are cards' worth, fractions for shared ones. `gpuIndexes` is empty where nobody knows which. `heldSince`: when it was bound. `idleSeconds`: how long all its cards together have done nothing for it, 0 when it is seen to use one, null where nobody knows. `gpusIdle`: of its GPUs, those that have done nothing for it for an hour; it may use the others. `gpuHoursIdle`: of the last day, in which it did nothing with what it holds; without a Prometheus of the last hour, and of the idleness that goes on. `gpuMemoryUsedOfMiB`: what it has of the cards that tell how much it uses. */
 export interface Holder {
   namespace: string
   name: string
@@ -297,6 +299,7 @@ export interface Holder {
   units: number
   gpuMemoryAllocatedMiB: number | null
   gpuMemoryUsedMiB: number | null
+  gpuMemoryUsedOfMiB: number | null
   gpuUtilPercent: number | null
   heldSince: string | null
   idleSeconds: number | null
@@ -316,6 +319,7 @@ export interface HolderGroup {
   gpuHoursIdle: number
   gpuMemoryAllocatedMiB: number | null
   gpuMemoryUsedMiB: number | null
+  gpuMemoryUsedOfMiB: number | null
   heldSince: string | null
 }
 
@@ -357,6 +361,7 @@ export interface Instance {
   gpuUuids: Array<string>
   gpuMemoryAllocatedMiB: number | null
   gpuMemoryUsedMiB: number | null
+  gpuMemoryUsedOfMiB: number | null
   gpuUtilPercent: number | null
   restarts: number
   ageSeconds: number
@@ -448,7 +453,7 @@ export interface JobManifest {
   redacted: Array<string>
 }
 
-/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
+/** `live`: the object still exists. `heldSeconds`: since the first pod of those that hold something was bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one that restarts while none of its pods runs. `gpuMemoryUsedOfMiB`: what it has of the cards that tell how much it uses. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
 export interface JobRow {
   namespace: string
   name: string
@@ -463,6 +468,7 @@ export interface JobRow {
   gpuMemoryRequestedMiB: number | null
   gpuMemoryAllocatedMiB: number | null
   gpuMemoryUsedMiB: number | null
+  gpuMemoryUsedOfMiB: number | null
   gpuUtilPercent: number | null
   uid: string
   apiVersion: string
@@ -505,7 +511,7 @@ export interface LeafResource {
   borrowable: number | null
 }
 
-/** One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, pods that have run (null where none is left), or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
+/** One step of a job's life. `step`: created, pods (made over a minute after the job, as those that replace others), admitted, scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods made later, scheduled, pods that have run (null where none is left), or restarts; `of`: pods that there are. `status`: the board's word at the end, else "". */
 export interface LifeStep {
   step: string
   at: string
@@ -674,7 +680,7 @@ export interface NodePod {
   heldSince: string | null
 }
 
-/** `status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`. `gpusAllocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on a card that nobody knows. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that change between whole and shared and take nothing new. */
+/** `status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`. `gpusAllocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on a card that nobody knows. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that change between whole and shared and take nothing new. `gpuMemoryUsedOfMiB`: all memory of the cards that tell how much of it is used; a percentage is of that. */
 export interface NodeRow {
   name: string
   ip: string
@@ -687,6 +693,7 @@ export interface NodeRow {
   gpusAllocated: number
   gpuMemoryAllocatedMiB: number | null
   gpuMemoryUsedMiB: number | null
+  gpuMemoryUsedOfMiB: number | null
   gpuUtilPercent: number | null
   gpuModel: string
   isolation: string
@@ -777,7 +784,7 @@ export interface QuotaEffects {
   plans: number
 }
 
-/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `byUser` is of leaves. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
+/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago; they still hold it and are charged no longer, so that `used` is less than what is held. `byUser` is of leaves. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
 export interface QuotaRow {
   name: string
   path: string
@@ -794,6 +801,7 @@ export interface QuotaRow {
   borrowed: number
   lent: number
   claimed: number
+  lost: number
   waitingPods: number
   waitingJobs: number
   byNamespace: Array<NamespaceUse>

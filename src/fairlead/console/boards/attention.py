@@ -16,7 +16,7 @@ from fairlead.console.boards.gpu_map_cells import withheld_gpus
 from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.cluster import AttentionLine, AttentionObject, StarvedLeaf
-from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, parse_timestamp, timestamp
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, timestamp
 from fairlead.console.pages.jobs import JobRow
 from fairlead.model.devices.xid import xid_text
 from fairlead.model.keys import QUOTA_GATE
@@ -55,13 +55,14 @@ def attention_lines(
     starved: Sequence[StarvedLeaf],
     leaf_of: Mapping[str, str],
     job_by_pod: Mapping[str, str],
-    jobs: Iterable[JobRow],
+    jobs: Iterable[tuple[JobRow, float | None]],
     idle: Idleness,
     now: float,
 ) -> list[AttentionLine]:
     """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
 
-    `job_by_pod`: key of a pod -> `type/name`. Pods of jobs that wait are told as jobs.
+    `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of jobs that wait
+    are told as jobs.
     """
     pods = [pod for pod in snapshot.pods if has_gpu(pod) and not pod.is_finished]
 
@@ -139,16 +140,15 @@ def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: 
     yield from _line("leaf-starved", "waiting", things, text, "fairlead quota plan", values)
 
 
-def _job_lines(jobs: Iterable[JobRow], now: float) -> Iterator[AttentionLine]:
+def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Iterator[AttentionLine]:
     """Jobs that have waited long for room or quota, the longest first, and why that one does."""
-    made = ((row, row.waiting, parse_timestamp(row.created_at)) for row in jobs)
-    long = ((row, why) for row, why, at in made if why is not None and at is not None and now - at > LONG_WAIT_SECONDS)
-    waiting = [(row, why) for row, why in long if why.reason not in _OWN_WISH]
-    waiting.sort(key=lambda each: each[0].created_at or "")
-    things = [_Thing(_job(row), parse_timestamp(row.created_at)) for row, _ in waiting]
+    long = ((row, row.waiting, at) for row, at in jobs if row.waiting and at is not None and now - at > LONG_WAIT_SECONDS)
+    waiting = [(at, row, why) for row, why, at in long if why.reason not in _OWN_WISH]
+    waiting.sort(key=lambda each: each[0])
+    things = [_Thing(_job(row), at) for at, row, _ in waiting]
     text, command = f"{_with_verb(len(things), 'job', 'wait')}", "arena get {pod} --type={type} -n {namespace} --explain"
     for line in _line("jobs-waiting", "waiting", things, text, command):
-        first = waiting[0][1]
+        first = waiting[0][2]
         said = first.message or first.reason
         yield structs.replace(line, why=first.sentence or Sentence("why-said", {"said": said}, said))
 

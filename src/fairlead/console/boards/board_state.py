@@ -21,7 +21,7 @@ from fairlead.console.boards.holders import holder_rows, holders_sentence
 from fairlead.console.boards.idle_cards import IdleHours, Idleness
 from fairlead.console.boards.job_detail import instance_rows, job_events
 from fairlead.console.boards.job_life import job_life
-from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
+from fairlead.console.boards.jobs_rows import Explainer, job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room, waits_since
 from fairlead.console.boards.mine import (
     Places,
     WaitingLines,
@@ -223,6 +223,12 @@ class BoardState:
         return [entry.row for entry in self.jobs.entries]
 
     @cached_property
+    def _job_waits(self) -> list[tuple[JobRow, float | None]]:
+        """Jobs that wait, and since when."""
+        of = {each.job.key: each for each in self.instances}
+        return [(row, waits_since(of[row.namespace, row.type, row.name])) for row in self.job_list if row.waiting is not None]
+
+    @cached_property
     def jobs_sentence(self) -> Sentence:
         return jobs_sentence(self.job_list, self.now, self.instances)
 
@@ -351,7 +357,7 @@ class BoardState:
             warnings=self.warnings("overview"),
             sentence=cluster_sentence(totals, idle.gpus),
             attention=attention_lines(
-                self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self.job_list, idle, self.now
+                self.snapshot, self.occupancy.nodes, starved, leaf_of, self.job_by_pod, self._job_waits, idle, self.now
             ),
             gpu_nodes=gpu_node_counts(totals),
             gpus=gpu_counts(totals),
@@ -406,7 +412,7 @@ class BoardState:
         charged = [pod for pod in quota.pods if not is_lost(pod, quota.now, quota.settings)] if quota else []
         used = my_use(me, charged, leaf_of, self.job_by_pod, self._user_of_job)
         held = my_hold(me, (entry.row for entry in self.holders.entries), self.job_list)
-        waits = my_waits(me, self.snapshot, self.job_list, pods, self.job_by_pod, self._user_of_job, self.explainer, self._lines)
+        waits = my_waits(me, self.snapshot, self._job_waits, pods, self.job_by_pod, self._user_of_job, self.explainer, self._lines)
         return MyWork(
             generated_at=self.generated_at,
             stale=self.is_stale("jobs"),

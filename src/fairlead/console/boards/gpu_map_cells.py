@@ -54,11 +54,23 @@ class MapParts(Struct, frozen=True):
 
 
 class SeenCard(Struct, frozen=True, gc=False):
-    """A card with its state. `claimant`: the pod that must be on it though no grant or reading says so."""
+    """A card with its state: one account of who has it, for the map, lists and pages.
+
+    `claimant`: the pod that must be on it though no grant or reading says so. `may_be_held`: by a pod of
+    which nobody can say which card it has.
+    """
 
     card: CardOccupancy
     state: int
     claimant: Pod | None = None
+    may_be_held: bool = False
+
+    @property
+    def memory_allocated_mib(self) -> float | None:
+        """What is granted of it: all where a pod must have it; None where nobody can tell."""
+        if self.claimant is not None:
+            return self.card.memory_total_mib
+        return None if self.may_be_held else self.card.memory_allocated_mib
 
 
 def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float) -> MapParts:
@@ -92,9 +104,20 @@ def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
     silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
-    cards = [_seen_card(card, claims.get(card.index), silent=silent, takes_pods=takes_pods) for card in occupied.cards]
+    is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)  # somebody has a card, and nobody says which
+    cards = [_seen_card(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods) for card in occupied.cards]
     withheld = withheld_gpus(occupied)
     return _with_withheld(cards, withheld) if withheld and is_ready(occupied.node) else cards
+
+
+def cards_of(pod: Pod, occupancy: ClusterOccupancy) -> list[CardOccupancy]:
+    """The cards it is known to sit on, and those with an identity that it must have."""
+    seated = [card for card, _ in occupancy.seats(pod)]
+    on = occupancy.by_node.get(pod.node)
+    if on is None or len({card.index for card in seated}) >= whole_gpus(pod.limits):
+        return seated
+    claimed = [seen.card for seen in seen_cards(on) if seen.claimant is not None and seen.claimant.key == pod.key]
+    return seated + [card for card in claimed if card.uuid]
 
 
 def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
@@ -133,8 +156,11 @@ def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
     return cards
 
 
-def _seen_card(card: CardOccupancy, claim: Pod | str | None, *, silent: bool, takes_pods: bool) -> SeenCard:
-    return SeenCard(card, _state(card, claim, silent=silent, takes_pods=takes_pods), claim if isinstance(claim, Pod) else None)
+def _seen_card(card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool) -> SeenCard:
+    """Of a shared card its grants tell what is held of it, also where a pod waits for its own."""
+    claimant = claim if isinstance(claim, Pod) else None
+    may_be_held = is_lost and claimant is None and not card.holders and not card.is_divided
+    return SeenCard(card, _state(card, claim, silent=silent, takes_pods=takes_pods), claimant, may_be_held)
 
 
 def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:

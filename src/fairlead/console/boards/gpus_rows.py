@@ -8,7 +8,7 @@ from fairlead.console.boards.gpu_map_cells import SeenCard, in_order, seen_cards
 from fairlead.console.boards.idle_cards import card_idle_seconds
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import neat_or_null, percent
-from fairlead.console.pages.gpu_map import STATES, UNKNOWN
+from fairlead.console.pages.gpu_map import STATES
 from fairlead.console.pages.gpus import ListedGpu
 from fairlead.model.devices.gpu import CardMode, Health
 from fairlead.model.node import Node
@@ -74,22 +74,12 @@ def _row(seen: SeenCard, on: NodeOccupancy, now: float) -> ListedGpu:
         units_allocated=card.units_allocated,
         util_percent=percent(reading.utilization_ratio if reading else None),
         memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
-        memory_allocated_mib=neat_or_null(_memory_allocated(seen)),
+        memory_allocated_mib=neat_or_null(seen.memory_allocated_mib),
         memory_total_mib=neat_or_null(card.memory_total_mib),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
         power_w=neat_or_null(reading.power_watts if reading else None),
         idle_seconds=card_idle_seconds(card, on.node, now),
     )
-
-
-def _memory_allocated(seen: SeenCard) -> float | None:
-    """A card that a pod must have though nothing names it is granted whole.
-
-    Of one that somebody may have, nobody can tell.
-    """
-    if seen.state == UNKNOWN and not seen.card.holders:
-        return None
-    return seen.card.memory_total_mib if seen.claimant else seen.card.memory_allocated_mib
 
 
 def _mode(card: CardOccupancy, node_mode: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from fairlead.console.boards.gpu_map_cells import cards_of
 from fairlead.console.boards.idle_cards import Idleness, seat_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
@@ -105,10 +106,11 @@ def _row(
         node=pod.node,
         status=UNKNOWN_STATUS if pod.node in silent and pod.deleted_at is None else pod_status(pod),
         gpus=neat(use.gpus),
-        gpu_indexes=sorted({card.index for card, _ in seats}),
+        gpu_indexes=sorted({card.index for card in cards_of(pod, occupancy)}),
         units=sum(holder.units for _, holder in seats) or memory_units(pod.limits),
         gpu_memory_allocated_mib=neat_or_null(memory_allocated(use) if use.gpus else None),
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_memory_used_of_mib=neat_or_null(use.memory_used_of_mib),
         gpu_util_percent=percent(use.utilization_ratio),
         held_since=timestamp(pod.held_since),
         idle_seconds=None if pod.node in silent else _idle_seconds(pod, occupancy, idle.now),
@@ -182,8 +184,14 @@ def _group(namespace: str, kind: str, name: str, members: Sequence[Holder]) -> H
         gpu_hours_idle=neat(sum(row.gpu_hours_idle for row in members), 1),
         gpu_memory_allocated_mib=_sum(row.gpu_memory_allocated_mib for row in members),
         gpu_memory_used_mib=_sum(row.gpu_memory_used_mib for row in members),
+        gpu_memory_used_of_mib=_used_of(members),
         held_since=min((row.held_since for row in members if row.held_since), default=None),
     )
+
+
+def _used_of(members: Iterable[Holder]) -> float | None:
+    parts = [row.gpu_memory_used_of_mib for row in members if row.gpu_memory_used_mib is not None]
+    return None if None in parts else _sum(parts)
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
+from fairlead.console.boards.gpu_map_cells import cards_of
 from fairlead.console.boards.jobs_rows import Explainer, is_unheard, memory_allocated
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent
@@ -57,7 +58,7 @@ def _instance(
     pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, explainer: Explainer, silent: Collection[str]
 ) -> Instance:
     use, wait = occupancy.use(pod), why_pod_waits(pod)
-    cards = [card for card, _ in occupancy.seats(pod)]
+    cards = cards_of(pod, occupancy)
     return Instance(
         name=pod.name,
         role=role,
@@ -69,6 +70,7 @@ def _instance(
         gpu_uuids=[card.uuid for card in cards if card.uuid],
         gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_memory_used_of_mib=neat_or_null(use.memory_used_of_mib),
         gpu_util_percent=percent(use.utilization_ratio),
         restarts=sum(status.restarts for status in pod.statuses),
         age_seconds=int(instance_age(pod, now)),

@@ -1,10 +1,12 @@
-"""A job's life in steps: created, admitted, scheduled, images there, running, restarted, ended.
+"""A job's life in steps: created, late pods, admitted, scheduled, images there, running, restarted, ended.
 
 Only what somebody tells: conditions, container statuses, events. A step whose time nobody tells is left out
 and never guessed; events are kept for an hour or so, so that of an old job the images are often missing.
 The steps stand in the order of their meaning, and each is of all pods: the last pod is bound, has its image,
 runs. Where pods are at different steps, one may already run before the last is bound; "1 of 2 run" is then
-told from when the step before it was done, so that no step stands before the one that it follows.
+told from when the step before it was done, so that no step stands before the one that it follows. Pods that
+were made long after the job, as those that replace others, are told when they were: they waited for nothing
+before.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ from fairlead.model.pod import Pod
 from fairlead.rules.jobs.status import board_state, job_status
 
 CREATED: Final = "created"
+PODS: Final = "pods"
 ADMITTED: Final = "admitted"
 SCHEDULED: Final = "scheduled"
 IMAGES: Final = "images"
 RUNNING: Final = "running"
 RESTARTED: Final = "restarted"
 ENDED: Final = "ended"
+LATE_SECONDS: Final = 60.0
+"""A pod that is made longer after its job did not come with it."""
 _PULLED: Final = "Pulled"
 
 
@@ -46,9 +51,8 @@ class _Known(Struct, frozen=True):
 def job_life(each: JobInstances, events: Iterable[Event], now: float) -> list[LifeStep]:
     """In the order of their meaning; no step begins before the one that it follows."""
     known: list[_Known] = []
-    for step in _steps(each, events):
-        if step is not None:
-            known.append(replace(step, at=max(step.at, known[-1].at)) if known else step)
+    for step in _with_pods([step for step in _steps(each, events) if step is not None], _late_pods(each)):
+        known.append(replace(step, at=max(step.at, known[-1].at)) if known else step)
     ends = [*(step.at for step in known[1:]), now][: len(known)]
     return [_row(step, end) for step, end in zip(known, ends, strict=True)]
 
@@ -69,6 +73,23 @@ def _steps(each: JobInstances, events: Iterable[Event]) -> Iterable[_Known | Non
     yield running
     yield _restarted(pods, running)
     yield _Known(ENDED, job.finished_at, status=STATUSES[board_state(job_status(job, pods))]) if job.finished_at is not None else None
+
+
+def _late_pods(each: JobInstances) -> _Known | None:
+    """When the last of the pods that did not come with the job was made."""
+    since = each.job.created_at
+    late = [
+        pod.created_at for pod in each.pods if since is not None and pod.created_at is not None and pod.created_at - since > LATE_SECONDS
+    ]
+    return _Known(PODS, max(late), len(late), len(each.pods)) if late else None
+
+
+def _with_pods(steps: list[_Known], pods: _Known | None) -> list[_Known]:
+    """What was before those pods stays before them."""
+    if pods is None:
+        return steps
+    place = next((place for place, step in enumerate(steps) if step.step != CREATED and step.at >= pods.at), len(steps))
+    return [*steps[:place], pods, *steps[place:]]
 
 
 def _admitted(pods: tuple[Pod, ...]) -> _Known | None:

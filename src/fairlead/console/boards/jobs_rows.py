@@ -19,7 +19,7 @@ from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
-from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits
+from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, waiting_anew, why_job_waits, why_pod_waits
 from fairlead.rules.nodes.room import NodeRooms, NoNodeFits, spoken_amount
 from fairlead.rules.sharing.why import ShareShortage, ShareWhy
 from fairlead.wire import names
@@ -82,7 +82,7 @@ def job_row(
     board = board_state(state)
     use = occupancy.use_together(pods)
     units = requested_memory_units(job)
-    wait = why_job_waits(job, pods) if board == PENDING else None
+    wait = why_job_waits(job, pods) if board == PENDING else next(map(why_pod_waits, waiting_anew(job, pods)), None)
     return JobRow(
         namespace=job.namespace,
         name=job.name,
@@ -97,6 +97,7 @@ def job_row(
         gpu_memory_requested_mib=units * occupancy.unit_mib if units else None,
         gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_memory_used_of_mib=neat_or_null(use.memory_used_of_mib),
         gpu_util_percent=percent(use.utilization_ratio),
         uid=job.uid,
         api_version=job.api_version,
@@ -212,6 +213,12 @@ def spoken_duration(seconds: float) -> str:
 def waits_for_room(each: JobInstances) -> bool:
     """Pending, and not because its owner suspended it."""
     return not each.job.suspended and board_state(job_status(each.job, each.pods)) == PENDING
+
+
+def waits_since(each: JobInstances) -> float | None:
+    """Of a job that waits: since it was made; of one that ran and waits anew, since those pods were."""
+    anew = waiting_anew(each.job, each.pods)
+    return min((pod.created_at for pod in anew if pod.created_at is not None), default=None) if anew else each.job.created_at
 
 
 def _held_seconds(pods: Iterable[Pod], now: float) -> int | None:

@@ -169,14 +169,17 @@ def my_leaves(me: Whose, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str]
 def my_waits(
     me: Whose,
     snapshot: ClusterSnapshot,
-    jobs: Iterable[JobRow],
+    jobs: Iterable[tuple[JobRow, float | None]],
     pods_of_job: Mapping[tuple[str, str], Sequence[Pod]],
     job_by_pod: Mapping[str, str],
     user_of_job: Mapping[tuple[str, str], str],
     explainer: Explainer,
     lines: WaitingLines,
 ) -> list[MyWait]:
-    """Jobs of mine that wait, and pods of mine that are of no training job, the longest waiting first."""
+    """Jobs of mine that wait, and pods of mine that are of no training job, the longest waiting first.
+
+    `jobs`: those that wait, and since when.
+    """
 
     def ahead_of(pods: Sequence[Pod]) -> tuple[str | None, list[Ahead]]:
         found = lines.of(pods)
@@ -187,13 +190,13 @@ def my_waits(
         return found[0], list(dict.fromkeys(told))
 
     waits = []
-    for row in jobs:
+    for row, since in jobs:
         if row.waiting is not None and me.owns(row.namespace, row.user):
             job = f"{row.type}/{row.name}"
             pods = pods_of_job.get((row.namespace, job), ())
             found = ahead_of(pods)
             units = sum(memory_units(pod.limits) for pod in pods)
-            waits.append(_wait((row.namespace, row.name, job), row.created_at, (row.gpus_requested, units), row.waiting, found))
+            waits.append(_wait((row.namespace, row.name, job), timestamp(since), (row.gpus_requested, units), row.waiting, found))
     for pod in snapshot.pods:
         if pod.node or pod.is_finished or pod.key in job_by_pod or not me.owns(pod.namespace, user_of(pod, {}, "")):
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from fairlead.console.boards.gpu_map_cells import SeenCard, cards_of, seen_cards
 from fairlead.console.boards.gpus_rows import health_word
 from fairlead.console.boards.idle_cards import Idleness, card_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
@@ -21,7 +22,7 @@ from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, granted_mib, seat_used, seat_utilization
-from fairlead.rules.nodes.status import SHARE, share_mode
+from fairlead.rules.nodes.status import EXCLUSIVE, SHARE, share_mode
 from fairlead.rules.pods.devices import has_gpu, memory_units
 from fairlead.rules.pods.status import pod_status
 
@@ -67,7 +68,7 @@ def sharing(occupied: NodeOccupancy) -> Sharing | None:
 
 def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], idle: Idleness) -> list[GpuRow]:
     """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
-    return [_gpu_row(card, occupied.node, bool(occupied.unplaced), job_by_pod, idle) for card in occupied.cards]
+    return [_gpu_row(seen, occupied.node, job_by_pod, idle) for seen in seen_cards(occupied)]
 
 
 def node_pods(
@@ -92,7 +93,7 @@ def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_p
         status=pod_status(pod),
         terminating=pod.deleted_at is not None,
         pending=is_pending,
-        gpu_indexes=sorted({card.index for card, _ in seats}),
+        gpu_indexes=sorted({card.index for card in cards_of(pod, occupancy)}),
         units=asked if is_pending else sum(holder.units for _, holder in seats),
         gpus=neat(use.gpus),
         gpu_memory_allocated_mib=neat_or_null(None if is_pending else memory_allocated(use)),
@@ -101,7 +102,8 @@ def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_p
     )
 
 
-def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Mapping[str, str], idle: Idleness) -> GpuRow:
+def _gpu_row(seen: SeenCard, node: Node, job_by_pod: Mapping[str, str], idle: Idleness) -> GpuRow:
+    card = seen.card
     reading, has_cores = card.reading, card.core_total > 0
     return GpuRow(
         index=card.index,
@@ -114,8 +116,8 @@ def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Ma
         core_allocated_percent=card.core_used if has_cores else None,
         core_free_percent=card.core_free if has_cores else None,
         memory_total_mib=neat_or_null(card.memory_total_mib),
-        memory_allocated_mib=neat_or_null(_allocated_mib(card, has_unplaced)),
-        memory_free_mib=neat_or_null(_free_mib(card, has_unplaced)),
+        memory_allocated_mib=neat_or_null(seen.memory_allocated_mib),
+        memory_free_mib=neat_or_null(_free_mib(seen)),
         memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
         util_percent=percent(reading.utilization_ratio if reading else None),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
@@ -124,9 +126,9 @@ def _gpu_row(card: CardOccupancy, node: Node, has_unplaced: bool, job_by_pod: Ma
         reason=card.reason,
         last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at)) if reading and reading.last_xid else None,
         idle_seconds=card_idle_seconds(card, node, idle.now),
-        pods=[_gpu_pod(card, holder, job_by_pod) for holder in card.holders],
+        pods=[_claimant(seen.claimant, card, job_by_pod)] if seen.claimant else [_gpu_pod(card, each, job_by_pod) for each in card.holders],
         mig_instances=[_instance(each, card, job_by_pod) for each in reading.instances] if reading else [],
-        flags=_flags(card, has_unplaced, idle),
+        flags=_flags(seen, idle),
     )
 
 
@@ -174,37 +176,44 @@ def _gpu_pod(card: CardOccupancy, holder: CardHolder, job_by_pod: Mapping[str, s
     )
 
 
-def _free_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
+def _claimant(pod: Pod, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> GpuPod:
+    """Who must have the card. What he does with it nobody tells."""
+    return GpuPod(
+        namespace=pod.namespace,
+        name=pod.name,
+        container="",
+        job=job_by_pod.get(pod.key, ""),
+        mode=EXCLUSIVE,
+        units=0,
+        core_percent=0,
+        allocated_mib=neat_or_null(card.memory_total_mib),
+        used_mib=None,
+        util_percent=None,
+    )
+
+
+def _free_mib(seen: SeenCard) -> float | None:
     """What a new pod could get of the card: of a whole one all or nothing, of a divided one what is left."""
+    card = seen.card
     if card.is_healthy is False or card.is_draining:
         return 0.0
     if card.is_divided:
         return granted_mib(card, card.units_free)
-    allocated = _allocated_mib(card, has_unplaced)
+    allocated = seen.memory_allocated_mib
     if allocated is None or card.memory_total_mib is None:
         return None
     if card.mode == CardMode.MIG:
         return max(0.0, card.memory_total_mib - allocated)
-    return 0.0 if card.holders else card.memory_total_mib
+    return 0.0 if card.holders or seen.claimant else card.memory_total_mib
 
 
-def _allocated_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
-    """MiB granted of the card, None where nobody can tell.
-
-    Who holds GPUs of the node on a card that nobody can name may hold this one, unless it is shared: then it
-    is held by its grants.
-    """
-    if has_unplaced and not card.holders and not card.is_divided:
-        return None
-    return card.memory_allocated_mib
-
-
-def _flags(card: CardOccupancy, has_unplaced: bool, idle: Idleness) -> list[str]:
+def _flags(seen: SeenCard, idle: Idleness) -> list[str]:
+    card, is_held = seen.card, bool(seen.card.holders or seen.claimant or seen.may_be_held)
     used = card.reading.memory_used_mib if card.reading else None
     flags = []
     if card.units_overcommitted:
         flags.append("overcommitted")
-    if used is not None and used > USED_WITHOUT_ALLOCATION_MIB and not card.holders and not has_unplaced:
+    if used is not None and used > USED_WITHOUT_ALLOCATION_MIB and not is_held:
         flags.append("used-without-allocation")
     if idle.is_idle(card):
         flags.append("idle")

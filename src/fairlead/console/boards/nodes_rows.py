@@ -75,6 +75,7 @@ def node_row(node: Node, occupied: NodeOccupancy, snapshot: ClusterSnapshot) -> 
         gpus_allocated=neat(occupied.gpus_allocated),
         gpu_memory_allocated_mib=neat_or_null(occupied.memory_allocated_mib),
         gpu_memory_used_mib=neat_or_null(occupied.memory_used_mib),
+        gpu_memory_used_of_mib=neat_or_null(occupied.memory_used_of_mib),
         gpu_util_percent=percent(occupied.utilization_ratio),
         gpu_model=gpu_model(node, snapshot),
         isolation=node.labels.get(names.LABEL_ISOLATION, ""),

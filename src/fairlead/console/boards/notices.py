@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from fairlead.console.pages.envelope import Warning, listed
+from fairlead.console.pages.envelope import Warning, counted, listed
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
@@ -79,18 +79,23 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
 
 
 def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
-    """The warning when some of the GPUs that should report are silent while others do, else None."""
+    """The warning when some of the GPUs that should report are silent while others do, else None.
+
+    `over`: of how many cards the means are; broken ones that report are among them (console contract 3.1).
+    """
     counts = [(each, *reporting_cards(each)) for each in nodes]
     reporting, total = sum(heard for _, heard, _ in counts), sum(expected for _, _, expected in counts)
     if not 0 < reporting < total:
         return None
+    over = sum(each.gpus_reporting for each, _, _ in counts)
+    means = "those" if over == reporting else f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken"
     some = listed([each.node.name for each, heard, expected in counts if heard < expected], NAMED_NODES)
     return Warning(
         code="series-missing",
         source=GPU_TELEMETRY,
-        message=f"{reporting} of {total} working GPUs report utilization and memory, not all of {some}; means are over those",
+        message=f"{reporting} of {total} working GPUs report utilization and memory, not all of {some}; means are over {means}",
         hint="look at the node exporters of these nodes",
-        values={"reporting": reporting, "total": total, "nodes": some},
+        values={"reporting": reporting, "total": total, "nodes": some, "over": over},
     )
 
 

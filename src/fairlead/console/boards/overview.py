@@ -70,6 +70,7 @@ def gpu_memory(totals: GpuTotals) -> GpuMemory:
         total_mib=neat_or_null(totals.memory_total_mib),
         allocated_mib=neat_or_null(totals.memory_allocated_mib),
         used_mib=neat_or_null(totals.memory_used_mib),
+        used_of_mib=neat_or_null(totals.memory_used_of_mib),
     )
 
 

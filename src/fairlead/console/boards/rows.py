@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar
+from types import UnionType
+from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,7 @@ from fairlead.rules.reports.node import natural_key
 Row = TypeVar("Row")
 
 FACET_MAX: Final = 500
+_UNKNOWN: Final = (None, "")
 
 
 class Entry(Struct, Generic[Row], frozen=True, gc=False):
@@ -67,10 +69,10 @@ def sortable_keys(row_type: Any) -> list[str]:
 def _types_in(annotation: Any) -> set[Any]:
     if hasattr(annotation, "__metadata__"):
         return _types_in(annotation.__origin__)
-    parts = getattr(annotation, "__args__", None)
-    if parts and not hasattr(annotation, "__origin__"):
-        return set().union(*(_types_in(part) for part in parts))
-    return {getattr(annotation, "__origin__", annotation)}
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):  # with an annotated part, as of a time, it is the first
+        return set().union(*(_types_in(part) for part in get_args(annotation)))
+    return {origin or annotation}
 
 
 def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
@@ -97,16 +99,17 @@ def _order_of(value: Any) -> Any:
 
 
 def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
-    """Sorted by the keys, the first the strongest, names in their natural order; null comes last both ways.
+    """Sorted by the keys, the first the strongest, names in their natural order.
 
+    What is unknown comes last both ways: null, and a word that nobody knows, which is "".
     `ties` breaks ties; "" leaves them as they come.
     """
     tie = attrgetter(ties) if ties else None
     ordered = sorted(rows, key=lambda row: _order_of(tie(row))) if tie else rows
     for key in reversed(sort):
         value = attrgetter(fields[key.key])
-        known = [row for row in ordered if value(row) is not None]
-        unknown = [row for row in ordered if value(row) is None]
+        known = [row for row in ordered if value(row) not in _UNKNOWN]
+        unknown = [row for row in ordered if value(row) in _UNKNOWN]
         known.sort(key=lambda row, value=value: _order_of(value(row)), reverse=key.descending)  # type: ignore[misc]
         ordered = known + unknown
     return ordered

@@ -5,8 +5,11 @@ The heat map of all GPUs is here too: it is a chart by address only, and comes f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from fairlead.console.boards.board_state import BoardState
-from fairlead.console.charts.charts import BUILT_IN, Lines, rounded
+from fairlead.console.charts.charts import BUILT_IN, Lines, is_wanted, rounded
 from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import ChartQuery
 from fairlead.console.charts.request import ChartRequest
@@ -69,9 +72,10 @@ def _why_short(query: ChartQuery, lines: Lines, asked: ChartRequest, history: Hi
     ]
 
 
-def heatmap(board_state: BoardState) -> Chart:
+def heatmap(board_state: BoardState, filters: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Chart:
     """The latest utilization of every GPU: one line per node, and a point per card as (index, value)."""
-    lines = [ChartLine(labels={"node": each.node.name}, points=_heat(each)) for each in board_state.occupancy.nodes]
+    heat = ((each.node.name, _heat(each, filters)) for each in board_state.occupancy.nodes)
+    lines = [ChartLine(labels={"node": node}, points=points) for node, points in heat if points or not filters]
     return Chart(
         generated_at=board_state.generated_at,
         stale=board_state.is_stale("gpus"),
@@ -88,5 +92,9 @@ def heatmap(board_state: BoardState) -> Chart:
     )
 
 
-def _heat(occupied: NodeOccupancy) -> list[Point]:
-    return [(card.index, rounded(percent(card.reading.utilization_ratio) if card.reading else None)) for card in occupied.cards]
+def _heat(occupied: NodeOccupancy, filters: Mapping[str, tuple[str, ...]]) -> list[Point]:
+    return [
+        (card.index, rounded(percent(card.reading.utilization_ratio) if card.reading else None))
+        for card in occupied.cards
+        if not filters or is_wanted({"node": card.node, "gpu": str(card.index), "uuid": card.uuid}, filters)
+    ]

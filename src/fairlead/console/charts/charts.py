@@ -107,7 +107,9 @@ def history_lines(history: History, query: ChartQuery, request: ChartRequest) ->
 def is_wanted(labels: Mapping[str, str], filters: Mapping[str, tuple[str, ...]]) -> bool:
     """Whether a line with these labels is among what the filters let through."""
     who = {**labels, HOLDER: f"{labels.get('namespace')}/{labels.get('pod')}"}
-    return all(who.get(label) in values for label, values in filters.items())
+    among = {label: who.get(label, "").lower() in {value.lower() for value in values} for label, values in filters.items()}
+    cards = [among.pop(label) for label in ("gpu", "uuid") if label in among]
+    return all(among.values()) and (any(cards) or not cards)
 
 
 def by_mean(lines: Iterable[ChartLine]) -> list[ChartLine]:

@@ -142,7 +142,7 @@ def _instance_samples(board_state: BoardState) -> Iterator[LineSample]:
                 ("node", instance.node),
             )
             yield from _some("instance-gpu-memory-used", labels, instance.gpu_memory_used_mib)
-            used = percent_of(instance.gpu_memory_used_mib, instance.gpu_memory_allocated_mib)
+            used = percent_of(instance.gpu_memory_used_mib, instance.gpu_memory_used_of_mib)
             yield from _some("instance-gpu-memory-percent", labels, used)
             yield from _some("instance-gpu-duty-cycle", labels, instance.gpu_util_percent)
 

@@ -66,13 +66,21 @@ def idle_since(points: Points, busy: float, step: float) -> float | None:
     return since
 
 
-def idle_in_history(history: History, now: float) -> IdleTimes:
-    """Of the cards of which the built-in history knows that they are idle now."""
+def idle_in_history(history: History, now: float, before: IdleTimes | None = None) -> IdleTimes:
+    """Of the cards of which the built-in history knows that they are idle now.
+
+    One that was idle in all of it may have been before. What was told of that last time, `before`, stays;
+    else it would be idle for just an hour again and again.
+    """
+    known = before or IdleTimes()
     found = {}
     for labels, points in history.ticks("gpu-duty-cycle", now).items():
         since = idle_since(points, BUSY_PERCENT, 0)
-        if since is not None:
-            found[dict(labels)["uuid"]] = since
+        if since is None:
+            continue
+        uuid = dict(labels)["uuid"]
+        reaches_back = since == points[0][0] <= known.at + history.tick_seconds
+        found[uuid] = min(since, known.since.get(uuid, since)) if reaches_back else since
     return IdleTimes(now, found)
 
 

@@ -52,10 +52,10 @@ class ChartQuery(Struct, frozen=True):
 
 
 _MEASURED_UNITS: Final = ("percent", "celsius", "watts")
-_GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
+GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
 HOLDER: Final = "holder"
 """A pod as `namespace/name`: no label, but two of them together."""
-_CONTAINER_FILTERS: Final = {**_GPU_FILTERS, "namespace": "namespace", "pod": "pod", HOLDER: HOLDER}
+_CONTAINER_FILTERS: Final = {**GPU_FILTERS, "namespace": "namespace", "pod": "pod", HOLDER: HOLDER}
 _NODE_FILTERS: Final = {"gpu_node": "node"}
 _JOB_FILTERS: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
 _QUOTA_FILTERS: Final = {"path": "path", "resource": "resource"}
@@ -101,12 +101,12 @@ def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvid
         Spelling(f"avg by (Hostname,gpu,UUID) ({dcgm})", _DCGM_GPU),
         Spelling(f"avg by (node_name,minor_number,uuid) ({nvidia})", _NVIDIA_GPU),
     )
-    return ChartQuery(name, title, unit, words, spellings, _GPU_FILTERS)
+    return ChartQuery(name, title, unit, words, spellings, GPU_FILTERS)
 
 
 def _sensor(name: str, title: str, unit: str, *spellings: Spelling) -> ChartQuery:
     """What only a Prometheus keeps: readings of cards do not have it."""
-    return ChartQuery(name, title, unit, f"{title}: only a Prometheus keeps it", spellings, _GPU_FILTERS, is_kept=False)
+    return ChartQuery(name, title, unit, f"{title}: only a Prometheus keeps it", spellings, GPU_FILTERS, is_kept=False)
 
 
 def _either(together: str, label: str, *named: tuple[str, str]) -> str:

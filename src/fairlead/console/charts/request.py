@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.console.charts.queries import HOLDER, ChartQuery, Spelling
+from fairlead.console.charts.queries import GPU_FILTERS, HEATMAP, HOLDER, ChartQuery, Spelling
 from fairlead.console.pages.list_query import parse_whole
 from fairlead.errors import UserError
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -27,6 +27,10 @@ SECONDS_MAX: Final = 90 * 86_400
 STEP_MIN: Final = 15
 _STEPS: Final = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200)
 _YEAR_9999: Final = 253_402_300_799.0
+_EXAMPLE: Final = "2026-01-05T08:00:00Z"
+_RANGE_WORDS: Final = ("from", "to", "step", "top")
+_LOWER: Final = frozenset(("node", "namespace", "pod", "type", "job"))
+"""Labels whose values are names in Kubernetes, which has no capital letters in them."""
 _BEGINNING_SECONDS: Final = 120
 RATE_SECONDS: Final = 120
 """A counter's rise is taken over eight scrapes of 15 s, or over a whole step."""
@@ -35,6 +39,7 @@ RATE_SECONDS: Final = 120
 class ChartRequest(Struct, frozen=True):
     """`start`, `end` in epoch seconds, both multiples of `step`. `filters`: our label -> wanted values.
 
+    Lists read filters alike: in any case of letters, and a card by its index (`gpu`) or by its UUID (`uuid`).
     `until`: the end as it was asked for, at most a step after `end`, and never in the future.
     """
 
@@ -55,7 +60,7 @@ def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery
 
     The chart would not be what was asked for. Raises UserError.
     """
-    single = {name: text for name, text in parameters if name in ("from", "to", "step", "top")}
+    single = {name: text for name, text in parameters if name in _RANGE_WORDS}
     end = _time("to", single.get("to"), now)
     start = _time("from", single.get("from"), max(0.0, end - SECONDS_DEFAULT))
     if start >= end:
@@ -68,7 +73,7 @@ def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery
         end=math.floor(end / step) * step,
         step=step,
         top=parse_whole("top", single.get("top"), TOP_DEFAULT, 1, TOP_MAX),
-        filters=_filters(parameters, query),
+        filters=_filters(parameters, query.name, query.filters, _RANGE_WORDS),
         until=min(end, now),
     )
 
@@ -81,9 +86,12 @@ def _time(name: str, text: str | None, default: float) -> float:
         at = int(text) / 1000
     else:
         try:
-            at = datetime.fromisoformat(text.replace(" ", "+")).timestamp()
+            moment = datetime.fromisoformat(text.replace(" ", "+"))
+            at = moment.timestamp()
         except (ValueError, OverflowError):
-            raise UserError(f"`{name}` is `{text[:60]}`", "give epoch milliseconds or RFC 3339, such as 2026-01-05T08:00:00Z") from None
+            raise UserError(f"`{name}` is `{text[:60]}`", f"give epoch milliseconds or RFC 3339, such as {_EXAMPLE}") from None
+        if moment.tzinfo is None:
+            raise UserError(f"`{name}` is `{text[:60]}`, in nobody knows which zone", f"say the zone, such as {_EXAMPLE} for UTC")
     if not 0 <= at <= _YEAR_9999:
         raise UserError(f"`{name}` is `{text[:60]}`, which is no date", "give epoch milliseconds")
     return at
@@ -99,26 +107,31 @@ def _step(seconds: float, asked: int) -> int:
     return next((step for step in _STEPS if step >= least), math.ceil(least))
 
 
-def _filters(parameters: Sequence[tuple[str, str]], query: ChartQuery) -> dict[str, tuple[str, ...]]:
+def parse_heatmap_filters(parameters: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """The heat map is of now: it has neither range nor step. Raises UserError."""
+    return _filters(parameters, HEATMAP, GPU_FILTERS)
+
+
+def _filters(
+    parameters: Sequence[tuple[str, str]], query: str, known: Mapping[str, str], others: Sequence[str] = ()
+) -> dict[str, tuple[str, ...]]:
     filters: dict[str, tuple[str, ...]] = {}
     for name, text in parameters:
-        if name in ("from", "to", "step", "top"):
+        if name in others:
             continue
-        if name not in query.filters:
-            known = ", ".join(f"`{each}`" for each in query.filters) or "no filter"
-            raise UserError(f"the chart `{query.name}` cannot be filtered by `{name}`", f"it knows {known}")
+        if name not in known:
+            filterable = ", ".join(f"`{each}`" for each in known) or "no filter"
+            raise UserError(f"the chart `{query}` cannot be filtered by `{name}`", f"it knows {filterable}")
         if text:
             if name == HOLDER and text.count("/") != 1:
                 raise UserError(f"`holder={text[:60]}` names no pod", "write `namespace/name`")
-            label = "uuid" if name == "GPU" and is_uuid(text) else query.filters[name]
+            label = "uuid" if name == "GPU" and is_uuid(text) else known[name]
             filters[label] = (*filters.get(label, ()), text)
-    if "uuid" in filters and "gpu" in filters:
-        raise UserError("`GPU` mixes indexes and UUIDs", "give one or the other")
     return filters
 
 
 def is_uuid(text: str) -> bool:
-    return text.startswith(("GPU-", "MIG-"))
+    return text.upper().startswith(("GPU-", "MIG-"))
 
 
 def promql_of(request: ChartRequest, spelling: Spelling) -> str:
@@ -129,21 +142,30 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
     'max by (node_name) (fairlead_node_gpus{node_name=~"gpu-1|gpu\\\\\\\\.2",})'
     """
     theirs = {ours: label for label, ours in spelling.labels.items()}
-    matchers = "".join(_matcher(theirs[label], values) for label, values in request.filters.items() if label in theirs)
+    each = {label: _matcher(theirs[label], label, values) for label, values in request.filters.items() if label in theirs}
+    cards = [each.pop(label) for label in ("gpu", "uuid") if label in each]  # one or the other: two selections
+    matchers = "".join(each.values())
     pods: dict[str, list[str]] = {}
     for holder in request.filters.get(HOLDER, ()):
         namespace, _, pod = holder.partition("/")
-        pods.setdefault(namespace, []).append(pod)
-    if not pods:
-        return spelling.promql(matchers, max(request.step, RATE_SECONDS))
-    of_namespaces = (_matcher(theirs["namespace"], (space,)) + _matcher(theirs["pod"], names) for space, names in sorted(pods.items()))
-    return " or ".join(spelling.promql(matchers + whose) for whose in of_namespaces)
+        pods.setdefault(namespace.lower(), []).append(pod)
+    whose = [
+        _matcher(theirs["namespace"], "namespace", (space,)) + _matcher(theirs["pod"], "pod", names)
+        for space, names in sorted(pods.items())
+    ]
+    window = max(request.step, RATE_SECONDS)
+    return " or ".join(spelling.promql(matchers + pod + card, window) for pod in whose or [""] for card in cards or [""])
 
 
-def _matcher(label: str, values: Sequence[str]) -> str:
+def _matcher(theirs: str, ours: str, values: Sequence[str]) -> str:
+    """In any case of letters, as lists compare; by a pattern only where a name may have capital letters."""
+    if ours in _LOWER:
+        values = [value.lower() for value in values]
+    elif any(value.lower() != value.upper() for value in values):
+        return f"{theirs}=~{_quoted('(?i)' + '|'.join(map(_regex_escaped, values)))},"
     if len(values) == 1:
-        return f"{label}={_quoted(values[0])},"
-    return f"{label}=~{_quoted('|'.join(_regex_escaped(value) for value in values))},"
+        return f"{theirs}={_quoted(values[0])},"
+    return f"{theirs}=~{_quoted('|'.join(map(_regex_escaped, values)))},"
 
 
 def _regex_escaped(text: str) -> str:

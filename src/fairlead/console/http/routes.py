@@ -29,7 +29,7 @@ from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
 from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
-from fairlead.console.charts.request import parse_chart_request
+from fairlead.console.charts.request import parse_chart_request, parse_heatmap_filters
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
 from fairlead.console.http.asked_events import AskedEvents
 from fairlead.console.http.asked_health import AskedHealth
@@ -361,7 +361,8 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
     name = request.path_params["query"]
     parameters = request.query_params.multi_items()
     if name == HEATMAP:
-        return json_answer(request, heatmap(await console.board_states.latest()))
+        filters = parse_heatmap_filters(parameters)
+        return json_answer(request, heatmap(await console.board_states.latest(), filters))
     query = CHART_QUERIES.get(name)
     if query is None:
         raise Refused(404, f"there is no chart `{name[:80]}`", f"charts: {', '.join(f'`{each}`' for each in CHART_NAMES)}")
@@ -421,7 +422,8 @@ def _list_answer(
     query = query or parse_list_query(request.query_params.multi_items(), endpoint)
     found = matching(rows, query)
     if query.as_csv:
-        headers = {"Content-Disposition": f'attachment; filename="{page}.csv"'}
+        table = endpoint.name.replace("_", "-")  # several tables are of one topic
+        headers = {"Content-Disposition": f'attachment; filename="{table}.csv"'}
         return bytes_answer(request, render_csv(found, rows.row_type, query.fields), _CSV, headers)
     shown = page_of(found, query)
     answer = answer_type(

@@ -25,9 +25,12 @@ class GpuCounts(Json, frozen=True):
 
 
 class GpuMemory(Json, frozen=True):
+    """`used_of_mib`: all memory of the GPUs that tell how much of it is used; others are not used 0."""
+
     total_mib: float | None
     allocated_mib: float | None
     used_mib: float | None
+    used_of_mib: float | None
 
 
 class JobCounts(Json, frozen=True):

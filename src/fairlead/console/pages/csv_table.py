@@ -12,6 +12,8 @@ from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
+from fairlead.console.pages.envelope import Sentence
+
 ROWS_MAX: Final = 100_000
 BOM: Final = "\ufeff"
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -32,17 +34,25 @@ def render_csv(rows: Sequence[Any], row_type: Any, keys: Sequence[str] = ()) -> 
 
 
 def columns_of(row_type: Any, keys: Sequence[str] = ()) -> list[str]:
-    """Column heads of a row type, nested structs flattened one level."""
+    """Column heads of a row type, nested structs flattened one level.
+
+    Sentences for other languages are left out: what they say stands beside them.
+    """
     columns: list[str] = []
     for field in msgspec.structs.fields(row_type):
-        if keys and field.encode_name not in keys:
+        if (keys and field.encode_name not in keys) or _is_sentence(field.type):
             continue
         nested = next((part for part in get_args(field.type) or (field.type,) if _is_struct(part)), None)
         if nested is None or get_origin(field.type) is list:
             columns.append(field.encode_name)
         else:
-            columns.extend(f"{field.encode_name}.{part.encode_name}" for part in msgspec.structs.fields(nested))
+            parts = (part for part in msgspec.structs.fields(nested) if not _is_sentence(part.type))
+            columns.extend(f"{field.encode_name}.{part.encode_name}" for part in parts)
     return columns
+
+
+def _is_sentence(annotation: Any) -> bool:
+    return Sentence in (annotation, *get_args(annotation))
 
 
 def _is_struct(part: Any) -> bool:
@@ -59,17 +69,32 @@ def _value(values: dict[str, Any], column: str) -> Any:
 
 
 def _cell(value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else guarded(_text(value))
+
+
+def _text(value: Any) -> str:
+    """Null is empty, as a cell of its own and within one.
+
+    >>> _text(["a", "b"]), _text([{"user": "ann", "used": 4}, {"user": None, "used": 7}]), _text({"a": 1})
+    ('a; b', 'ann=4;=7', 'a=1')
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
-        return value
-    return guarded("; ".join(_item(each) for each in value) if isinstance(value, list) else str(value))
+    if isinstance(value, dict):
+        return ";".join(f"{key}={_text(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return (";" if any(isinstance(each, dict) for each in value) else "; ").join(map(_item, value))
+    return str(value)
 
 
 def _item(value: Any) -> str:
-    return "=".join(str(part) for part in value.values()) if isinstance(value, dict) else str(value)
+    """Of a struct with two keys the one and the other; of a larger one what each value is."""
+    if not isinstance(value, dict):
+        return _text(value)
+    return "=".join(map(_text, value.values())) if len(value) == 2 else " ".join(f"{key}={_text(each)}" for key, each in value.items())
 
 
 def guarded(text: str) -> str:

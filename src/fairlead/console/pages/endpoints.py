@@ -71,7 +71,7 @@ ERROR_TEXTS: Final = {
 
 LIST_PARAMETERS: Final = (
     Parameter("q", "Case-insensitive substring over the text fields."),
-    Parameter("sort", "Keys of a row, comma separated, `-` for descending; null last both ways, `name` breaks ties."),
+    Parameter("sort", "Keys of a row, comma separated, `-` for descending; null and empty last both ways, `name` breaks ties."),
     Parameter("page", "Page from 1.", type="integer"),
     Parameter("size", "Rows per page, 1 to 500 (default 50).", type="integer"),
     Parameter("fields", "Only these keys of each row, comma separated."),
@@ -125,7 +125,7 @@ LOG_PARAMETERS: Final = (
     Parameter("follow", "`true`: go on until the container ends.", type="boolean"),
 )
 CHART_PARAMETERS: Final = (
-    Parameter("from", "Start: epoch milliseconds or RFC 3339 (default 30 minutes before `to`)."),
+    Parameter("from", "Start: epoch milliseconds or RFC 3339 with its zone (default 30 minutes before `to`)."),
     Parameter("to", "End (default now)."),
     Parameter("step", "Seconds between points; raised so that at most 240 points come.", type="integer"),
     Parameter("top", "Lines at most, 1 to 50 (default 8), the highest means first.", type="integer"),

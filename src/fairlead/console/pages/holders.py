@@ -14,6 +14,7 @@ class Holder(Json, frozen=True):
     0 when it is seen to use one, null where nobody knows. `gpus_idle`: of its GPUs, those that have done
     nothing for it for an hour; it may use the others. `gpu_hours_idle`: of the last day, in which it did
     nothing with what it holds; without a Prometheus of the last hour, and of the idleness that goes on.
+    `gpu_memory_used_of_mib`: what it has of the cards that tell how much it uses.
     """
 
     namespace: str
@@ -30,6 +31,7 @@ class Holder(Json, frozen=True):
     units: int
     gpu_memory_allocated_mib: float | None
     gpu_memory_used_mib: float | None
+    gpu_memory_used_of_mib: float | None
     gpu_util_percent: float | None
     held_since: Timestamp | None
     idle_seconds: int | None
@@ -58,6 +60,7 @@ class HolderGroup(Json, frozen=True):
     gpu_hours_idle: float
     gpu_memory_allocated_mib: float | None
     gpu_memory_used_mib: float | None
+    gpu_memory_used_of_mib: float | None
     held_since: Timestamp | None
 
 

@@ -38,7 +38,9 @@ class InstanceCounts(Json, frozen=True):
 
 class JobRow(Json, frozen=True):
     """`live`: the object still exists. `held_seconds`: since the first pod of those that hold something was
-    bound, null while none does; a job may have waited long before.
+    bound, null while none does; a job may have waited long before. `waiting`: of a pending job, and of one
+    that restarts while none of its pods runs. `gpu_memory_used_of_mib`: what it has of the cards that tell
+    how much it uses.
 
     `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it.
     """
@@ -56,6 +58,7 @@ class JobRow(Json, frozen=True):
     gpu_memory_requested_mib: float | None
     gpu_memory_allocated_mib: float | None
     gpu_memory_used_mib: float | None
+    gpu_memory_used_of_mib: float | None
     gpu_util_percent: float | None
     uid: str
     api_version: str
@@ -96,6 +99,7 @@ class Instance(Json, frozen=True):
     gpu_uuids: list[str]
     gpu_memory_allocated_mib: float | None
     gpu_memory_used_mib: float | None
+    gpu_memory_used_of_mib: float | None
     gpu_util_percent: float | None
     restarts: int
     age_seconds: int
@@ -104,11 +108,12 @@ class Instance(Json, frozen=True):
 
 
 class LifeStep(Json, frozen=True):
-    """One step of a job's life. `step`: created, admitted, scheduled, images, running, restarted or ended.
+    """One step of a job's life.
 
-    `seconds`: how long it lasted, to the next step or to now; null of the end. `count`: pods scheduled, pods
-    that have run (null where none is left), or restarts; `of`: pods that there are. `status`: the board's
-    word at the end, else "".
+    `step`: created, pods (made over a minute after the job, as those that replace others), admitted,
+    scheduled, images, running, restarted or ended. `seconds`: how long it lasted, to the next step or to now;
+    null of the end. `count`: pods made later, scheduled, pods that have run (null where none is left), or
+    restarts; `of`: pods that there are. `status`: the board's word at the end, else "".
     """
 
     step: str

@@ -16,7 +16,8 @@ class NodeRow(Json, frozen=True):
     `gpus_allocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in
     `gpu_unit` (GiB or MiB; "" on nodes without). `gpu_units_pending`: of pods that run here on a card that
     nobody knows. `gpu_units_overcommitted`: granted on cards that have since become smaller. `gpus_draining`:
-    cards that change between whole and shared and take nothing new.
+    cards that change between whole and shared and take nothing new. `gpu_memory_used_of_mib`: all memory of
+    the cards that tell how much of it is used; a percentage is of that.
     """
 
     name: str
@@ -30,6 +31,7 @@ class NodeRow(Json, frozen=True):
     gpus_allocated: float
     gpu_memory_allocated_mib: float | None
     gpu_memory_used_mib: float | None
+    gpu_memory_used_of_mib: float | None
     gpu_util_percent: float | None
     gpu_model: str
     isolation: str

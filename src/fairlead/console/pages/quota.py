@@ -26,8 +26,9 @@ class UserUse(Json, frozen=True):
 class QuotaRow(Json, frozen=True):
     """`borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too.
 
-    `claimed`: promised to pods that wait until there is room. `by_user` is of leaves. `waiting_pods`,
-    `waiting_jobs`: those that wait and ask for this resource.
+    `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago;
+    they still hold it and are charged no longer, so that `used` is less than what is held. `by_user` is of
+    leaves. `waiting_pods`, `waiting_jobs`: those that wait and ask for this resource.
     """
 
     name: str
@@ -45,6 +46,7 @@ class QuotaRow(Json, frozen=True):
     borrowed: float
     lent: float
     claimed: float
+    lost: float
     waiting_pods: int
     waiting_jobs: int
     by_namespace: list[NamespaceUse]

@@ -57,6 +57,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         memory_total_mib=_memory_total(node, cards, total, units_total * MIB_PER_UNIT[held.unit]),
         memory_allocated_mib=_memory_allocated(mode, cards, asking),
         memory_used_mib=sum(used) if used else None,
+        memory_used_of_mib=_sum_if_known(card.memory_total_mib for card in cards if _tells_memory(card)),
         utilization_ratio=sum(ratios) / len(ratios) if ratios else None,
         cards=cards,
         unplaced=tuple(pod for pod, _ in asking if pod.key not in placed),
@@ -329,7 +330,8 @@ class ClusterOccupancy:
             used, ratio = seat_used(*seats[0]), seat_utilization(*seats[0])
         else:
             used, ratio = _sum_known(seat_used(*seat) for seat in seats), _mean_known(seat_utilization(*seat) for seat in seats)
-        return PodUse(gpus, self._memory_allocated(pod, seats, whole), used, ratio)
+        used_of = _sum_if_known(holder.memory_granted_mib for card, holder in seats if seat_used(card, holder) is not None)
+        return PodUse(gpus, self._memory_allocated(pod, seats, whole), used, ratio, used_of)
 
     def use_together(self, pods: Iterable[Pod]) -> PodUse:
         """A job's use: sums over its pods, and the mean utilization of the cards its pods sit on."""
@@ -340,6 +342,7 @@ class ClusterOccupancy:
             memory_allocated_mib=_sum_known(use.memory_allocated_mib for use in uses),
             memory_used_mib=_sum_known(use.memory_used_mib for use in uses),
             utilization_ratio=_mean_known(seat_utilization(*seat) for pod in held for seat in self.seats(pod)),
+            memory_used_of_mib=_sum_if_known(use.memory_used_of_mib for use in uses if use.memory_used_mib is not None),
         )
 
     def totals(self) -> GpuTotals:
@@ -357,6 +360,7 @@ class ClusterOccupancy:
             memory_total_mib=_sum_known(each.memory_total_mib for each in self.nodes),
             memory_allocated_mib=_sum_known(each.memory_allocated_mib for each in self.nodes),
             memory_used_mib=_sum_known(each.memory_used_mib for each in self.nodes),
+            memory_used_of_mib=_sum_if_known(each.memory_used_of_mib for each in self.nodes if each.memory_used_mib is not None),
             utilization_ratio=_mean_known(ratios),
         )
 
@@ -393,6 +397,16 @@ def seat_utilization(card: CardOccupancy, holder: CardHolder) -> float | None:
 def _sum_known(values: Iterable[float | None]) -> float | None:
     known = _known(values)
     return sum(known) if known else None
+
+
+def _sum_if_known(values: Iterable[float | None]) -> float | None:
+    """Of a part that is not known the whole is not either; of nothing there is none."""
+    parts = list(values)
+    return _sum_known(parts) if None not in parts else None
+
+
+def _tells_memory(card: CardOccupancy) -> bool:
+    return card.reading is not None and card.reading.memory_used_mib is not None
 
 
 def _mean_known(values: Iterable[float | None]) -> float | None:

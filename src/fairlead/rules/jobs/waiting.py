@@ -14,6 +14,7 @@ from msgspec import Struct
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.pod import ContainerState, Pod, PodPhase
+from fairlead.rules.jobs.status import RUNNING, board_state, job_status
 
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of a scheduler that found no node."""
@@ -53,6 +54,14 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
         return Wait("PodsMissing", told, "pods-missing", {"there": len(pods), "desired": desired})
     running = _count(pods, PodPhase.RUNNING)
     return Wait("Starting", f"{running} of {len(pods)} pods run", "starting", {"running": running, "pods": len(pods)})
+
+
+def waiting_anew(job: Job, pods: Sequence[Pod]) -> list[Pod]:
+    """Pods that wait in the place of those that ran: of a job that restarts, while none of it runs."""
+    is_running = any(pod.phase == PodPhase.RUNNING and pod.deleted_at is None for pod in pods)
+    if is_running or board_state(job_status(job, pods)) != RUNNING:
+        return []
+    return [pod for pod in pods if pod.deleted_at is None and why_pod_waits(pod) is not None]
 
 
 def why_pod_waits(pod: Pod) -> Wait | None:

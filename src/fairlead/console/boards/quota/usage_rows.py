@@ -150,6 +150,7 @@ def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mappin
         borrowed=shown_amount(resource, use.own.borrowed.get(resource, 0)),
         lent=shown_amount(resource, sum(lent.get(leaf.path, 0.0) for leaf in below)),
         claimed=shown_amount(resource, use.own.claimed.get(resource, 0)),
+        lost=shown_amount(resource, use.own.lost.get(resource, 0)),
         waiting_pods=use.own.waiting_by_resource.get(resource, 0),
         waiting_jobs=sum(waiting_jobs.get((name, resource), 0) for leaf in below for name in leaf.namespaces),
         by_namespace=[
