@@ -320,6 +320,8 @@ export const en = {
   "col.bar": "Used, guaranteed, limit",
   "col.borrowed": "Borrowed",
   "col.lent": "Lent",
+  "col.lost": "Lost",
+  "quota.lost": "What follows + is held by pods that should be gone long ago; it is charged no longer.",
   "col.requested": "Requested",
   "col.waitingJobs": "Waiting Jobs",
 

@@ -321,6 +321,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "col.bar": "已用、保障值、上限",
   "col.borrowed": "借用",
   "col.lent": "借出",
+  "col.lost": "失联",
+  "quota.lost": "+ 之后的部分仍被早该结束的 Pod 占用，已不再计入用量。",
   "col.requested": "请求",
   "col.waitingJobs": "等待的任务",
 

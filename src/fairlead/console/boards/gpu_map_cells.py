@@ -116,8 +116,8 @@ def cards_of(pod: Pod, occupancy: ClusterOccupancy) -> list[CardOccupancy]:
     on = occupancy.by_node.get(pod.node)
     if on is None or len({card.index for card in seated}) >= whole_gpus(pod.limits):
         return seated
-    claimed = [seen.card for seen in seen_cards(on) if seen.claimant is not None and seen.claimant.key == pod.key]
-    return seated + [card for card in claimed if card.uuid]
+    claims = _unplaced_claims(on) if any(card.uuid for card in on.cards) else {}
+    return seated + [card for card in on.cards if card.uuid and isinstance(who := claims.get(card.index), Pod) and who.key == pod.key]
 
 
 def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:

@@ -65,7 +65,7 @@ function lineColumn(column: ReturnType<typeof groupColumns>[number], by: string,
   return {
     ...rest,
     title: (line) => (line.is === "group" ? (title?.(line.group) ?? "") : column.key === "name" && line.is === "pod" ? `${holderKey(line.pod)} · ${line.pod.node}` : ""),
-    bar: (line) => (line.is === "group" ? (bar?.(line.group) ?? null) : line.is === "pod" && column.key === "gpuMemoryUsedMiB" ? part(line.pod.gpuMemoryUsedMiB, line.pod.gpuMemoryAllocatedMiB) : null),
+    bar: (line) => (line.is === "group" ? (bar?.(line.group) ?? null) : line.is === "pod" && column.key === "gpuMemoryUsedMiB" ? part(line.pod.gpuMemoryUsedMiB, line.pod.gpuMemoryUsedOfMiB) : null),
     cell: (line) => {
       if (line.is === "group") return cell(line.group);
       if (line.is === "pod") return podCell(line.pod, column.key, by, t);

@@ -36,7 +36,7 @@ export function holderColumns(t: Words["t"]): Column<Holder>[] {
     { key: "node", head: t("col.node"), width: 100, mono: true, title: (h) => h.node, cell: (h) => <Link to={`/nodes/${encodeURIComponent(h.node)}`}>{h.node}</Link> },
     { key: "gpus", head: "GPUs", width: 56, number: true, cell: (h) => gpus(h.gpus) },
     { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 100, number: true, cell: (h) => memoryInGib(h.gpuMemoryAllocatedMiB) },
-    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 88, number: true, bar: (h) => part(h.gpuMemoryUsedMiB, h.gpuMemoryAllocatedMiB), cell: (h) => memoryInGib(h.gpuMemoryUsedMiB) },
+    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 88, number: true, bar: (h) => part(h.gpuMemoryUsedMiB, h.gpuMemoryUsedOfMiB), cell: (h) => memoryInGib(h.gpuMemoryUsedMiB) },
     { key: "gpuUtilPercent", head: t("col.utilization"), width: 84, number: true, bar: (h) => part(h.gpuUtilPercent, 100), cell: (h) => percent(h.gpuUtilPercent) },
     { key: "heldSince", head: t("node.since"), width: 76, cell: (h) => <Ago at={h.heldSince} /> },
     { key: "idleSeconds", head: t("map.by.idle"), width: 76, number: true, cell: (h) => idleWord(h.idleSeconds, t) },
@@ -61,7 +61,7 @@ export function groupColumns(by: string, t: Words["t"]): Column<HolderGroup>[] {
     { key: "gpusIdle", head: t("holders.idle"), width: 90, number: true, bar: (g) => part(g.gpusIdle, g.gpus), cell: (g) => gpus(g.gpusIdle) },
     { key: "gpuHoursIdle", head: t("holders.hoursIdle"), width: 140, number: true, cell: (g) => gpus(g.gpuHoursIdle) },
     { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 110, number: true, cell: (g) => memoryInGib(g.gpuMemoryAllocatedMiB) },
-    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 110, number: true, bar: (g) => part(g.gpuMemoryUsedMiB, g.gpuMemoryAllocatedMiB), cell: (g) => memoryInGib(g.gpuMemoryUsedMiB) },
+    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 110, number: true, bar: (g) => part(g.gpuMemoryUsedMiB, g.gpuMemoryUsedOfMiB), cell: (g) => memoryInGib(g.gpuMemoryUsedMiB) },
     { key: "heldSince", head: t("node.since"), width: 90, cell: (g) => <Ago at={g.heldSince} /> },
   ];
 }

@@ -62,7 +62,7 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
       <dt>{t("job.gpus")}</dt>
       <dd>{shares(j) ? t("job.memoryHeld", { held: memory(j.gpuMemoryAllocatedMiB), asked: requested(j) }) : t("job.gpusHeld", { held: gpus(j.gpusAllocated), asked: requested(j) })}</dd>
       <dt>{t("col.memoryUsed")}</dt>
-      <dd>{memoryFraction(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB)}</dd>
+      <dd>{memoryFraction(j.gpuMemoryUsedMiB, j.gpuMemoryUsedOfMiB)}</dd>
       <dt>{t("col.utilization")}</dt>
       <dd>{percent(j.gpuUtilPercent)}</dd>
       <dt>{t("job.instances")}</dt>

@@ -46,7 +46,7 @@ export function jobColumns(words: Pick<Words, "t" | "code">): Column<JobRow>[] {
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
     { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, title: (j) => (j.gpuMemoryRequestedMiB === null ? "" : `${t("col.memoryRequested")}: ${memory(j.gpuMemoryRequestedMiB)}`), cell: requested },
     { key: "gpuMemoryAllocatedMiB", head: t("col.jobMemoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },
-    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 92, number: true, bar: (j) => ratio(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB), cell: (j) => memoryInGib(j.gpuMemoryUsedMiB) },
+    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 92, number: true, bar: (j) => ratio(j.gpuMemoryUsedMiB, j.gpuMemoryUsedOfMiB), cell: (j) => memoryInGib(j.gpuMemoryUsedMiB) },
     { key: "gpuUtilPercent", head: t("col.utilization"), width: 92, number: true, bar: (j) => ratio(j.gpuUtilPercent, 100), cell: (j) => percent(j.gpuUtilPercent) },
     { key: "gpusAllocated", head: t("col.gpusHeld"), width: 110, number: true, optional: true, cell: (j) => gpus(j.gpusAllocated) },
     { key: "gpuMemoryRequestedMiB", head: t("col.memoryRequested"), unit: "GiB", width: 140, number: true, optional: true, cell: (j) => memoryInGib(j.gpuMemoryRequestedMiB) },

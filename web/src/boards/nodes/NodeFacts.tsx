@@ -91,7 +91,7 @@ function Summary({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
       <dt>{t("col.memoryAllocated")}</dt>
       <dd>{memoryFraction(n.gpuMemoryAllocatedMiB, n.gpuMemoryTotalMiB)}</dd>
       <dt>{t("col.memoryUsed")}</dt>
-      <dd>{memoryFraction(n.gpuMemoryUsedMiB, n.gpuMemoryTotalMiB)}</dd>
+      <dd>{memoryFraction(n.gpuMemoryUsedMiB, n.gpuMemoryUsedOfMiB)}</dd>
       <dt>{t("col.ip")}</dt>
       <dd className="mono">{n.ip || UNKNOWN}</dd>
       <dt>{t("col.nodeUtilization")}</dt>

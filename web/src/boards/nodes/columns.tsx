@@ -43,7 +43,7 @@ export function nodeColumns(t: Words["t"], drains = false): Column<NodeRow>[] {
     { key: "gpuMemoryTotalMiB", head: t("col.memoryTotal"), unit: "GiB", width: 94, number: true, cell: (n) => memoryInGib(n.gpuMemoryTotalMiB) },
     { key: "gpusAllocated", head: t("col.gpusAllocated"), width: 76, number: true, barTone: "blue", bar: (n) => ratio(n.gpusAllocated, n.gpusTotal), cell: (n) => gpus(n.gpusAllocated) },
     { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 98, number: true, barTone: "blue", bar: (n) => ratio(n.gpuMemoryAllocatedMiB, n.gpuMemoryTotalMiB), cell: (n) => memoryInGib(n.gpuMemoryAllocatedMiB) },
-    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 94, number: true, bar: (n) => ratio(n.gpuMemoryUsedMiB, n.gpuMemoryTotalMiB), cell: (n) => memoryInGib(n.gpuMemoryUsedMiB) },
+    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 94, number: true, bar: (n) => ratio(n.gpuMemoryUsedMiB, n.gpuMemoryUsedOfMiB), cell: (n) => memoryInGib(n.gpuMemoryUsedMiB) },
     { key: "gpuUtilPercent", head: t("col.nodeUtilization"), width: 96, number: true, bar: (n) => ratio(n.gpuUtilPercent, 100), cell: (n) => percent(n.gpuUtilPercent) },
     { key: "gpuUnitsAllocated", head: t("node.units"), width: 110, number: true, optional: true, barTone: "blue", bar: (n) => ratio(n.gpuUnitsAllocated, n.gpuUnitsTotal), cell: (n) => units(n.gpuUnitsAllocated, n.gpuUnitsTotal) },
     { key: "gpuUnitsOvercommitted", head: t("flag.overcommitted"), width: 110, number: true, optional: true, cell: (n) => (n.gpuUnitsTotal > 0 ? n.gpuUnitsOvercommitted : UNKNOWN) },

@@ -40,8 +40,8 @@ export function Figures({ overview: o }: { overview: Overview }) {
       <Share slug="gpu-memory-allocated-total" title="panel.memoryAllocated" value={share(memory.allocatedMiB, memory.totalMiB)} fraction={memoryFraction(memory.allocatedMiB, memory.totalMiB)}>
         <Meter label={t("panel.memoryAllocated")} total={memory.totalMiB} allocated={memory.allocatedMiB} />
       </Share>
-      <Share slug="gpu-memory-used-total" title="panel.memoryUsed" value={share(memory.usedMiB, memory.totalMiB)} fraction={memoryFraction(memory.usedMiB, memory.totalMiB)}>
-        <Meter label={t("panel.memoryUsed")} total={memory.totalMiB} allocated={memory.allocatedMiB} used={memory.usedMiB} />
+      <Share slug="gpu-memory-used-total" title="panel.memoryUsed" value={share(memory.usedMiB, memory.usedOfMiB)} fraction={memoryFraction(memory.usedMiB, memory.usedOfMiB)}>
+        <Meter label={t("panel.memoryUsed")} total={memory.usedOfMiB} used={memory.usedMiB} />
       </Share>
       <Share slug="gpu-utilization" title="panel.utilization" value={o.gpuUtilPercent} fraction={t("overview.reporting", { n: count(o.gpusReporting), total: count(o.gpus.total) })}>
         <Meter label={t("panel.utilization")} total={100} used={o.gpuUtilPercent} />

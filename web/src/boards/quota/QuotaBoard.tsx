@@ -214,16 +214,22 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
     { key: "resource", head: t("col.resource"), width: 146, mono: true, cell: (l) => l.row.resource },
     { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.row.max === null ? NO_LIMIT : amount(unit, l.row.max)) },
     { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => amount(unit, l.row.min) },
-    { ...head, key: "used", head: t("col.used"), width: 92, cell: (l) => amount(unit, l.used) },
+    { ...head, key: "used", head: t("col.used"), width: 92, title: (l) => lostWords(l, t), cell: (l) => (hasLost(l) ? `${amount(unit, l.used)} +${amount(unit, l.row.lost)}` : amount(unit, l.used)) },
     { key: "bar", head: t("col.bar"), width: 170, unsortable: true, cell: (l) => (l.namespace === null ? <Bar of={l.row} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingPods", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingPods) : "") },
     { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, optional: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
     { ...head, key: "requested", head: t("col.requested"), width: 110, optional: true, cell: (l) => own(l, l.row.requested) },
     { ...head, key: "claimed", head: t("col.claimed"), width: 100, optional: true, cell: (l) => own(l, l.row.claimed) },
+    { ...head, key: "lost", head: t("col.lost"), width: 84, optional: true, cell: (l) => own(l, l.row.lost) },
     { ...head, key: "lent", head: t("col.lent"), width: 100, optional: true, cell: (l) => own(l, l.row.lent) },
   ];
 }
+
+const hasLost = (line: QuotaLine): boolean => line.namespace === null && line.row.lost > 0;
+
+/** Why less is charged than is held. */
+const lostWords = (line: QuotaLine, t: Words["t"]): string => (hasLost(line) ? t("quota.lost") : "");
 
 /** Indented by text, not by an element: there are many rows. */
 function nameOf(line: QuotaLine): string {
