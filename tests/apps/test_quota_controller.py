@@ -13,7 +13,7 @@ from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, tree, wai
 from tests.jumping_loop import JumpingLoop
 
 from fairlead.apps.leader import UNHURRIED
-from fairlead.apps.quota_controller import COALESCE_SECONDS, WIDTH, WORDS_BESIDE, QuotaController
+from fairlead.apps.quota_controller import WIDTH, WORDS_BESIDE, QuotaController
 from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
 from fairlead.ports import LeaseRecord
 
@@ -152,11 +152,11 @@ def test_long_rows_of_conditions_do_not_hold_up_an_admission() -> None:
             for number in range(1000):
                 server.write(waiting_pod(f"p{number:04}", 10_000))
             await until(lambda: len(server.done(SetPodCondition)) > 10)
-            began = server.now()
             server.calls.clear()
             server.remove("uid-full")
             await until(lambda: bool(server.done(AdmitPod)))
-            assert server.first(AdmitPod) - began < 0.1 + COALESCE_SECONDS + 0.02
+            told = [type(action) for _, action in server.calls]
+            assert told.index(AdmitPod) < 800, "it does not wait for a thousand conditions; while a thread plans, time jumps on"
             assert server.most_under_way <= WIDTH
             assert not controller.unready
 

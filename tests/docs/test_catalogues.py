@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 
+from fairlead.console.boards import job_life
 from fairlead.console.boards.health import AFFECTS, SETTINGS
 from fairlead.console.http.answers import CODES_BY_STATUS
 from fairlead.console.pages.health import STATES
@@ -224,3 +225,15 @@ def test_every_dependency_and_its_states_have_a_name(name: str) -> None:
     written = CATALOGUES[name].read_text(encoding="utf-8")
     keys = [*(f"health.{each}" for each in AFFECTS), *(f"health.is.{state}" for state in STATES)]
     assert [key for key in keys if f'"{key}": ' not in written] == []
+
+
+def test_every_step_of_a_jobs_life_has_words() -> None:
+    """But its end, which has the board's word."""
+    steps = {
+        value
+        for name, value in vars(job_life).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, str) and value.isalpha()
+    }
+    assert {"created", "pods", "restarted"} <= steps
+    for name in CATALOGUES:
+        assert {f"life.{step}" for step in steps - {job_life.ENDED}} <= catalogue(name).keys()

@@ -100,7 +100,7 @@ export const en = {
   "hint.malformed": "{hint}",
 
   "warning.prometheus-unreachable": "Utilization and used memory are unknown: GPU telemetry cannot be read. {message}",
-  "warning.series-missing": "Utilization and memory are known of {reporting} of {total} working {total:GPU|GPUs}, not of all of {nodes}; means are over those.",
+  "warning.series-missing": "Utilization and memory are known of {reporting} of {total} working {total:GPU|GPUs}, not of all of {nodes}; means are over the {over} that report.",
   "warning.crd-missing": "This cluster does not serve {source}; what depends on it is left out.",
   "warning.forbidden": "The server may not read {source}; what depends on it is left out.",
   "warning.cache-syncing": "{source} is not up to date: {message}",
@@ -543,6 +543,7 @@ export const en = {
   "job.waitsNot": "This job does not wait.",
   "life.title": "Life of the job",
   "life.created": "Created",
+  "life.pods": "Pods made later: {count} of {of}",
   "life.admitted": "Admitted by quota",
   "life.scheduled": "Scheduled: {count} of {of} {of:pod|pods}",
   "life.images": "Images there",

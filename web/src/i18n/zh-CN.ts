@@ -101,7 +101,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "hint.malformed": "清除地址中的条件后即可看到全部。提示：{hint}",
 
   "warning.prometheus-unreachable": "利用率和已使用显存未知：读不到 GPU 监控数据。{message}",
-  "warning.series-missing": "{total} 张可用 GPU 卡中有 {reporting} 张上报利用率和显存（{nodes} 未全部上报），平均值只含有上报的卡。",
+  "warning.series-missing": "{total} 张可用 GPU 卡中有 {reporting} 张上报利用率和显存（{nodes} 未全部上报），平均值只含有上报的 {over} 张。",
   "warning.crd-missing": "集群不提供 {source}，与之相关的内容未显示。",
   "warning.forbidden": "服务端无权读取 {source}，与之相关的内容未显示。",
   "warning.cache-syncing": "{source} 不是最新的：{message}",
@@ -544,6 +544,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "job.waitsNot": "此任务没有在等待。",
   "life.title": "任务的生命周期",
   "life.created": "创建",
+  "life.pods": "后来创建的 Pod：{of} 个中的 {count} 个",
   "life.admitted": "配额准入",
   "life.scheduled": "已调度：{of} 个 Pod 中的 {count} 个",
   "life.images": "镜像就绪",

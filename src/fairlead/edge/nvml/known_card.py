@@ -18,9 +18,9 @@ from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.library import is_down, words
 from fairlead.edge.nvml.xid_tally import XidTally
 from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance
+from fairlead.model.devices.driver import is_reset
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
-from fairlead.rules.devices.card_health import is_reset
 
 DEVICE: Final = "device"
 COLLECTORS: Final = (DEVICE, "fieldvalues", "gpm", "processes")

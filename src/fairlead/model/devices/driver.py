@@ -48,6 +48,17 @@ class CardAnswer(Struct, frozen=True, gc=False):
     recovery_action: int | None = None
 
 
+def is_reset(energy_before: float | None, energy: float | None, *, was_away: bool) -> bool:
+    """Whether a card that answers was reset since it did before: its energy counter began anew.
+
+    Where none is told: whether it `was_away`, as only a reset ends it. Both in one unit, None = not told.
+
+    >>> is_reset(900, 5, was_away=False), is_reset(900, 901, was_away=True), is_reset(None, 5, was_away=True)
+    (True, False, True)
+    """
+    return was_away if energy_before is None or energy is None else energy < energy_before
+
+
 class CardFault(Struct, frozen=True, gc=False):
     """What is wrong with one card; nothing of it = healthy.
 

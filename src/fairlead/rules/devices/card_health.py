@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import structs
 
 from fairlead.model.devices.device import XidEvent
-from fairlead.model.devices.driver import CardAnswer, CardFault
+from fairlead.model.devices.driver import CardAnswer, CardFault, is_reset
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.xid import APPLICATION
 from fairlead.rules.holding.cards import WITHHELD
@@ -75,17 +75,6 @@ def standing_xids(
         and (reset_at is None or event.last_at > reset_at)
         and not is_over(now - event.last_at, is_sticky=event.xid in sticky)
     )
-
-
-def is_reset(energy_before: float | None, energy: float | None, *, was_away: bool) -> bool:
-    """Whether a card that answers was reset since it did before: its energy counter began anew.
-
-    Where none is told: whether it `was_away`, as only a reset ends it. Both in one unit, None = not told.
-
-    >>> is_reset(900, 5, was_away=False), is_reset(900, 901, was_away=True), is_reset(None, 5, was_away=True)
-    (True, False, True)
-    """
-    return was_away if energy_before is None or energy is None else energy < energy_before
 
 
 class CardHealths:
