@@ -96,7 +96,7 @@ def own_exporter() -> tuple[list[Object], str, str]:
     found = of_file("gpu-exporter.yaml")
     (daemon,) = (each for each in found if each["kind"] == "DaemonSet")
     terms = daemon["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    (asked,) = terms["nodeSelectorTerms"][0]["matchExpressions"]
+    (asked,) = [each for each in terms["nodeSelectorTerms"][0]["matchExpressions"] if each["operator"] == "In"]
     return found, daemon["metadata"]["namespace"], f"{asked['key']}={asked['values'][0]}"
 
 
