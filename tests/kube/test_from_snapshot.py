@@ -19,7 +19,7 @@ from tests.kube.servers import FAIRLEAD, Server, environment, run_arena
 from tests.waiting import wait_until
 
 SECRET = "correct-horse-battery-staple"
-MEASURED = {"driverVersion", "gpusReporting", "gpuUtilPercent", "gpuMemoryUsedMiB"}
+MEASURED = {"driverVersion", "gpusReporting", "gpuUtilPercent", "gpuMemoryUsedMiB", "gpuMemoryUsedOfMiB"}
 """What only devices say: here there are some."""
 
 
