@@ -148,7 +148,8 @@ class FakeDriver:
         if uuid == self.wedged:
             raise Hangs
         self._answer()
-        return CardAnswer(self.ill.get(uuid, ""), energy_mj=self.energy)
+        fault = self.ill.get(uuid, "")
+        return CardAnswer(fault, is_down=fault == "GPU is lost", energy_mj=self.energy)
 
     def processes(self) -> Sequence[ProcessMemory]:
         self._answer()

@@ -95,11 +95,15 @@ def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(w
     world.play(story)
 
 
+async def one_falls_ill(world: World, xid: int) -> None:
+    await until(lambda: world.memory.counts == (28, 28))
+    world.driver.seen = [SeenXid(xid, uuid(1))]
+    await until(lambda: world.memory.counts == (28, 14))
+
+
 def test_a_card_recovers_after_ten_minutes_and_the_next_process_knows(world: World, tmp_path: Path) -> None:
     async def story() -> None:
-        await until(lambda: world.memory.counts == (28, 28))
-        world.driver.seen = [SeenXid(62, uuid(1))]
-        await until(lambda: world.memory.counts == (28, 14))
+        await one_falls_ill(world, 62)
         await asyncio.sleep(590)
         assert world.memory.counts == (28, 14)
 
@@ -117,9 +121,7 @@ def test_a_card_recovers_after_ten_minutes_and_the_next_process_knows(world: Wor
 def test_a_card_that_was_reset_while_the_agent_was_stopped_is_offered_again(world: World, tmp_path: Path) -> None:
     async def story() -> None:
         world.driver.energy = 5_000_000
-        await until(lambda: world.memory.counts == (28, 28))
-        world.driver.seen = [SeenXid(79, uuid(1))]
-        await until(lambda: world.memory.counts == (28, 14))
+        await one_falls_ill(world, 79)
         await asyncio.sleep(900)
         assert world.memory.counts == (28, 14)
 
@@ -134,6 +136,27 @@ def test_a_card_that_was_reset_while_the_agent_was_stopped_is_offered_again(worl
             assert after.memory.counts == (28, offered)
 
         after.play(goes_on)
+
+
+def test_cards_without_a_counter_that_were_lost_when_the_agent_was_stopped_are_offered_when_they_answer(
+    world: World, tmp_path: Path
+) -> None:
+    """No card of the node is well: nothing else changes that would be written down."""
+
+    async def story() -> None:
+        await until(lambda: world.memory.counts == (28, 28))
+        world.driver.seen = [SeenXid(79, uuid(index)) for index in (0, 1)]
+        await until(lambda: world.memory.counts == (28, 0))
+        world.driver.ill = {uuid(index): "GPU is lost" for index in (0, 1)}
+        await asyncio.sleep(45)
+
+    world.play(story)
+    after = World(tmp_path)
+
+    async def goes_on() -> None:
+        await until(lambda: after.memory.counts == (28, 28))
+
+    after.play(goes_on)
 
 
 def test_a_driver_that_was_taken_out_has_reset_its_cards_and_an_xid_that_comes_at_once_counts(world: World) -> None:

@@ -237,7 +237,7 @@ class NodeAgent:
     def _keep_house(self) -> None:
         """Faults and rows as they are now; files of containers that are over go."""
         faults = self.desk.machine.healths.kept()
-        told = [(each.uuid, each.reason, each.is_sticky, each.quiet_seconds // PROBE_SECONDS) for each in faults]
+        told = [(each.uuid, each.reason, each.is_sticky, each.is_away, each.quiet_seconds // PROBE_SECONDS) for each in faults]
         if told != self._kept_faults:
             self.desk.files.write_faults(faults)
             self._kept_faults = told
