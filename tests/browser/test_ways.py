@@ -329,7 +329,7 @@ def commands_of(tab: Window, kind: str) -> list[str]:
     return commands
 
 
-SAID = """said = [];
+SAID = """globalThis.said = [];
 new MutationObserver(() => said.push(...[...document.querySelectorAll("[role=status]")].map((each) => each.textContent)))
   .observe(document, { subtree: true, childList: true, characterData: true })"""
 """What was said stands for a moment, and goes with a banner that comes anew: it is written down."""
@@ -345,7 +345,7 @@ def test_names_uuids_and_request_ids_are_copied_by_keyboard_and_said(browser: Br
     node = sorted(simulated.counts().nodes)[0]
     with window(browser, simulated.url, height=1600) as tab:
         tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        tab.page.add_init_script(f"globalThis.said = []; {SAID}")
+        tab.page.add_init_script(SAID)
         tab.open(f"/nodes/{node}", "node")
         uuid = tab.at("table-node-gpus").locator("tr[data-row='0'] .copied", has_text="GPU-")
         for box, text in ((tab.page.locator("h1 + .copy"), node), (uuid, str(uuid.text_content()))):

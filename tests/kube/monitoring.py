@@ -11,8 +11,6 @@ import gzip
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +23,7 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.deployed import DEPLOY
 from tests.kube.played_pods import SYSTEM
 from tests.kube.programs import module_folder, program
-from tests.kube.prometheus import Prometheus
+from tests.kube.prometheus import Prometheus, own_folder, started
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -140,7 +138,7 @@ def running_operator(cluster: ControlPlane) -> Iterator[Operator]:
 @contextmanager
 def described_prometheus(cluster: ControlPlane, operator: Operator) -> Iterator[Prometheus]:
     """The Prometheus that the operator describes now, with its configuration and its rules."""
-    with _folder() as folder:
+    with own_folder() as folder:
         for name, text in operator.rules().items():
             (folder / name).write_text(text, encoding="utf-8")
         configuration = json.dumps(operator.configuration())
@@ -154,7 +152,7 @@ def described_prometheus(cluster: ControlPlane, operator: Operator) -> Iterator[
 def plain_prometheus(cluster: ControlPlane) -> Iterator[Prometheus]:
     """One without the operator, with our two files and the rights that scrape.yaml asks for."""
     kubeconfig = _reader_of_our_namespace(cluster, "plain-prometheus", READ_BY["plain"])
-    with _folder() as folder:
+    with own_folder() as folder:
         shipped = SCRAPE.read_text(encoding="utf-8")
         told = f"- role: pod\n        kubeconfig_file: {kubeconfig}\n"
         assert shipped.count("- role: pod\n") == 1
@@ -187,7 +185,7 @@ def _reader_of_our_namespace(cluster: ControlPlane, name: str, resources: Sequen
 
 @contextmanager
 def _running(cluster: ControlPlane, name: str, configuration: Object) -> Iterator[Prometheus]:
-    with _folder() as folder:
+    with own_folder() as folder:
         port, file = free_port(), folder / "prometheus.yaml"
         file.write_text(yaml.safe_dump(configuration), encoding="utf-8")
         argv = [
@@ -198,21 +196,8 @@ def _running(cluster: ControlPlane, name: str, configuration: Object) -> Iterato
         ]
         component = Component(name, argv, cluster.logs / f"{name}.log", {"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
         prometheus = Prometheus(component, "127.0.0.1", port, file, 15)
-        try:
-            component.start()
-            component.wait_until(prometheus.is_ready, 60)
+        with started(prometheus):
             yield prometheus
-        finally:
-            component.stop()
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="fairlead-prometheus-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def rights_of_the_example() -> list[Object]:

@@ -131,6 +131,27 @@ class Prometheus:
 
 
 @contextmanager
+def own_folder() -> Iterator[Path]:
+    """Of one Prometheus, as long as the block lasts."""
+    folder = Path(tempfile.mkdtemp(prefix="fairlead-prometheus-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def started(prometheus: Prometheus) -> Iterator[Prometheus]:
+    """Ready, and stopped at the end."""
+    try:
+        prometheus.component.start()
+        prometheus.component.wait_until(prometheus.is_ready, 60)
+        yield prometheus
+    finally:
+        prometheus.component.stop()
+
+
+@contextmanager
 def running_prometheus(
     targets: Mapping[str, str],
     log: Path,
@@ -149,34 +170,29 @@ def running_prometheus(
 
     As everywhere with the default `honor_labels: false`, a page's own label of such a name becomes `exported_…`.
     """
-    folder = Path(tempfile.mkdtemp(prefix="fairlead-prometheus-"))
-    port = free_port()
-    config = folder / "prometheus.yml"
-    if history:
-        (folder / "history.om").write_text(history, encoding="utf-8")
-        argv = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "history.om"), str(folder / "data")]
-        subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
-    component = Component(
-        "prometheus",
-        [
+    with own_folder() as folder:
+        port = free_port()
+        config = folder / "prometheus.yml"
+        if history:
+            (folder / "history.om").write_text(history, encoding="utf-8")
+            argv = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "history.om"), str(folder / "data")]
+            subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
+        component = Component(
             "prometheus",
-            f"--config.file={config}",
-            f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address={host}:{port}",
-            "--log.level=warn",
-            *flags,
-        ],
-        log,
-    )
-    prometheus = Prometheus(component, host, port, config, scrape_seconds)
-    prometheus.configure(targets, labels, more=more)
-    try:
-        component.start()
-        component.wait_until(prometheus.is_ready, 60)
-        yield prometheus
-    finally:
-        component.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address={host}:{port}",
+                "--log.level=warn",
+                *flags,
+            ],
+            log,
+        )
+        prometheus = Prometheus(component, host, port, config, scrape_seconds)
+        prometheus.configure(targets, labels, more=more)
+        with started(prometheus):
+            yield prometheus
 
 
 def check_metrics(page: str) -> str:
