@@ -7,21 +7,29 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from toolchains import REPOSITORY
+
 
 @dataclass
 class Tally:
-    """Counts of test cases, and why the skipped ones were."""
+    """Counts of test cases, and why the skipped ones were.
+
+    `failed_ids` are pytest's ids of the failed cases. They are fewer than `failed` where a case has no id: a
+    module that could not be imported, a runner that ended badly, a case of another runner.
+    """
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     skip_reasons: Counter[str] = field(default_factory=Counter)
+    failed_ids: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.skip_reasons += other.skip_reasons
+        self.failed_ids += other.failed_ids
 
 
 def read_report(report: Path) -> Tally | None:
@@ -35,9 +43,24 @@ def read_report(report: Path) -> Tally | None:
         skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
             tally.failed += 1
+            tally.failed_ids += _case_id(case)
         elif skipped is not None:
             tally.skipped += 1
             tally.skip_reasons[skipped.get("message") or "no reason given"] += 1
         else:
             tally.passed += 1
     return tally
+
+
+def _case_id(case: ElementTree.Element) -> list[str]:
+    """Its id for pytest, from `classname="tests.kube.test_x.TestY" name="test_z[1]"`.
+
+    Empty where no file of this checkout has that name. A case stands twice in the report, with one id, when
+    it failed and its teardown failed, too.
+    """
+    parts, name = case.get("classname", "").split("."), case.get("name", "")
+    for end in range(len(parts), 0, -1):
+        module = Path("/".join(parts[:end]) + ".py")
+        if name and (REPOSITORY / module).is_file():
+            return ["::".join([str(module), *parts[end:], name])]
+    return []

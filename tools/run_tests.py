@@ -27,6 +27,7 @@ from kube_programs import BUILT, missing_programs
 from locks import only_one
 from progress import StepFailed, say, spoken_seconds
 from run_group import Outcome, run_group
+from second_chance import SecondChance, lines, try_again
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
@@ -64,8 +65,9 @@ def run_tests(only: Sequence[str]) -> int:
     finally:
         checked.set()
         preparation.join()
-    outcomes += _run_side_by_side([_broken_by(problem, group) for group in reals], REAL_FIRST)
-    return _report(outcomes, time.monotonic() - started, budget)
+    real_outcomes = _run_side_by_side([_broken_by(problem, group) for group in reals], REAL_FIRST)
+    chance = try_again(real_outcomes)
+    return _report([*outcomes, *real_outcomes], chance, time.monotonic() - started, budget)
 
 
 def budget_of(only: Sequence[str]) -> str:
@@ -131,11 +133,11 @@ def build_beside(builder: Sequence[str], checked: threading.Event) -> None:
     subprocess.run(builder, stdin=subprocess.DEVNULL, check=False)
 
 
-def _report(outcomes: list[Outcome], seconds: float, budget: str) -> int:
+def _report(outcomes: list[Outcome], chance: SecondChance, seconds: float, budget: str) -> int:
     total = Tally()
     for outcome in outcomes:
         total.add(outcome.tally)
-    print("\n" + "\n".join(_table(outcomes)), flush=True)
+    print("\n" + "\n".join([*_table(outcomes), *lines(chance)]), flush=True)
     is_strict = os.environ.get("CI") == "true"
     bad = total.failed > 0 or (is_strict and total.skipped > 0)
     if is_strict and total.skipped:
