@@ -5,6 +5,7 @@ Standard library only: the tools run before any environment exists.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 REPORT_SECONDS = 20.0
@@ -55,45 +57,63 @@ def run_step(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     limit_seconds: float = 3600.0,
+    silence_seconds: float = math.inf,
     progress: Callable[[Path], str] | None = None,
 ) -> float:
     """Run `argv` to its end and return the seconds it took.
 
-    Raises StepFailed when it fails or passes `limit_seconds`. `progress` reads the log and returns what to
-    add to the line that is printed every 20 seconds.
+    Raises StepFailed when it fails, when it runs longer than `limit_seconds`, or when it prints nothing for
+    `silence_seconds`. `progress` reads the log and returns what to add to the line that is printed every 20
+    seconds.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     with log.open("wb") as output:
         child = subprocess.Popen(list(argv), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
     try:
-        code = _wait(title, child, log, started, limit_seconds, progress)
+        code = _wait(title, child, log, _Limits(started, limit_seconds, silence_seconds), progress)
     finally:
         stop_process(child)
-    if code is None:
-        raise StepFailed(f"{title}: no end after {spoken_seconds(limit_seconds)}\n{tail(log)}", f"the whole log is {log}")
+    if isinstance(code, str):
+        raise StepFailed(f"{title}: {code}\n{tail(log)}", f"the whole log is {log}")
     if code != 0:
         raise StepFailed(f"{title}: `{' '.join(argv[:3])}` ended with status {code}\n{tail(log)}", f"the whole log is {log}")
     return time.monotonic() - started
 
 
-def _wait(
-    title: str,
-    child: subprocess.Popen[bytes],
-    log: Path,
-    started: float,
-    limit_seconds: float,
-    progress: Callable[[Path], str] | None,
-) -> int | None:
+@dataclass
+class _Limits:
+    """When a step is ended: how long it may run, and how long its log may stay as it is."""
+
+    started: float
+    limit_seconds: float
+    silence_seconds: float
+    size: int = -1
+    grew: float = 0.0
+
+    def left(self, log: Path) -> tuple[float, str]:
+        """Seconds until the step is ended, and why it then is."""
+        now = time.monotonic()
+        if (size := log.stat().st_size) != self.size:
+            self.size, self.grew = size, now
+        whole = self.started + self.limit_seconds - now
+        silent = self.grew + self.silence_seconds - now
+        if silent < whole:
+            return silent, f"no output for {spoken_seconds(self.silence_seconds)}"
+        return whole, f"no end after {spoken_seconds(self.limit_seconds)}"
+
+
+def _wait(title: str, child: subprocess.Popen[bytes], log: Path, limits: _Limits, progress: Callable[[Path], str] | None) -> int | str:
+    """The exit status, or why the step must be ended."""
     while True:
-        elapsed = time.monotonic() - started
-        if elapsed >= limit_seconds:
-            return None
+        left, why = limits.left(log)
+        if left <= 0:
+            return why
         try:
-            return child.wait(timeout=min(REPORT_SECONDS, limit_seconds - elapsed))
+            return child.wait(timeout=min(REPORT_SECONDS, left))
         except subprocess.TimeoutExpired:
             extra = progress(log) if progress else ""
-            say("  … {}: {}{}".format(title, spoken_seconds(time.monotonic() - started), ", " + extra if extra else ""))
+            say("  … {}: {}{}".format(title, spoken_seconds(time.monotonic() - limits.started), ", " + extra if extra else ""))
 
 
 def stop_process(child: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Runs one group of tests: its steps to the end, each in a process of its own with a limit."""
+"""Runs one group of tests: its steps to the end, each in a process of its own that must not fall silent."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _run(group: Group, step: Step) -> Tally:
     log = LOGS / f"{group.name}-{step.title.replace(' ', '-')}.log"
     try:
         title = f"{group.name} ({step.title})"
-        run_step(title, step.argv, log, cwd=step.folder, env=_environment(step), limit_seconds=group.limit_seconds, progress=_percent)
+        run_step(title, step.argv, log, cwd=step.folder, env=_environment(step), silence_seconds=group.silence_seconds, progress=_percent)
     except StepFailed as failed:
         problem = failed.what
         say(problem)

@@ -72,6 +72,15 @@ def test_a_step_that_passes_its_limit_is_ended_and_named(tmp_path: Path) -> None
     assert time.monotonic() - started < 10
 
 
+def test_a_step_that_falls_silent_is_ended_and_one_that_prints_goes_on(tmp_path: Path) -> None:
+    progress = _tool("progress")
+    silent = "print('begun', flush=True); import time; time.sleep(60)"
+    with pytest.raises(progress.StepFailed, match=r"silent: no output for 0\.5 s\n +begun"):
+        progress.run_step("silent", [sys.executable, "-u", "-c", silent], tmp_path / "log", silence_seconds=0.5)
+    printing = "import time\nfor _ in range(40): print('on', flush=True); time.sleep(0.1)"
+    assert progress.run_step("printing", [sys.executable, "-c", printing], tmp_path / "log", silence_seconds=2.0) > 2.0
+
+
 def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
     progress = _tool("progress")
     with pytest.raises(progress.StepFailed) as failure:
