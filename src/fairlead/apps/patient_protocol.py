@@ -15,6 +15,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 HEAD_BYTES_MAX: Final = 1 << 20
 """What Go's servers allow, kube-apiserver among them."""
 
+CLIENT_CERTIFICATE: Final = "fairlead.client_certificate"
+"""An extension of the ASGI scope: the client showed a certificate that the server's authority has signed."""
+
 
 class PatientProtocol(HttpToolsProtocol):
     """One connection. A request not complete after `read_seconds` is answered with 408, and that is its end.
@@ -36,6 +39,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._has_certificate = bool(transport.get_extra_info("peercert"))
         self._begin_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -56,6 +60,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self.scope["extensions"] = {CLIENT_CERTIFICATE: {}} if self._has_certificate else {}
         self._is_reading = self._is_in_head = True
         self._head_bytes = 0
         self._begin_wait()
