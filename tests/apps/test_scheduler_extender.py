@@ -133,11 +133,31 @@ async def test_bind_is_one_call_and_may_be_repeated() -> None:
         assert await asyncio.gather(*(asked.ask("bind", bind()) for _ in range(5))) == [{"Error": ""}] * 5
         assert asked.server.bindings == {"uid-p": 1}
         assert "already" in (await asked.ask("bind", bind(node="n2")))["Error"]
-        assert (await asked.ask("bind", bind(uid="other")))["Error"] == "pod default/p has uid uid-p, not other"
+        assert (await asked.ask("bind", bind(uid="other")))[
+            "Error"
+        ] == "pod default/p has uid uid-p, and asked was pod default/p with uid other"
         assert (await asked.ask("bind", bind("gone")))["Error"] == 'pods "gone" not found'
         page = (await asked.get("/metrics"))[1]
         assert 'fairlead_gpushare_bind_total{result="bound"} 1' in page
         assert 'fairlead_gpushare_extender_seconds_count{verb="bind"} 8.0' in page
+
+
+async def test_a_pod_that_asks_for_nothing_of_shared_gpus_is_not_bound() -> None:
+    async with extender() as asked:
+        asked.server.write(pod_row(units=0))
+        told = (await asked.ask("bind", bind()))["Error"]
+        assert told == "pod default/p asks for nothing of shared GPUs: its scheduler binds it itself"
+        assert asked.server.bindings == {}
+
+
+@pytest.mark.parametrize("where", ["PodNamespace", "PodName", "PodUID", "Node"])
+@pytest.mark.parametrize("name", ["a\nb", "A", "a b", "x" * 300, "\x1b[31m", "../p", "a\u2028b"])
+async def test_what_is_no_name_of_kubernetes_is_refused_in_one_short_line(where: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with extender() as asked:
+        status, told = await asked.post("bind", {**bind(), where: name})
+    assert (status, f"{where} is '" in told, "which is no name of Kubernetes" in told) == (400, True, True)
+    assert len(told.splitlines()) == 1 and len(told) < 200
+    assert all(name not in record.getMessage() for record in caplog.records if len(name) > 3)
 
 
 async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

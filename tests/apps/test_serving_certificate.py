@@ -7,6 +7,7 @@ import os
 import ssl
 from pathlib import Path
 
+import aiohttp
 import pytest
 from cryptography import x509
 from tests.kube.certificates import Authority, KeyPair
@@ -16,7 +17,7 @@ from fairlead.apps import serving_certificate
 from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.server import bind_socket
 from fairlead.apps.service import ServedApp
-from fairlead.apps.serving_certificate import ServingCertificate
+from fairlead.apps.serving_certificate import ServingCertificate, trust_clients
 from fairlead.errors import UserError
 
 
@@ -74,3 +75,30 @@ def test_files_that_are_no_certificate_are_told(tmp_path: Path) -> None:
         first.key.chmod(0)
         with pytest.raises(UserError, match="are no certificate and its key"):
             ServingCertificate(first.certificate, first.key)
+
+
+async def test_with_a_client_authority_a_question_needs_its_certificate_and_a_probe_none(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "ca")
+    server, caller = authority.issue("server", names=["127.0.0.1"]), authority.issue("caller")
+    certificate = ServingCertificate(server.certificate, server.key)
+    trust_clients(certificate.context, authority.certificate)
+    sock = bind_socket("127.0.0.1", 0)
+    served = ServedApp(app=webhook_app(asks_certificate=True), sock=sock, tls=certificate)
+    serving = asyncio.create_task(served.run())
+    try:
+        await served.accepting.wait()
+        answers = {}
+        for name, pair in (("without", None), ("with", caller)):
+            context = ssl.create_default_context(cafile=str(authority.certificate))
+            if pair is not None:
+                context.load_cert_chain(pair.certificate, pair.key)
+            url = f"https://127.0.0.1:{sock.getsockname()[1]}"
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+                async with session.post(f"{url}/grants", json={}) as answer:
+                    answers[name] = answer.status
+                async with session.get(f"{url}/healthz") as answer:
+                    assert answer.status == 200
+        assert answers == {"without": 403, "with": 400}  # 400: it was read, and is no review
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)

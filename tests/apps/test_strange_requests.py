@@ -113,6 +113,29 @@ async def test_links_and_folders_of_the_client_are_no_files(path: bytes) -> None
     assert status_of(answer) == 404, answer
 
 
+@pytest.mark.parametrize("server", SERVERS)
+async def test_two_hosts_are_refused(server: str) -> None:
+    """RFC 9112, 3.2: what stands in front of a server may have judged by the one, and the server by the other."""
+    async with running(server) as stranger:
+        assert status_of(await stranger.ask(b"/healthz")) in (200, 404)
+        for second in (b"Host: localhost\r\n", b"HOST: other.example\r\n"):
+            assert status_of(await stranger.ask(b"/healthz", headers=second)) == 400
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_server_that_stops_while_a_request_is_read_logs_no_traceback(server: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with running(server) as stranger:
+        reader, writer = await stranger.connect()
+        path = b"/gpushare-scheduler/bind" if "extender" in server else b"/scheduler"
+        head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{" % path
+        writer.write(head)
+        await writer.drain()
+        await stranger.ask(b"/healthz")  # the server has read what came before it
+    assert complaints(caplog) == []
+    await reader.read()
+    writer.close()
+
+
 HEADER_NAMES = (
     *("Host", "Authorization", "Accept", "Accept-Encoding", "Content-Type", "Origin", "Sec-Fetch-Site", "If-None-Match", "X-Request-Id"),
     *("Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-%zz", "Connection", "Upgrade", "Expect", "Range"),

@@ -61,6 +61,7 @@ _OPERATIONS = {
     "add below an absent field": _operation("add", "/zz/a", value="1"),
     "move an absent field": [{"op": "move", "from": "/data/zz", "path": "/data/b"}],
     "copy an absent field": [{"op": "copy", "from": "/data/zz", "path": "/data/b"}],
+    "copies that double an object": [{"op": "copy", "from": "/data", "path": f"/data/{key}"} for key in "bc" * 20],
     "an index that is not there": _operation("add", "/metadata/finalizers/9", value="1"),
     "a path without a slash": _operation("add", "data/a", value="1"),
     "the whole object": _operation("replace", "", value={}),

@@ -17,6 +17,8 @@ from tests.waiting import until
 
 from fairlead.edge.prometheus import exporter_pages, followed_page, page_fetch
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
+from fairlead.edge.prometheus.page_address import page_address
+from fairlead.edge.prometheus.page_fetch import ExporterFailure, fetch_page, page_session
 from fairlead.errors import UserError
 
 LABELS = '{{node_name="{0}",gpu="0",uuid="GPU-{0}",model="T4"}}'
@@ -257,6 +259,37 @@ async def test_a_page_without_an_end_costs_only_itself(exporters: Exporters, how
         before = exporters.asked["a"]
         await until(lambda: exporters.asked["a"] > before + 2)
     assert (nodes(pages), said in pages.source().message) == (["n1"], True), pages.source()
+
+
+async def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
+    """A page could else have any address of the network asked, with the reader's rights to reach it."""
+    asked = list[str]()
+
+    async def leads(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=302, headers={"Location": "/elsewhere"})
+
+    app = web.Application()
+    app.router.add_get("/{any:.*}", leads)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+        async with page_session(5) as session:
+            with pytest.raises(ExporterFailure, match=r"answered 302, which leads elsewhere"):
+                await fetch_page(session, url, "")
+    finally:
+        await runner.cleanup()
+    assert asked == ["/metrics"]
+
+
+@pytest.mark.parametrize("host", ["[::1", "::1]", "gpu:port", "gpu:99999", "", ":9400", "gp u", "[zz]"])
+def test_an_address_without_a_usable_host_is_refused(host: str) -> None:
+    with pytest.raises(UserError) as refused:
+        page_address(f"http://ann:secret@{host}/metrics")
+    assert "secret" not in f"{refused.value.what} {refused.value.hint}"
 
 
 async def test_a_page_that_is_too_large_is_left(exporters: Exporters, monkeypatch: pytest.MonkeyPatch) -> None:

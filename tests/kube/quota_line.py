@@ -21,7 +21,7 @@ Object = dict[str, Any]
 SYSTEM = "fairlead-system"
 ACCOUNT = "fairlead-quota-controller"
 CRD = "quota-crd.yaml"
-FILES = ("namespace.yaml", "quota-controller.yaml", "quota-admission.yaml")
+FILES = ("namespace.yaml", "quota-controller.yaml", "quota-admission.yaml", "account-admission.yaml")
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
 
 

@@ -87,15 +87,16 @@ READ |= {
         *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
     )
 }
+EXPORTED = {right for right in READ if not right.startswith("get ") and not right.endswith(" /events")}
 OF_A_NODE = {*(f"{verb} /pods" for verb in ("get", "list", "watch")), "list resource.k8s.io/resourceslices"}
 RIGHTS = {
     (EXTENDER, "default"): EVERYWHERE,
     (EXTENDER, "kube-system"): {*EVERYWHERE, "list /configmaps", "watch /configmaps"},
     (EXTENDER, SYSTEM): {*EVERYWHERE, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-gpushare" for verb in ("get", "update"))},
     (READER, "default"): READ,
-    (EXPORTER, "default"): READ,
-    (EXPORTER, "kube-system"): {*READ, "list /configmaps", "watch /configmaps"},
-    (EXPORTER, SYSTEM): {*READ, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-cluster-exporter" for verb in ("get", "update"))},
+    (EXPORTER, "default"): EXPORTED,
+    (EXPORTER, "kube-system"): {*EXPORTED, "list /configmaps", "watch /configmaps"},
+    (EXPORTER, SYSTEM): {*EXPORTED, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-cluster-exporter" for verb in ("get", "update"))},
     (GPU_EXPORTER, "default"): OF_A_NODE,
     (GPU_EXPORTER, SYSTEM): {*OF_A_NODE, "get /configmaps fairlead-gpu-counters"},
     (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
@@ -207,6 +208,7 @@ def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
 
 
 STORED_WITH_A_WARNING = (
+    "account-admission.yaml",
     "gpushare-admission.yaml",
     "node-agent-admission.yaml",
     "gpushare-webhook.yaml",
@@ -245,6 +247,25 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
         for file in files[1:]:
             kubectl.run("delete", "--wait=false", "-f", str(DEPLOY / file))
             assert kubectl.run("get", "--ignore-not-found", "-f", str(DEPLOY / file)) == ""
+
+
+PRIVILEGED = "gpu-exporter.yaml"
+"""It reads /dev/kmsg, which asks for it; the file says what to write without."""
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if any("template" in each.get("spec", {}) for each in of_file(file))])
+def test_every_container_has_the_least_that_it_works_with(file: str) -> None:
+    for each in of_file(file):
+        pod_spec = each.get("spec", {}).get("template", {}).get("spec")
+        for container in (pod_spec or {}).get("containers", ()):
+            rights = container["securityContext"]
+            assert rights["readOnlyRootFilesystem"]
+            if file == PRIVILEGED:
+                assert rights["privileged"]
+                continue
+            assert pod_spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+            assert (rights["allowPrivilegeEscalation"], rights["capabilities"]["drop"]) == (False, ["ALL"])
+            assert pod_spec["securityContext"].get("runAsNonRoot") or file == "node-agent.yaml"
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------------------------

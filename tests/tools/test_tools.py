@@ -199,3 +199,27 @@ if first and {is_slow}:
         checked.set()
     building.join(timeout=60)
     assert told.read_text().split() == begun
+
+
+def _node(folder: Path, version: str) -> None:
+    folder.mkdir(parents=True)
+    for name in ("node", "npm"):
+        (folder / name).write_text(f"#!/bin/sh\necho v{version}\n")
+        (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("machine", "taken"), [("20.20.2", "the pin"), ("22.0.1", "the pin"), ("26.1.0", "the pin"), ("", "the pin"), ("24.1.0", "")]
+)
+def test_the_pinned_node_is_taken_where_the_machine_has_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, taken: str
+) -> None:
+    toolchains = _tool("toolchains")
+    pinned = ".".join(map(str, toolchains.pinned_version("node")))
+    _node(tmp_path / "fairlead" / "toolchains" / f"node-{pinned}" / "bin", pinned)
+    if machine:
+        _node(tmp_path / "bin", machine)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin" if machine else str(tmp_path / "bin"))
+    found = toolchains.find_node()
+    assert found.version == (pinned if taken else machine)

@@ -17,7 +17,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from fairlead.apps.quota_questions import QuotaQuestions
+from fairlead.apps.patient_protocol import CLIENT_CERTIFICATE
+from fairlead.apps.quota_questions import QuotaQuestions, off_loop
 from fairlead.apps.service import Probes
 from fairlead.ports import AdmissionApi
 from fairlead.rules.sharing.admission import refuse_grants, scheduler_for
@@ -38,7 +39,7 @@ async def answer_scheduler(review: Review) -> bytes:
     if (review.operation, review.resource) != (CREATE, "pods"):
         return render_allowed(review)
     try:
-        pod = parse_written_pod(review)
+        pod = await off_loop(review, parse_written_pod)
     except ValueError as error:
         return render_refused(review, str(error), 400, "BadRequest")
     scheduler = scheduler_for(pod)
@@ -53,8 +54,12 @@ async def answer_grants(review: Review) -> bytes:
     return render_refused(review, refusal.reason) if refusal is not None else render_allowed(review)
 
 
-def webhook_app(api: AdmissionApi | None = None) -> Starlette:
-    """Without an `api` some questions about quota are not answered."""
+def webhook_app(api: AdmissionApi | None = None, *, asks_certificate: bool = False) -> Starlette:
+    """Without an `api` some questions about quota are not answered.
+
+    `asks_certificate`: a question is answered only on a connection where the client has shown a certificate.
+    Probes are answered in any case: a kubelet shows none.
+    """
     quota = QuotaQuestions(api)
     answers = {
         SCHEDULER_PATH: answer_scheduler,
@@ -63,12 +68,14 @@ def webhook_app(api: AdmissionApi | None = None) -> Starlette:
         GUARD_PATH: quota.guard,
         TREE_PATH: quota.tree,
     }
-    questions = (Route(path, _answering(answer), methods=["POST"]) for path, answer in answers.items())
+    questions = (Route(path, _answering(answer, asks_certificate), methods=["POST"]) for path, answer in answers.items())
     return Starlette(routes=[*questions, *(Route(path, page) for path, page in Probes().pages().items())])
 
 
-def _answering(answer: Callable[[Review], Awaitable[bytes]]) -> Callable[[Request], object]:
+def _answering(answer: Callable[[Review], Awaitable[bytes]], asks_certificate: bool) -> Callable[[Request], object]:
     async def respond(request: Request) -> Response:
+        if asks_certificate and CLIENT_CERTIFICATE not in request.scope.get("extensions", {}):
+            return _refused(403, "show a client certificate of the authority in `--client-ca`")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _refused(415, "send an AdmissionReview as `application/json`")
         body = await _body(request)

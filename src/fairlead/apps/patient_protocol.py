@@ -8,12 +8,18 @@ and then does not extend it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any, Final
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+_log = logging.getLogger(__name__)
 HEAD_BYTES_MAX: Final = 1 << 20
 """What Go's servers allow, kube-apiserver among them."""
+
+CLIENT_CERTIFICATE: Final = "fairlead.client_certificate"
+"""An extension of the ASGI scope: the client showed a certificate that the server's authority has signed."""
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -36,6 +42,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._has_certificate = bool(transport.get_extra_info("peercert"))
         self._begin_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -44,6 +51,13 @@ class PatientProtocol(HttpToolsProtocol):
             self._unread.cancel()
         super().connection_lost(exc)
         self._tell_gone()
+
+    def shutdown(self) -> None:
+        """The server stops: a request that is still being read is refused, what is answered may finish."""
+        if self._is_reading:
+            _log.info("the server stops: a request that was not complete is refused")
+            self._refuse(503, "the server stops")
+        super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         if self._deadline is None and not self._is_reading:
@@ -56,11 +70,14 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self.scope["extensions"] = {CLIENT_CERTIFICATE: {}} if self._has_certificate else {}
         self._is_reading = self._is_in_head = True
         self._head_bytes = 0
         self._begin_wait()
 
     def on_headers_complete(self) -> None:
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            raise httptools.HttpParserError("two `Host` headers")
         super().on_headers_complete()
         self._is_in_head = False
         self._unanswered = [*(cycle for cycle in self._unanswered if not cycle.response_complete), self.cycle]

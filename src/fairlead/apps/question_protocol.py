@@ -124,7 +124,7 @@ class QuestionProtocol(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._is_reading = self._is_in_head = True
-        self._head_bytes = self._size = self._told = 0
+        self._head_bytes = self._size = self._told = self._hosts = 0
         self._url = b""
         self._is_of_page = self._expects = False
         self._pieces: list[bytes] = []
@@ -138,6 +138,10 @@ class QuestionProtocol(asyncio.Protocol):
         name = name.lower()
         if name == b"content-length":
             self._told = int(value)
+        elif name == b"host":
+            self._hosts += 1
+            if self._hosts > 1:
+                raise _Refused(400, "a request has one `Host` header")
         elif name == b"origin":
             self._is_of_page = True
         elif name == b"expect":

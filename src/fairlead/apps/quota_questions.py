@@ -6,24 +6,56 @@ and only where the answer depends on them.
 
 from __future__ import annotations
 
-from typing import Any, Final
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA_NAME
-from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.model.quota.tree import QuotaTree, Violation, ViolationCode
 from fairlead.model.quota.written import Written
 from fairlead.model.refusal import Refusal
 from fairlead.ports import AdmissionApi
 from fairlead.rules.quota.admission import additions, refuse_binding, refuse_change, refuse_new, refuse_resize, refuse_stamp, stamp
-from fairlead.rules.quota.validate import validate, validate_deletion
+from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate, validate_deletion
 from fairlead.wire.kube.admission_review import CREATE, Review, parse_written, render_allowed, render_refused
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
+Read = TypeVar("Read")
+
 DELETE: Final = "DELETE"
 BINDINGS: Final = ("pods/binding", "bindings")
+TREE_BYTES_MAX: Final = 2 * 1024 * 1024
+"""More than etcd takes of one object (1.5 MiB)."""
+_VIOLATIONS_SHOWN: Final = 50
+_AT_ONCE_BYTES: Final = 64 * 1024
+"""Read in a few milliseconds."""
+_NAME_SHOWN: Final = 253
 _trees: Final = msgspec.json.Decoder(WireQuotaTree | None)
+
+
+class _Name(msgspec.Struct, frozen=True):
+    name: str | None = None
+    namespace: str | None = None
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name = _Name()
+
+
+_names: Final = msgspec.json.Decoder(_Named | None)
+
+
+async def off_loop(review: Review, read: Callable[[Review], Read]) -> Read:
+    """What `read` makes of the question.
+
+    A large one is read in a thread, so that probes and other questions are answered meanwhile.
+    """
+    if memoryview(review.written).nbytes + memoryview(review.replaced).nbytes <= _AT_ONCE_BYTES:
+        return read(review)
+    return await asyncio.to_thread(read, review)
 
 
 class QuotaQuestions:
@@ -37,7 +69,7 @@ class QuotaQuestions:
         if review.operation != CREATE:
             return render_allowed(review)
         try:
-            _, new = parse_written(review)
+            _, new = await off_loop(review, parse_written)
         except ValueError as error:
             return render_refused(review, str(error), 400, "BadRequest")
         if review.resource != "pods":
@@ -53,7 +85,7 @@ class QuotaQuestions:
     async def guard(self, review: Review) -> bytes:
         """Whether it may be written as it stands."""
         try:
-            before, after = parse_written(review)
+            before, after = await off_loop(review, parse_written)
             refusal = await self._refused(review, before, after)
         except ValueError as error:
             return render_refused(review, str(error), 400, "BadRequest")
@@ -81,19 +113,21 @@ class QuotaQuestions:
     async def tree(self, review: Review) -> bytes:
         """Whether the tree may be written, or go. What is only odd is told."""
         try:
-            old = _parse_tree(review.replaced)
+            if (other := _other_name(review)) is not None:
+                return other
+            old = await asyncio.to_thread(_parse_tree, review.replaced)
             if review.operation == DELETE:
                 violations = validate_deletion(old) if old is not None else ()
             else:
-                violations = await self._validated(_parse_tree(review.written), old)
+                violations = await self._validated(await asyncio.to_thread(_parse_tree, review.written), old)
         except ValueError as error:
             return render_refused(review, f"the tree cannot be read: {error}", 400, "BadRequest")
         except FairleadError as error:
             return render_refused(review, f"the tree cannot be judged: {error.what}", 503, "ServiceUnavailable")
         errors = [each for each in violations if each.is_error]
         if errors:
-            return render_refused(review, "; ".join(f"{each.code}: {each.message}" for each in errors))
-        return render_allowed(review, warnings=[f"{each.code}: {each.message}" for each in violations])
+            return render_refused(review, "; ".join(_sentences(errors)))
+        return render_allowed(review, warnings=_sentences(violations))
 
     async def _validated(self, tree: QuotaTree | None, old: QuotaTree | None) -> tuple[Violation, ...]:
         if tree is None:
@@ -101,7 +135,7 @@ class QuotaQuestions:
         api = self._reached()
         moved = _namespaces(tree) ^ _namespaces(old) | _moved(tree, old)
         pods = [pod for name in sorted(moved) for pod in await api.list_pods(name)]
-        return validate(tree, old, await api.list_namespaces(), pods)
+        return await asyncio.to_thread(validate, tree, old, await api.list_namespaces(), pods)
 
     async def _leaf(self, namespace: str) -> str:
         found = await self._reached().get_namespace(namespace)
@@ -113,7 +147,38 @@ class QuotaQuestions:
         return self._api
 
 
+def _other_name(review: Review) -> bytes | None:
+    """The answer to a tree under another name, of which nothing else is read; None for the tree itself.
+
+    It is not written. What stands under such a name (the schema was not there once) may go.
+    """
+    try:
+        name = _names.decode(review.replaced if review.operation == DELETE else review.written)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    if name is None or (name.metadata.namespace, name.metadata.name) == (TREE_NAMESPACE, TREE_NAME):
+        return None
+    if review.operation == DELETE:
+        return render_allowed(review)
+    told = f"{_cut(name.metadata.namespace or '')}/{_cut(name.metadata.name or '')}"
+    why = f"{ViolationCode.NOT_THE_TREE}: {told}: the one tree of a cluster is {TREE_NAMESPACE}/{TREE_NAME}"
+    return render_refused(review, why)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _NAME_SHOWN else f"{name[:_NAME_SHOWN]}…"
+
+
+def _sentences(violations: Sequence[Violation]) -> list[str]:
+    """The first of them, and how many more there are."""
+    told = [f"{each.code}: {each.message}" for each in violations[:_VIOLATIONS_SHOWN]]
+    return told if len(violations) <= _VIOLATIONS_SHOWN else [*told, f"and {len(violations) - _VIOLATIONS_SHOWN} more"]
+
+
 def _parse_tree(written: msgspec.Raw) -> QuotaTree | None:
+    size = memoryview(written).nbytes
+    if size > TREE_BYTES_MAX:
+        raise ValueError(f"it has {size} bytes, and {TREE_BYTES_MAX} are allowed")
     try:
         wire = _trees.decode(written)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

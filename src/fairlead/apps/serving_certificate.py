@@ -32,7 +32,7 @@ class ServingCertificate:
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._load()
         if client_ca is not None:
-            self._trust(client_ca)
+            trust_clients(self.context, client_ca)
 
     async def follow(self) -> None:
         """Look every `RELOAD_SECONDS`; a pair that does not fit is logged, and the old one goes on."""
@@ -60,15 +60,17 @@ class ServingCertificate:
                 f"`{certificate}` and `{key}` are no certificate and its key: {error}", "both in PEM, the key without password"
             ) from error
 
-    def _trust(self, authority: Path) -> None:
-        try:
-            self.context.load_verify_locations(authority)
-        except (OSError, ssl.SSLError) as error:
-            raise UserError(f"`{authority}` is no certificate authority: {error}", "name a PEM file") from error
-        self.context.verify_mode = ssl.CERT_OPTIONAL
-
     def _state(self) -> tuple[tuple[int, int], ...]:
         try:
             return tuple((found.st_mtime_ns, found.st_ino) for found in (file.stat() for file in self._files))
         except OSError as error:
             raise UserError(f"cannot read `{error.filename}`: {(error.strerror or str(error)).lower()}", "name a PEM file") from error
+
+
+def trust_clients(context: ssl.SSLContext, authority: Path) -> None:
+    """Ask each client for a certificate; one that is shown must be of this authority. Raises UserError."""
+    try:
+        context.load_verify_locations(authority)
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(f"`{authority}` is no certificate authority: {error}", "name a PEM file") from error
+    context.verify_mode = ssl.CERT_OPTIONAL

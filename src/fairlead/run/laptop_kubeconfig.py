@@ -24,7 +24,7 @@ from fairlead.edge.connection.certificate import common_name
 from fairlead.edge.connection.connection import laptop_pages
 from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster, parse_kubeconfig
 from fairlead.edge.files.laptop_state import RunningLaptop
-from fairlead.edge.files.own_files import FileKind, replace_whole
+from fairlead.edge.files.own_files import FileKind, make_private, replace_whole
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.settings import CONTEXT_BEFORE_EXTENSION, LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
 from fairlead.wire.files.bounded import load_yaml
@@ -161,7 +161,7 @@ class SharedKubeconfig:
     def _take(self, lock: Path) -> None:
         for _ in range(int(LOCK_SECONDS / _LOCK_PAUSE)):
             try:
-                lock.parent.mkdir(parents=True, exist_ok=True)
+                make_private(lock.parent)
                 os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0o600))
                 return
             except FileExistsError:

@@ -6,12 +6,11 @@ formats but `date-time`. Nothing is changed in place: what did not change is sha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from fairlead.wire.kube.time import parse_time
+from fairlead_sim.schema.pattern import fits
 from fairlead_sim.schema.status import FieldError, duplicate, required, shown, too_long, unsupported, wrong_value
 
 Schema = Mapping[str, Any]
@@ -232,20 +231,11 @@ def _text_errors(schema: Schema, value: str, path: str) -> list[FieldError]:
         errors.append(too_long(path, longest))
     if shortest is not None and len(value) < shortest:
         errors.append(_unfit(path, value, f"should be at least {shortest} chars long"))
-    if pattern and not _compiled(pattern).search(value):
+    if pattern and not fits(pattern, value):
         errors.append(_unfit(path, value, f"should match '{pattern}'"))
     if schema.get("format") == "date-time" and not _is_time(value):
         errors.append(_mistyped(path, value, "date-time"))
     return errors
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Go's pattern in Python's dialect; what Python cannot read fits everything."""
-    try:
-        return re.compile(pattern.removesuffix("$") + r"\Z" if pattern.endswith("$") and not pattern.endswith(r"\$") else pattern)
-    except re.error:
-        return re.compile("")
 
 
 def _is_time(text: str) -> bool:

@@ -8,12 +8,17 @@ with the result.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from fairlead.wire.kube.fields import Field, fields_by_name
 from fairlead_sim.schema.go_json import go_type, go_value
 from fairlead_sim.schema.go_number import whole_or_none
 from fairlead_sim.schema.status import ApiStatus, bad_request
+
+COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
+"""How much the `copy` operations of one JSON patch may add: kube-apiserver's `JSONPatchMaxCopyBytes`."""
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
@@ -171,13 +176,23 @@ def apply_json_patch(target: Any, operations: Any) -> Any:
     """
     if operations is not None and not isinstance(operations, list):
         raise _no_operation(operations, "[]handlers.jsonPatchOp")
+    copied = 0
     for operation in operations or ():
         if not isinstance(operation, dict):
             raise _no_operation(operation, "handlers.jsonPatchOp")
         if not isinstance(operation.get("path"), str):
             raise _rejected()
+        if operation.get("op") == "copy":
+            copied += _size(_found(target, _pointer(str(operation.get("from", "")))))
+            if copied > COPIED_BYTES_MAX:
+                raise _rejected()
         target = _apply_operation(target, operation)
     return target
+
+
+def _size(value: Any) -> int:
+    """Bytes of compact JSON, which is what the real server counts."""
+    return len(msgspec.json.encode(value))
 
 
 def _no_operation(found: Any, wanted: str) -> ApiStatus:

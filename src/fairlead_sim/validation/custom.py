@@ -13,6 +13,7 @@ from typing import Any
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.crd import condition_of
 from fairlead_sim.schema.crd_schema import INT_OR_STRING, PRESERVE, schema_errors
+from fairlead_sim.schema.pattern import fault_of
 from fairlead_sim.schema.status import FieldError, forbidden_field, required, unsupported, wrong_value
 
 _is_dns_label = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
@@ -182,19 +183,12 @@ def _schema_faults(place: str, schema: Mapping[str, Any], where: str) -> list[Fi
     return [*errors, *_inner_faults(f"{place}.items", schema.get("items"), "for specified array items")]
 
 
-# Others may be Go's own dialect, which Python does not read.
-_FAULTS_OF_ANY_PATTERN = ("unterminated", "missing )", "unbalanced parenthesis", "nothing to repeat", "multiple repeat")
-
-
 def _value_faults(place: str, schema: Mapping[str, Any]) -> list[FieldError]:
     """A pattern that is none, a default that the schema itself refuses."""
     errors = []
-    try:
-        re.compile(schema.get("pattern", ""))
-    except re.error as error:
-        if error.msg.startswith(_FAULTS_OF_ANY_PATTERN):
-            why = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
-            errors.append(wrong_value(f"{place}.pattern", schema["pattern"], why))
+    if fault := fault_of(schema.get("pattern", "")):
+        why = f"must be a valid regular expression, but isn't: error parsing regexp: {fault}"
+        errors.append(wrong_value(f"{place}.pattern", schema["pattern"], why))
     if schema.get("default") is None or errors:
         return errors
     return [FieldError(f"{place}.default{error.field}", error.reason, error.message) for error in schema_errors(schema, schema["default"])]

@@ -16,7 +16,8 @@ from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.usage import quota_usage
 from fairlead.rules.quota.validate import validate
 from fairlead.wire.files.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
-from fairlead.wire.quota.elastic_quota import LEVELS_MAX, WireQuotaTree, parse_quota_tree
+from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+from fairlead.wire.quota.tree_size import LEVELS_MAX
 from fairlead.wire.quota.tree_status import render_tree_status
 
 

@@ -150,3 +150,15 @@ def test_an_order_of_what_has_no_key_changes_nothing() -> None:
     stored = {"rules": [{"a": 1}, {"b": 2}], "finalizers": ["x", "y"]}
     patch = {"$setElementOrder/rules": [{"c": 3}], "$setElementOrder/finalizers": [{}, ["y"]]}
     assert apply_strategic_patch(stored, patch, "meta.ObjectMeta") == stored
+
+
+def test_copies_add_no_more_than_the_real_server_lets_them() -> None:
+    """kube-apiserver's `JSONPatchMaxCopyBytes`: 3 MiB of compact JSON, of all copies of a patch together."""
+    text = "x" * (1 << 20)
+    copies = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(4)]
+    doubling = [{"op": "copy", "from": "/d", "path": f"/d/{key}"} for key in "bc" * 20]
+    assert len(apply_json_patch({"a": text[2:]}, copies[:3])) == 4
+    for target, steps in (({"a": text}, copies[:3]), ({"d": {"a": 1}}, doubling)):
+        with pytest.raises(ApiStatus) as refused:
+            apply_json_patch(target, steps)
+        assert refused.value.code == 422

@@ -21,7 +21,8 @@ def read_tree(filename: str, machine: Machine) -> QuotaTree:
     import yaml
 
     from fairlead.wire.files.bounded import load_yaml_documents
-    from fairlead.wire.quota.elastic_quota import LEVELS_MAX, WireQuotaTree, parse_quota_tree
+    from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+    from fairlead.wire.quota.tree_size import LEVELS_MAX
 
     try:
         text = sys.stdin.buffer.read() if filename == "-" else machine.read(filename)

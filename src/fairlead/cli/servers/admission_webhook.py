@@ -24,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, ":8443")
     parser.add_argument("--tls-cert-file", metavar="FILE", default="", help="a certificate of your own (PEM), for the name of its Service")
     parser.add_argument("--tls-private-key-file", metavar="FILE", default="", help="the key of that certificate (PEM)")
+    told = "answer only clients with a certificate of this authority (PEM); probes need none"
+    parser.add_argument("--client-ca", metavar="FILE", default="", help=told)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

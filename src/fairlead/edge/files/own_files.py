@@ -66,7 +66,7 @@ class OwnFile:
         self.check()
         try:
             if with_folder:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                make_private(self.path.parent)
             temporary = _temporary_beside(self.path)
         except OSError as error:
             raise self._refusal(_reason(error), "give a path in a directory you may write to") from error
@@ -108,6 +108,20 @@ def state_home(env: Mapping[str, str]) -> Path:
 def absolute(name: str) -> Path:
     """The path that a person means: told to programs, it must not depend on where they run."""
     return Path(name).expanduser().absolute()
+
+
+def make_private(folder: Path) -> None:
+    """Make the folder, and what is missing above it, its owner's alone (0700) under any umask.
+
+    A folder that is there keeps its mode. Raises OSError.
+    """
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # a file in its place is an error, as in the middle of a path
 
 
 def replace_whole(path: Path, data: bytes, like: os.stat_result | None = None) -> None:

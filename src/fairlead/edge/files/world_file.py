@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from fairlead.edge.files.own_files import make_private
 from fairlead.errors import OutsideError, UserError
 
 FILE: Final = "world.sqlite"
@@ -59,7 +60,7 @@ class WorldFile:
         self.path = directory / FILE
         is_there = os.path.lexists(self.path)
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_private(directory)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))  # it will hold Secrets
         except OSError as error:
             told = f"world file `{self.path}` cannot be opened: {(error.strerror or str(error)).lower()}"

@@ -64,7 +64,7 @@ class NodeAgentFiles:
             return True
         path = self._folders.state / "lock"
         with _on_disk("be locked", path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -217,7 +217,7 @@ def _parsed(path: Path, parse: Callable[[bytes], Parsed | Refusal], absent: Pars
 
 def _write(path: Path, data: bytes, mode: int) -> None:
     with _on_disk("be written", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         scratch = path.with_name(f".{path.name}.new")
         scratch.unlink(missing_ok=True)
         scratch.write_bytes(data)

@@ -6,7 +6,7 @@ The address is said in logs, sources and labels, where a password has no place.
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -37,5 +37,16 @@ def page_address(text: str) -> PageAddress:
         raise UserError(f"`{url.rpartition('@')[2]}` is no address of an exporter's page", _HINT)
     if "@" in rest[ends_at:].partition("?")[0]:
         raise UserError("an address of an exporter's page has an `@` after its host", "write `/` of a password as `%2F`, and `@` as `%40`")
+    if not _has_host(url):
+        raise UserError(f"`{url}` has no usable host or port", _HINT)
     user, _, password = who.partition(":")
     return PageAddress(url, basic(unquote(user), unquote(password)) if at else "")
+
+
+def _has_host(url: str) -> bool:
+    """Whether there is a host, closed brackets around an IPv6 address, and no port but a number."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (parts.port is None or parts.port > 0) and not any(each.isspace() for each in parts.netloc)
+    except ValueError:
+        return False

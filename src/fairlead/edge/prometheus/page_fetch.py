@@ -67,7 +67,11 @@ async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, log
             headers["Authorization"] = login
         if is_loopback(url):
             headers["Accept-Encoding"] = "identity"  # there unpacking costs more than carrying
-        async with session.get(url, headers=headers) as response:
+        async with session.get(url, headers=headers, allow_redirects=False) as response:
+            if 300 <= response.status < 400:
+                raise ExporterFailure(
+                    f"page `{url}` answered {response.status}, which leads elsewhere", "name the page itself; none is followed"
+                )
             if response.status != 200:
                 raise ExporterFailure(f"page `{url}` answered {response.status}", "check the address of the exporter")
             return await _read_limited(response, url, CardsOfPage(node))

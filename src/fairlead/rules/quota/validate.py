@@ -134,10 +134,12 @@ def _amounts(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violation]:
     yield from _root_bounds(root, capacity)
     nothing: Mapping[str, tuple[int, str]] = {}
     ahead = [(root, nothing)]
+    named = ", ".join(_few(sorted(root.resources))) or "none"
+    known = {*root.resources, MAX_JOBS}
     while ahead:
         node, above = ahead.pop()
         if node is not root:
-            yield from _known(node, root)
+            yield from _known(node, root.name, known, named)
             yield from _unlimited_min(node)
         yield from _own_bounds(node)
         yield from _ceilings(node, above)
@@ -160,10 +162,10 @@ def _root_bounds(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violatio
             yield _warning(root.name, ViolationCode.ROOT_EXCEEDS_CLUSTER, told)
 
 
-def _known(node: QuotaNode, root: QuotaNode) -> Iterator[Violation]:
-    for resource in sorted({*node.resources, *node.lend_limit, *node.user_cap} - root.resources - {MAX_JOBS}):
-        named = ", ".join(_few(sorted(root.resources))) or "none"
-        yield _error(node.name, ViolationCode.UNKNOWN_RESOURCE, f"names {resource}, which {root.name} does not; it names {named}")
+def _known(node: QuotaNode, root: str, known: Collection[str], named: str) -> Iterator[Violation]:
+    """`known`: what the root names; `named`: the same as text, made once for the whole tree."""
+    for resource in sorted({*node.resources, *node.lend_limit, *node.user_cap}.difference(known)):
+        yield _error(node.name, ViolationCode.UNKNOWN_RESOURCE, f"names {resource}, which {root} does not; it names {named}")
 
 
 def _unlimited_min(node: QuotaNode) -> Iterator[Violation]:

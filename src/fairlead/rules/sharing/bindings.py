@@ -16,6 +16,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import BindAsked
 from fairlead.rules.holding.account import RESERVED
+from fairlead.rules.holding.need import asks_share
 from fairlead.rules.sharing.alike import NotYet
 from fairlead.rules.sharing.feed import LedgerFeed
 
@@ -193,9 +194,12 @@ class Bindings:
 
     def _try(self, asked: BindAsked, pod: Pod, now: float) -> list[Step]:
         if (pod.uid, pod.namespace, pod.name) != (asked.uid, asked.namespace, asked.name):
-            return self._answer(asked, "refused", f"pod {asked.namespace}/{asked.name} has uid {pod.uid}, not {asked.uid}")
+            told = f"pod {pod.key} has uid {pod.uid}, and asked was pod {asked.namespace}/{asked.name} with uid {asked.uid}"
+            return self._answer(asked, "refused", told)
         if pod.node:
             return self._already(asked, pod)
+        if not asks_share(pod):
+            return self._answer(asked, "refused", f"pod {pod.key} asks for nothing of shared GPUs: its scheduler binds it itself")
         ledger = self._feed.ledger
         grants = ledger.reserve(pod, asked.node)
         if isinstance(grants, NotYet) and now < self._waiting.setdefault(asked.uid, _Waiting(asked, now + WAIT_SECONDS)).until:

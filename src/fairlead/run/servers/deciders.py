@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from starlette.applications import Starlette
+
 from fairlead import settings
 from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.extender import Extender
@@ -19,7 +21,7 @@ from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address
 from fairlead.apps.service import Probes, ServedApp, run
-from fairlead.apps.serving_certificate import ServingCertificate
+from fairlead.apps.serving_certificate import ServingCertificate, trust_clients
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.quota_api import KubeQuotaApi
@@ -71,27 +73,34 @@ async def _run_admission_webhook(asked: Invocation) -> None:
     args = asked.args
     address = parse_address(args.listen)
     own = _serving_certificate(args)
+    client_ca = Path(args.client_ca) if args.client_ca else None
+    if own is not None and client_ca is not None:
+        trust_clients(own.context, client_ca)
     connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
     if own is None:
         connection = required_connection(asked)
     sock = bind_socket(*address)
     said = f"admission webhook on {url_of(sock, 'https')}/"
     if connection is None:
-        await run(ServedApp(app=webhook_app(), sock=sock, tls=own), on_ready=lambda: asked.messages.info(said))
+        app = webhook_app(asks_certificate=client_ca is not None)
+        await run(ServedApp(app=app, sock=sock, tls=own), on_ready=lambda: asked.messages.info(said))
         return
     async with KubeApi(connection) as api:
         admission = KubeAdmissionApi(api)
-        service = ServedApp(app=webhook_app(admission), sock=sock, tls=own) if own else _certified(admission, sock)
+        app = webhook_app(admission, asks_certificate=client_ca is not None)
+        service = ServedApp(app=app, sock=sock, tls=own) if own else _certified(admission, app, sock, client_ca)
         await run(service, on_ready=lambda: asked.messages.info(said))
 
 
-def _certified(admission: KubeAdmissionApi, sock: socket.socket) -> ServedApp:
+def _certified(admission: KubeAdmissionApi, app: Starlette, sock: socket.socket, client_ca: Path | None) -> ServedApp:
     """The webhook that makes its own certificate, and answers nobody before the API server trusts it."""
     from fairlead.apps.webhook_certificate import WebhookCertificate  # a library of certificates: no other server needs it
 
     certificate = WebhookCertificate(admission, time.time)
+    if client_ca is not None:
+        trust_clients(certificate.context, client_ca)
     return ServedApp(
-        app=webhook_app(admission),
+        app=app,
         sock=sock,
         loops=(certificate.run,),
         tls=certificate.context,

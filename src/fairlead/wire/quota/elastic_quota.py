@@ -32,10 +32,9 @@ from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree, Viola
 from fairlead.model.resources import CPU, NOTHING, UNLIMITED, Amounts, is_byte_resource
 from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.kube.quantity import parse_quantity
+from fairlead.wire.quota.tree_size import LEVELS_MAX, too_large
 from fairlead.wire.text.time_span import parse_span
 
-LEVELS_MAX: Final = 250
-"""A tree may have so many levels; what reads and writes JSON goes down twice as many, and has a limit."""
 AMOUNT_MAX: Final = 2**63 - 1
 """The largest amount of Kubernetes, in the unit in which we count the resource."""
 
@@ -104,6 +103,9 @@ def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:
             tell(f"unknown field `{field}`; it has only `root`")
     if not isinstance(spec["root"], dict):
         tell(f"root is {_shown(spec['root'])} and not a node")
+        return None
+    if why := too_large(spec["root"]):
+        tell(why)
         return None
     return _parse_node(spec["root"], "root", None, 1, faults)
 

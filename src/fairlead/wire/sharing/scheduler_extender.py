@@ -7,6 +7,7 @@ Nodes for whole Nodes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -20,6 +21,9 @@ from fairlead.wire.kube.objects import WirePod, parse_pod
 
 Value = TypeVar("Value")
 _NONE = b"null"
+_NAME_MAX = 253
+_SHOWN = 80
+_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
 class BadBody(ValueError):
@@ -127,7 +131,20 @@ def parse_bind(body: bytes) -> BindAsked:
     texts = {name: _text_of(fields, name) for name in ("PodNamespace", "PodName", "PodUID", "Node")}
     if missing := [name for name, text in texts.items() if not text]:
         raise BadBody(f"ExtenderBindingArgs without {', '.join(missing)}")
+    for name, text in texts.items():
+        if not _is_name(text):
+            raise BadBody(f"{name} is {_printable(text)}, which is no name of Kubernetes")
     return BindAsked(texts["PodNamespace"], texts["PodName"], texts["PodUID"], texts["Node"])
+
+
+def _is_name(text: str) -> bool:
+    """A DNS subdomain, which all four are: names of pods, namespaces and nodes, and uids."""
+    return len(text) <= _NAME_MAX and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def _printable(text: str) -> str:
+    """Cut, and on one line whatever stands in it."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def render_error(why: str) -> bytes:
