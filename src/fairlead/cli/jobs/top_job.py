@@ -86,7 +86,7 @@ def _one(args: argparse.Namespace, context: Context, jobs: ClusterJobs, namespac
     if args.instance and not instances:
         raise UserError(
             f"invalid instance name {args.instance} in job {args.job},please use 'arena get {args.job}' to make sure instance name",
-            f"it has {', '.join(instance.pod.name for instance in report.instances) or 'no pods yet'}",
+            f"it has {', '.join(instance.pod.name for instance in report.instances) or 'no pods'}",
         )
     if args.output in ("json", "yaml"):
         return _document(args.output, [report], is_one=True)
