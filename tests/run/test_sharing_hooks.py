@@ -222,6 +222,24 @@ def test_an_operator_takes_a_card_out() -> None:
     assert grants(world, "q")["main"][0][0] == 0
 
 
+@pytest.mark.parametrize("how", ["deleted", "emptied"])
+def test_pods_that_a_withheld_card_kept_waiting_are_tried_when_it_comes_back(how: str) -> None:
+    """Three that are alike and one that is not: kube-scheduler with a real extender does so, too (`tests/kube/test_shared_cards.py`)."""
+    world = small_world(V100S)
+    meta = {"name": "unhealthy-gpu-shared-1", "namespace": "kube-system"}
+    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "0,1"}})
+    for name, units in (("a", 4), ("b", 4), ("c", 4), ("d", 3)):
+        share(world, name, units)
+    live(world, 60)
+    assert {phase(world, name) for name in "abcd"} == {"Pending"}
+    if how == "deleted":
+        world.cluster.delete(CONFIG_MAPS, "kube-system", meta["name"])
+    else:
+        world.cluster.mutate(CONFIG_MAPS, "kube-system", meta["name"], lambda old: {**old, "data": {"gpus": ""}})
+    live(world, 30)
+    assert {phase(world, name) for name in "abcd"} == {"Running"}
+
+
 def test_labels_that_contradict_each_other_are_told_once() -> None:
     world = small_world(V100S)
 
