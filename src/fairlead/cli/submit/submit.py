@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.cli.frame.context import ClusterObjects, Context, Machine
+from fairlead.cli.submit.shares import check_shares
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, Outcome, PatchObject, Result, object_ref
 
@@ -109,7 +110,9 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
     from msgspec.structs import replace
 
     version = submission.version(served) or submission.kind.CREATED_VERSIONS[0]
-    return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
+    objects = submission.objects(replace(spec, user=served.user), version, served.spec_fields)
+    check_shares(objects)
+    return objects
 
 
 def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError) -> list[Manifest] | None:
@@ -261,6 +264,7 @@ def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseExceptio
 
 def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequence[Manifest]) -> int:
     """`-f` with objects of Kubernetes: each is created as it stands."""
+    check_shares(documents)
     if args.dry_run:
         return print_objects(context, documents)
     cluster = context.world.objects()
