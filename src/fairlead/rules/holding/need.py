@@ -60,8 +60,8 @@ def gpu_need(pod: Pod) -> GpuNeed:
 def units_for_bytes(units: int, unit: str = MemoryUnit.GIB) -> str:
     """What somebody should write who wrote a size in bytes (`4Gi`) where units are counted; "" for units.
 
-    >>> units_for_bytes(4 << 30), units_for_bytes(4 << 30, "MiB"), units_for_bytes(15079)
-    ('aliyun.com/gpu-mem counts GiB, not bytes: write 4', 'aliyun.com/gpu-mem counts MiB, not bytes: write 4096', '')
+    >>> units_for_bytes(4 << 30, "MiB"), units_for_bytes(15079)
+    ('aliyun.com/gpu-mem counts MiB, not bytes: write 4096', '')
     """
     if units < _BYTES_LEAST:
         return ""
