@@ -71,7 +71,7 @@ def test_what_a_person_wrote_wrong() -> None:
     ],
 )
 def test_limits_that_no_node_can_meet(limits: dict[str, int], why: str) -> None:
-    """`tests/cli/submit/test_submit_shares.py`: submit refuses them; another client may have made such a pod."""
+    """`tests/cli/submit/test_submit_pod_faults.py`: submit refuses them; another client may have made such a pod."""
     asker = pod("wrong", containers=(Container("main", requests=limits, limits=limits),), conditions=(TOLD,))
     text = run_command("why wrong", ClusterSnapshot(nodes=(node("gpu"),), pods=(asker,)), "fairlead").out
     (said,) = (line for line in text.splitlines() if line.startswith("Why:"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.cli.frame.context import ClusterObjects, Context, Machine
-from fairlead.cli.submit.shares import check_shares
+from fairlead.cli.submit.pod_faults import check_mounts, check_shares
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, Outcome, PatchObject, Result, object_ref
 
@@ -63,7 +63,7 @@ def submit(
         args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
     from fairlead.cli.frame.values import job_name
 
-    job_name(args.name)
+    job_name(args.name, may_begin_with_digit=True)  # whether it may, the kind says
     if needs_command and not args.command:
         context.stdout.write(args.parser.format_help())
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
@@ -112,6 +112,7 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
     version = submission.version(served) or submission.kind.CREATED_VERSIONS[0]
     objects = submission.objects(replace(spec, user=served.user), version, served.spec_fields)
     check_shares(objects)
+    check_mounts(objects)
     return objects
 
 

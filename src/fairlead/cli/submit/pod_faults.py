@@ -1,4 +1,4 @@
-"""Refuses objects whose pods ask of shared GPUs what no node can give: such pods would wait for ever.
+"""Refuses objects whose pods no node can take (of shared GPUs they ask what none has) or no API server.
 
 It reads the objects, not the flags, so it holds for every kind, for serving, for crons and for files.
 """
@@ -28,6 +28,19 @@ def check_shares(objects: Sequence[Manifest]) -> None:
         for pod in _pods_in(obj):
             if (why := _fault(pod)) is not None:
                 raise why
+
+
+def check_mounts(objects: Sequence[Manifest]) -> None:
+    """Raises UserError for a container that sees two volumes at one path, which the API server refuses."""
+    for pod in (pod for obj in objects for pod in _pods_in(obj)):
+        for container in _containers(pod["spec"]):
+            seen: dict[str, str] = {}
+            for mount in container.get("volumeMounts") or ():
+                path = mount["mountPath"].rstrip("/") or "/"
+                if path in seen:
+                    what = f"{path} is the place of two volumes: {seen[path]} and {mount['name']}"
+                    raise invalid(what, "each --data, --data-dir, --config-file and /dev/shm has a path of its own")
+                seen[path] = mount["name"]
 
 
 def _pods_in(value: Any) -> Iterator[dict[str, Any]]:
@@ -62,7 +75,10 @@ def _fault(pod: dict[str, Any]) -> UserError | None:
     return invalid(f"a pod {fault}" if fault.startswith("asks") else fault, _HINT) if fault else None
 
 
+def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for part in _PARTS for each in spec.get(part) or () if isinstance(each, dict)]
+
+
 def _names_shares(spec: dict[str, Any]) -> bool:
-    containers = [each for part in _PARTS for each in spec.get(part) or () if isinstance(each, dict)]
-    limits = [(each.get("resources") or {}).get("limits") or {} for each in containers]
+    limits = [(each.get("resources") or {}).get("limits") or {} for each in _containers(spec)]
     return any(name in each for each in limits for name in (GPU_MEMORY, GPU_CORE))

@@ -1,8 +1,9 @@
-"""What no node can give of shared GPUs is refused before anything is made, whatever command or file asks for it."""
+"""What no node can give of shared GPUs, and two volumes at one place, is refused before anything is made; what each command makes else."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,33 @@ def test_what_a_node_may_give_is_made(limits: dict[str, Any], tmp_path: Path) ->
     path.write_text(yaml.safe_dump(pod(limits)))
     assert create(shlex.split(f"submit pytorchjob -f {path}"), cluster, None).status == 0
     assert len(cluster.created) == 1
+
+
+CLAIM = [{"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]
+
+
+@pytest.mark.parametrize("line", [f"{PYTORCH} --workers 2 --share-memory=", SERVE])
+def test_one_claim_is_one_volume_that_is_seen_at_two_places(line: str) -> None:
+    cluster = KeepingCluster()
+    assert create(shlex.split(f"{line} -d c:/a -d c:/b sleep"), cluster, None).status == 0
+    templates = list(_templates(cluster.created))
+    assert templates
+    for spec in templates:
+        assert spec["volumes"] == CLAIM
+        assert spec["containers"][0]["volumeMounts"] == [{"name": "c", "mountPath": "/a"}, {"name": "c", "mountPath": "/b"}]
+
+
+def test_tensorboard_reads_the_claim_at_the_place_that_holds_its_logs() -> None:
+    cluster = KeepingCluster()
+    create(shlex.split(f"{PYTORCH} -d c:/a -d c:/training_logs --tensorboard sleep"), cluster, None)
+    (board,) = (each for each in cluster.created if each["kind"] == "Deployment")
+    (container,) = board["spec"]["template"]["spec"]["containers"]
+    assert container["volumeMounts"] == [{"name": "c", "mountPath": "/training_logs"}]
+
+
+def _templates(value: Any) -> Iterator[dict[str, Any]]:
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("containers"), list):
+            yield each
+        else:
+            yield from _templates(each)
