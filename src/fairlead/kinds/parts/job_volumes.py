@@ -89,7 +89,7 @@ def config_map_data(files: Iterable[ConfigFile]) -> Manifest:
 
 
 def log_claim(spec: JobSpec) -> tuple[str, str] | None:
-    """The claim and path whose mount holds TensorBoard's logs; without one they lie on the node of the chief."""
+    """The claim and path whose mount holds TensorBoard's logs; else they lie on the node of the chief."""
     assert spec.tensorboard is not None
     folder = spec.tensorboard.logdir.rstrip("/") + "/"
     holding = [(claim, path) for claim, path in spec.claims if folder.startswith(path.rstrip("/") + "/")]
