@@ -46,7 +46,7 @@ def _no_pod(job: Job) -> Refusal:
     from fairlead.rules.jobs.status import is_over
     from fairlead.rules.jobs.waiting import why_no_pod
 
-    why = why_no_pod(job).message
+    why = why_no_pod(job)
     return Refusal(why if is_over(job) else f"not found instances of the job {job.name}: {why}")
 
 

@@ -15,7 +15,7 @@ TWO_ADDRESSES: Final = "`--listen` and `--port` name two addresses: leave one ou
 
 
 def add_listen(parser: argparse.ArgumentParser, default: str, shown: str = "") -> None:
-    """`--listen`, and `--port` for a port alone on the host of the default address; both end in `args.listen`.
+    """`--listen`, and `--port` for a port alone on the default address's host; both end in `args.listen`.
 
     `args.has_address`: whether a person gave one. `shown`: what the help says of the default.
     """
@@ -31,9 +31,7 @@ class _Listen(argparse.Action):
         super().__init__(option_strings, dest, **settings)
         self._host = host
 
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, _: str | None = None) -> None:
         if getattr(namespace, "address_flag", self.dest) != self.dest:
             raise argparse.ArgumentError(None, TWO_ADDRESSES)
         namespace.address_flag, namespace.has_address = self.dest, True

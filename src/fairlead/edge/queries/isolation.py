@@ -60,7 +60,7 @@ def config_data(api: KubeBlocking, namespace: str, name: str) -> Mapping[str, st
 
 
 def is_absent(api: KubeBlocking, namespace: str) -> bool:
-    """Whether the API server says that there is no such namespace; False where we may not ask, or it failed."""
+    """Whether the API server says that there is no such namespace; False where it does not tell."""
     try:
         api.get(NAMESPACES, namespace, type=_WireNamespace)
     except NotFound as error:

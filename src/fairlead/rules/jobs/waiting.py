@@ -61,11 +61,11 @@ def is_suspended(job: Job) -> bool:
     return job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions)
 
 
-def why_no_pod(job: Job) -> Wait:
+def why_no_pod(job: Job) -> str:
     """Why a job has no pod; call it for jobs without any."""
     if is_over(job):
-        return Wait("Ended", "the job has ended and its pods are gone")
-    return why_job_waits(job, ())
+        return "the job has ended and its pods are gone"
+    return why_job_waits(job, ()).message
 
 
 def waiting_anew(job: Job, pods: Sequence[Pod]) -> list[Pod]:
