@@ -184,17 +184,20 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
     live(world, 20)
     share(world, "hand", 4, nodeName="shared-1")
     share(world, "large", 14, nodeName="shared-1")
-    share(world, "none", 9, nodeName="shared-1")
+    share(world, "none", 2, nodeName="shared-1")
     live(world, 90)
     assert (grants(world, "hand")["main"][0][0], phase(world, "hand")) == (0, "Running")
     assert (grants(world, "large")["main"][0][0], phase(world, "large")) == (1, "Running")
     assert told(world, "none", "GPUShareNotPlaced") == [
         (
             "fairlead-scheduler",
-            "node shared-1 has no room: Insufficient aliyun.com/gpu-mem on one GPU: need 9 GiB, largest free 1 GiB",
+            "node shared-1 has no room: Insufficient aliyun.com/gpu-mem on one GPU: need 2 GiB, largest free 1 GiB",
         )
     ]
     assert phase(world, "none") == "Pending", "its kubelet tries again for ever"
+    share(world, "beyond", 9, nodeName="shared-1")
+    live(world, 20)
+    assert (phase(world, "beyond"), get_pod(world, "beyond")["status"]["reason"]) == ("Failed", "UnexpectedAdmissionError")
     world.cluster.delete(PODS, NAMESPACE, "large")
     live(world, 60)
     assert (grants(world, "none")["main"][0][0], phase(world, "none")) == (1, "Running")
