@@ -53,14 +53,29 @@ def filled(nodes: list[Node], chance: random.Random) -> Ledger:
     return ledger
 
 
-def timed(what: str, ask: Callable[[int], object]) -> None:
+def timed(what: str, ask: Callable[[int], object], rounds: int = ROUNDS) -> None:
     took = []
-    for number in range(ROUNDS):
+    for number in range(rounds):
         before = time.thread_time()
         ask(number)
         took.append((time.thread_time() - before) * 1000)
     took.sort()
     print(f"{what:<44} p50 {statistics.median(took):7.3f} ms   p99 {took[int(len(took) * 0.99)]:7.3f} ms")
+
+
+def _crowded() -> None:
+    """A node that has as many pods as units, 1,112: on known cards, and on cards that nobody knows."""
+    for is_known in (True, False):
+        crowd, place = ledger_of(ClusterSnapshot(nodes=(node(0),))), "cards known" if is_known else "cards unknown"
+        for number in range(139 * CARDS):
+            asker = pod(number, 1, phase="Running", started_at=float(number), node="" if is_known else node(0).name)
+            grants = crowd.reserve(asker, node(0).name) if is_known else None
+            if isinstance(grants, Refusal):
+                raise AssertionError(grants.reason)
+            crowd.set_pod(asker if grants is None else msgspec.structs.replace(asker, node=node(0).name, grants=grants))
+        everybody = {node(0).name: Victims(())}
+        timed(f"1,112 pods, {place}: preempt", lambda number: plan_preemption(crowd, pod(-number, 139, priority=1), everybody), 20)  # noqa: B023
+        timed(f"1,112 pods, {place}: node anew", lambda _: crowd.set_node(node(0)), 20)  # noqa: B023
 
 
 def main(node_count: int, name_count: int) -> None:
@@ -87,6 +102,7 @@ def main(node_count: int, name_count: int) -> None:
     timed("reserve, confirm, release", bind)
     proposed = {name: Victims(tuple(ledger.nodes[name].tenants)[:1]) for name in names[0][:10]}
     timed("preempt on ten nodes", lambda number: plan_preemption(ledger, pod(-number, 139, priority=1), proposed))
+    _crowded()
     pods = tuple(tenant.pod for tenant in ledger.tenants.values())[:10_000]
     snapshot = ClusterSnapshot(nodes=tuple(nodes), pods=pods)
     before = time.perf_counter()

@@ -126,7 +126,10 @@ class Servings:
 
 
 class _Logs:
-    """Answers of `pods/log`."""
+    """Answers of `pods/log`; every namespace is there."""
+
+    def is_absent(self, namespace: str) -> bool:
+        return False
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         yield f"{namespace}/{pod} {sorted(options.items())}\n".encode()

@@ -154,7 +154,11 @@ def test_a_pod_of_somebody_else_is_refused_whatever_its_name() -> None:
     assert chosen_container(each, "bert-worker-0", "code") == (own, "code")
     for names in (("gpt-worker-0", ""), ("bert-worker-0", "sidecar"), ("../secrets", "")):
         assert isinstance(chosen_container(each, *names), Refusal)
-    assert isinstance(chosen_container(JobInstances(training_job()), "", ""), Refusal)
+    none = chosen_container(JobInstances(training_job()), "", "")
+    assert isinstance(none, Refusal) and "no log: 0 of " in none.reason
+    over = training_job(state="Succeeded")
+    gone = chosen_container(JobInstances(over), "", "")
+    assert isinstance(gone, Refusal) and gone.reason.endswith("the job has ended and its pods are gone")
 
 
 SECRET = "hunter2"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hypothesis import strategies as st
 
 Words = list[str]
@@ -33,13 +35,15 @@ ANY_TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12) 
 NAME = st.from_regex(r"\A[a-z]([-a-z0-9]{0,12}[a-z0-9])?\Z")
 LABEL = st.from_regex(r"\A([A-Za-z0-9]([-A-Za-z0-9_.]{0,10}[A-Za-z0-9])?)?\Z")
 COUNT = st.integers(0, 9).map(str)
+UNITS = st.integers(1, 9).map(str)
+CORES = st.sampled_from(["0", "5", "30", "100"])
 CPU = st.sampled_from(["1", "500m", "2.5", "1e1"])
 SIZE = st.sampled_from(["1Gi", "512Mi", "1e9", "2G", "1073741824"])
 _TIME = st.sampled_from(["1h2m3s", "90s", "1.5m", "0"])
 PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(lambda path: ".." not in path.split("/") and "." not in path.split("/"))
 
 _SHARED = {
-    "gpumemory": COUNT, "gpucore": COUNT, "retry": COUNT,
+    "gpumemory": UNITS, "gpucore": CORES, "retry": COUNT,
     "priority": NAME, "scheduler": NAME, "service-account": NAME,
     "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]),
     "env": st.tuples(st.sampled_from(["A", "B_1", "gpus"]), ANY_TEXT).map("=".join),
@@ -47,8 +51,8 @@ _SHARED = {
     "label": st.tuples(NAME, LABEL).map("=".join), "selector": st.tuples(NAME, LABEL).map("=".join),
     "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]), "image-pull-secret": NAME,
     "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "share-memory": SIZE,
-    "shell": st.sampled_from(["sh", "bash"]), "working-dir": PATH, "data": st.tuples(NAME, PATH).map(":".join), "data-dir": PATH,
-    "config-file": PATH.map(lambda path: f"/etc/hostname:{path}"),
+    "shell": st.sampled_from(["sh", "bash"]), "working-dir": PATH, "data": st.tuples(NAME, PATH).map(":".join),
+    "data-dir": PATH.map(lambda path: f"{path}:/host{path}"), "config-file": PATH.map(lambda path: f"/etc/hostname:/conf{path}"),
     "running-timeout": _TIME, "ttl-after-finished": _TIME, "restart-policy": st.sampled_from(["Never", "OnFailure"]),
 }  # fmt: skip
 _ANY_KIND = {**_SHARED, "gpus": COUNT, "clean-task-policy": st.sampled_from(["None", "Running", "All"])}
@@ -147,7 +151,15 @@ _COUNTS = {"rayjob": "worker-replicas", "volcanojob": "task-replicas", "sparkjob
 _ELASTIC_KINDS = ("etjob", "deepspeedjob")
 _PLAIN = ("volcanojob", "sparkjob")
 """Kinds that have none of the flags of all others."""
-_REPEATED_ONCE = ("data", "config-file")  # two of a name, or of a path, are refused by `submit` or by the API server
+_REPEATED_ONCE = ("data", "data-dir", "config-file")  # two of one path are refused
+_WHOLE = ("gpus", "ps-gpus", "worker-gpu", "head-gpu")
+
+
+def meetable(names: Iterable[str]) -> list[str]:
+    """Without what no node can give: whole GPUs beside shared ones, and cores of a GPU without its memory."""
+    names = list(names)
+    unwanted = _WHOLE if "gpumemory" in names else ("gpucore",)
+    return [name for name in names if name not in unwanted]
 
 
 @st.composite
@@ -164,7 +176,7 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
         *([] if is_plain else ["--image=i:1"]),
         f"--{_COUNTS.get(kind, 'workers')}={draw(st.integers(1, 4))}",
     ]
-    for name in names:
+    for name in meetable(names):
         if name in _REPEATED_ONCE and name in seen:
             continue
         seen.add(name)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from tests.properties.flag_sets import ANY_TEXT, COUNT, CPU, LABEL, NAME, PATH, SIZE, Words
+from tests.properties.flag_sets import ANY_TEXT, CORES, COUNT, CPU, LABEL, NAME, PATH, SIZE, UNITS, Words, meetable
 
 _COMMON = {
-    "replicas": st.integers(0, 2).map(str), "gpus": COUNT, "gpumemory": COUNT, "gpucore": COUNT, "cpu": CPU, "memory": SIZE,
+    "replicas": st.integers(0, 2).map(str), "gpus": COUNT, "gpumemory": UNITS, "gpucore": CORES, "cpu": CPU, "memory": SIZE,
     "share-memory": SIZE,
     "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "image-pull-secret": NAME,
     "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]), "shell": st.sampled_from(["sh", "bash"]),
@@ -50,7 +50,7 @@ def serving_flag_sets(draw: st.DrawFn, types: tuple[str, ...] = tuple(_OWN)) -> 
     type_ = draw(st.sampled_from(types))
     flags = {**_COMMON, **_OWN[type_]}
     chosen = draw(st.lists(st.sampled_from(sorted(flags)), unique=True, max_size=8))
-    words = [f"--{flag}={draw(flags[flag])}" for flag in chosen]
+    words = [f"--{flag}={draw(flags[flag])}" for flag in meetable(chosen)]
     words += [f"--{truth}" for truth in draw(st.lists(st.sampled_from(["enable-istio", "expose-service"]), unique=True))]
     words += _PROBE if type_ == "custom" and draw(st.booleans()) else []
     name, version = draw(NAME), draw(st.sampled_from(["v1", "202601051030", "0"]))

@@ -184,17 +184,20 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
     live(world, 20)
     share(world, "hand", 4, nodeName="shared-1")
     share(world, "large", 14, nodeName="shared-1")
-    share(world, "none", 9, nodeName="shared-1")
+    share(world, "none", 2, nodeName="shared-1")
     live(world, 90)
     assert (grants(world, "hand")["main"][0][0], phase(world, "hand")) == (0, "Running")
     assert (grants(world, "large")["main"][0][0], phase(world, "large")) == (1, "Running")
     assert told(world, "none", "GPUShareNotPlaced") == [
         (
             "fairlead-scheduler",
-            "node shared-1 has no room: Insufficient aliyun.com/gpu-mem on one GPU: need 9 GiB, largest free 1 GiB",
+            "node shared-1 has no room: Insufficient aliyun.com/gpu-mem on one GPU: need 2 GiB, largest free 1 GiB",
         )
     ]
     assert phase(world, "none") == "Pending", "its kubelet tries again for ever"
+    share(world, "beyond", 9, nodeName="shared-1")
+    live(world, 20)
+    assert (phase(world, "beyond"), get_pod(world, "beyond")["status"]["reason"]) == ("Failed", "UnexpectedAdmissionError")
     world.cluster.delete(PODS, NAMESPACE, "large")
     live(world, 60)
     assert (grants(world, "none")["main"][0][0], phase(world, "none")) == (1, "Running")
@@ -220,6 +223,24 @@ def test_an_operator_takes_a_card_out() -> None:
     share(world, "q", 12)
     live(world, 20)
     assert grants(world, "q")["main"][0][0] == 0
+
+
+@pytest.mark.parametrize("how", ["deleted", "emptied"])
+def test_pods_that_a_withheld_card_kept_waiting_are_tried_when_it_comes_back(how: str) -> None:
+    """Three that are alike and one that is not: kube-scheduler with a real extender does so, too (`tests/kube/test_shared_cards.py`)."""
+    world = small_world(V100S)
+    meta = {"name": "unhealthy-gpu-shared-1", "namespace": "kube-system"}
+    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"gpus": "0,1"}})
+    for name, units in (("a", 4), ("b", 4), ("c", 4), ("d", 3)):
+        share(world, name, units)
+    live(world, 60)
+    assert {phase(world, name) for name in "abcd"} == {"Pending"}
+    if how == "deleted":
+        world.cluster.delete(CONFIG_MAPS, "kube-system", meta["name"])
+    else:
+        world.cluster.mutate(CONFIG_MAPS, "kube-system", meta["name"], lambda old: {**old, "data": {"gpus": ""}})
+    live(world, 30)
+    assert {phase(world, name) for name in "abcd"} == {"Running"}
 
 
 def test_labels_that_contradict_each_other_are_told_once() -> None:

@@ -50,6 +50,25 @@ def url_of(sock: socket.socket, scheme: str = "http") -> str:
     return f"{scheme}://{shown}:{port}"
 
 
+def free_or_named(asked: Invocation) -> socket.socket:
+    """The socket of a server whose address a person reads: of the address that was given, which must be free.
+
+    Without one it is the default, and a free port where that is taken, which is said.
+    """
+    from fairlead.apps.server import bind_socket, parse_address  # commands read this module, and start no server
+
+    args = asked.args
+    host, port = parse_address(args.listen)
+    try:
+        return bind_socket(host, port)
+    except UserError:
+        if args.has_address:
+            raise
+    sock = bind_socket(host, 0)
+    asked.messages.warn(f"port {port} is taken: listening on {sock.getsockname()[1]}")
+    return sock
+
+
 def lease_identity(args: argparse.Namespace) -> str:
     """Under which name this process holds a Lease."""
     return args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"

@@ -14,14 +14,14 @@ from fairlead.apps.configuration.counters_file import CountersInForce
 from fairlead.apps.configuration.web_guard import WebGuard
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.owner_names import OwnerNames
-from fairlead.apps.server import bind_socket, parse_address, require_loopback
+from fairlead.apps.server import parse_address, require_loopback
 from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.standard_streams import Stdout
 from fairlead.edge.files.own_files import absolute
 from fairlead.edge.files.told_loads import load_folder, told_loads
 from fairlead.errors import UserError
 from fairlead.run.beginnings import scenario_beginning
-from fairlead.run.invocation import Invocation, Process, url_of
+from fairlead.run.invocation import Invocation, Process, free_or_named, url_of
 from fairlead.run.laptop import run_laptop
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig, end_kubeconfig
 from fairlead.run.quota_demo import play, render_demo
@@ -61,12 +61,12 @@ def _node_of(world: World, node: str, scenario: str) -> str:
 
 async def _run_api_server(asked: Invocation) -> None:
     args = asked.args
-    host, port = parse_address(args.listen)
+    host, _ = parse_address(args.listen)
     require_loopback(host, args.insecure_listen, "--insecure-listen")
     beginning = scenario_beginning(args.scenario)
     kubeconfig = SharedKubeconfig(absolute(args.kubeconfig or "fairlead.kubeconfig"))
     kubeconfig.check()
-    sock = bind_socket(host, port)
+    sock = free_or_named(asked)
     simulation = Simulation(beginning.world(args.seed), args.speed)
     credentials = make_credentials()
     simulation.world.accounts.publish(credentials.authority.decode())

@@ -15,6 +15,7 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.resources import GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
 from fairlead.wire.names import ANNOTATION_ALLOCATION
 from fairlead_sim.gpus.devices import Owner, SimulatedDevices
+from fairlead_sim.kubelet.node_sums import too_few_devices
 from fairlead_sim.kubelet.pod_status import NOT_STARTED
 from fairlead_sim.objects.saved import HeldCard
 from fairlead_sim.scheduler.hooks import AgentHook, NoShare, Share
@@ -108,7 +109,7 @@ def _allocate_whole(container: Object, node: str, owner: Owner, devices: Simulat
     wanted = limit_of(container, NVIDIA_GPU)
     free = [card for card in devices.free_cards(node) if not card.is_shared]
     if wanted > len(free):
-        return _too_few(NVIDIA_GPU, wanted, len(free))
+        return too_few_devices(NVIDIA_GPU, wanted, len(free))
     for card in free[:wanted]:
         devices.hold(card, owner, container["name"], mode=GpuMode.EXCLUSIVE, limit_mib=card.model.memory_mib)
     return ""
@@ -119,16 +120,11 @@ def _allocate_instances(container: Object, node: str, owner: Owner, devices: Sim
     for resource in [name for name in asked if name.startswith(MIG_PREFIX)]:
         wanted, free = limit_of(container, resource), devices.free_instances(node, resource.removeprefix(MIG_PREFIX))
         if wanted > len(free):
-            return _too_few(resource, wanted, len(free))
+            return too_few_devices(resource, wanted, len(free))
         for card, instance in free[:wanted]:
             limit, number = instance.memory_mib, instance.gpu_instance
             devices.hold(card, owner, container["name"], mode=GpuMode.MIG, limit_mib=limit, gpu_instance=number)
     return ""
-
-
-def _too_few(resource: str, wanted: int, free: int) -> str:
-    why = f"requested number of devices unavailable for {resource}. Requested: {wanted}, Available: {free}"
-    return f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
 
 
 def granted(pod: Object) -> dict[str, list[Object]]:

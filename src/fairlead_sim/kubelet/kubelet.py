@@ -21,6 +21,7 @@ from fairlead_sim.kubelet.adoption import take_status
 from fairlead_sim.kubelet.allocation import allocate, annotated_shares, hold_again, take_lasting_shares, take_shares
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_in, surroundings
 from fairlead_sim.kubelet.image_name import image_name_fault
+from fairlead_sim.kubelet.node_sums import UNEXPECTED, NodeSums, Rejection
 from fairlead_sim.kubelet.pod_status import RUNNING, TERMINATED, WAITING, ContainerRun, PodRun, render_status
 from fairlead_sim.objects.chance import between
 from fairlead_sim.objects.conditions import is_true, phase_of, status_of
@@ -75,6 +76,7 @@ class Kubelets:
         self._images: set[tuple[str, str]] = set()
         self._addresses: dict[str, int] = {}
         self._silent: set[str] = set()
+        self._sums = NodeSums(self._is_alive)
         self.agent: AgentHook = annotated_shares
         cluster.subscribe(PODS, self._on_pod)
 
@@ -103,6 +105,7 @@ class Kubelets:
         now = self._timers.clock.now()
         run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now, self._behaviour)
         allocate(pod, run.node, self._devices)
+        self._sums.admit(pod, run.node)
         self._give_address(run, pod)
         for container in run.apps:
             take_shares(pod, container.name, run.node, self._devices, self.agent)
@@ -126,6 +129,7 @@ class Kubelets:
         if run.is_finished:
             return
         hold_again(pod, run.node, held, self._devices)
+        self._sums.admit(pod, run.node)
         for container in run.containers:
             if container.state == RUNNING:
                 take_shares(pod, container.name, run.node, self._devices, self.agent)
@@ -203,16 +207,33 @@ class Kubelets:
         pod = self._pod(run)
         if pod is None or run.is_ending:
             return
-        reason = allocate(pod, run.node, self._devices)
-        if reason:
-            run.reject("UnexpectedAdmissionError", reason)
-            self._recorder.warning(pod, "UnexpectedAdmissionError", reason, COMPONENT, run.node)
+        rejected = self._rejection(run, pod)
+        if rejected is not None:
+            run.reject(rejected.reason, f"Pod was rejected: {rejected.message}")
+            self._recorder.warning(pod, rejected.reason, rejected.message, COMPONENT, run.node)
             self._write(run)
             return
+        self._sums.admit(pod, run.node)
         run.admitted_at = self._timers.clock.now()
         has_all = take_lasting_shares(pod, run.node, self._devices, self.agent)
         self._write(run, _assigned if has_all else None)
         self._pull(run, _images(run))
+
+    def _rejection(self, run: PodRun, pod: Object) -> Rejection | None:
+        node = self._cluster.get(NODES, None, run.node)
+        short = self._sums.rejection(pod, node) if node is not None else None
+        if short is not None and short.reason == UNEXPECTED:
+            return short
+        reason = allocate(pod, run.node, self._devices)
+        if reason:
+            return Rejection(UNEXPECTED, reason)
+        if short is not None:
+            self._devices.release(run.uid)
+        return short
+
+    def _is_alive(self, uid: str) -> bool:
+        run = self._runs.get(uid)
+        return run is not None and not run.is_finished
 
     def _pull(self, run: PodRun, images: Sequence[tuple[str, bool]]) -> None:
         """Pull what the node does not have, one image after another, then start."""

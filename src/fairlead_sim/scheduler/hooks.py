@@ -41,6 +41,13 @@ class SchedulerHook(Protocol):
         """Whether this pod is the extender's business at all."""
         ...
 
+    def on_change(self, tell: Callable[[], None]) -> None:
+        """Call `tell` when pods that `filter` refused may find room, and no node or pod has said so.
+
+        A real extender touches such pods, and kube-scheduler tries them again.
+        """
+        ...
+
     def filter(self, pod: Object, nodes: Sequence[str]) -> Unfit: ...
 
     def prioritize(self, pod: Object, nodes: Sequence[str]) -> Mapping[str, int]:

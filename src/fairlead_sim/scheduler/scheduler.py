@@ -60,8 +60,11 @@ class Scheduler:
         self._changed_rooms: dict[str, bool] = {}
         self._pods_moved = False
         self._all_helped = False
+        self._extender_changed = False
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
+        if extender is not None:
+            extender.on_change(self._on_extender)
 
     # --- what the API tells ---------------------------------------------------------------------------------
 
@@ -100,6 +103,10 @@ class Scheduler:
         ):
             self._forget(uid)
             self._queue(pod)
+
+    def _on_extender(self) -> None:
+        self._extender_changed = True
+        self._wake(WAKE_SECONDS)
 
     def _release(self, uid: str) -> None:
         """A pod let go of its room: that may help others, and those that look at others look anew."""
@@ -184,11 +191,17 @@ class Scheduler:
         changed, self._changed_rooms = self._changed_rooms, {}
         moved, self._pods_moved = self._pods_moved, False
         everybody, self._all_helped = self._all_helped, False
+        asks_again, self._extender_changed = self._extender_changed, False
         now = self._timers.clock.now()
         for group in list(self._waiting.resting()):
             is_old = group.tried_at + FORGOTTEN_SECONDS <= now and not self.ledger.is_lowest(_priority_of(group))
-            if everybody or is_old or group.example is None or self._is_helped(group.example, changed, has_moved=moved):
+            asker = group.example
+            is_due = everybody or is_old or asker is None or (asks_again and self._is_shared(asker))
+            if is_due or asker is None or self._is_helped(asker, changed, has_moved=moved):
                 self._waiting.rouse(group)
+
+    def _is_shared(self, asker: Lodger) -> bool:
+        return self._extender_of(asker.pod) is not None
 
     def _is_helped(self, asker: Lodger, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
         """Whether one of these rooms has, or might make, room for the pod now; `changed` says whether it

@@ -6,7 +6,7 @@ they come.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -35,6 +35,7 @@ from fairlead_sim.validation.field_rules import (
 from fairlead_sim.validation.handler_rules import handler_errors
 from fairlead_sim.validation.pod_settings import dns_errors, user_errors
 
+NameFaults = Callable[[str], tuple[str, ...]]
 _LONGEST = 2**31 - 1
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -49,6 +50,7 @@ def pod_errors(field: str, spec: Object) -> list[FieldError]:
         *dns_errors(field, spec),
         *_PLACE(field, spec),
         *_container_errors(field, spec),
+        *_whole_pod_errors(f"{field}.resources", object_of(spec, "resources")),
         *_volume_errors(field, spec),
     ]
 
@@ -117,36 +119,24 @@ _CONTAINER = fields(
 # --- resources ----------------------------------------------------------------------------------------------
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
+_OF_WHOLE_POD = ("cpu", "hugepages-", "memory")
+"""What a pod as a whole may ask, in the API server's own spelling."""
 
 
-def _resource_errors(field: str, resources: Object) -> list[FieldError]:
-    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not
-    their limit."""
-    limits, requests = object_of(resources, "limits"), object_of(resources, "requests")
-    errors = [
-        error for side, amounts in (("limits", limits), ("requests", requests)) for error in _amount_errors(f"{field}.{side}", amounts)
-    ]
-    for name in sorted(requests if not errors else ()):
-        if _is_counted(name) and name not in limits:
-            errors.append(required(f"{field}.limits", "Limit must be set for non overcommitable resources"))
-        elif _is_counted(name) and requests[name] != limits[name]:
-            errors.append(wrong_value(f"{field}.requests", requests[name], f"must be equal to {name} limit of {limits[name]}"))
-        elif name in limits and _thousandths(requests[name]) > _thousandths(limits[name]):
-            errors.append(wrong_value(f"{field}.requests", requests[name], f"must be less than or equal to {name} limit of {limits[name]}"))
-    return errors
+def _whole_pod_errors(field: str, resources: Object) -> list[FieldError]:
+    """A pod as a whole asks for no extended resources, and has no claims."""
+    errors = [forbidden_field(f"{field}.claims", "claims may not be set for Resources at pod-level")] if resources.get("claims") else []
+    for side in ("limits", "requests"):
+        for name in sorted(object_of(resources, side)):
+            if name not in ("cpu", "memory") and not name.startswith("hugepages-") and not _whole_pod_name_faults(name):
+                errors.append(unsupported(f"{field}.{side}[{name}]", name, _OF_WHOLE_POD))
+    return errors + _resource_errors(field, resources, _whole_pod_name_faults)
 
 
-def _amount_errors(field: str, amounts: Object) -> list[FieldError]:
-    errors = []
-    for name in sorted(amounts):
-        here, thousandths = f"{field}[{name}]", _thousandths(amounts[name])
-        if name not in _STANDARD and not name.startswith("hugepages-"):
-            errors += _resource_name_errors(here, name)
-        if thousandths < 0:
-            errors.append(wrong_value(here, amounts[name], "must be greater than or equal to 0"))
-        elif _is_counted(name) and thousandths % 1000:
-            errors.append(wrong_value(here, amounts[name], "must be an integer"))
-    return errors
+@lru_cache(maxsize=256)
+def _whole_pod_name_faults(name: str) -> tuple[str, ...]:
+    faults = qualified_name_faults(name)
+    return tuple(faults if "/" in name or faults or name in _STANDARD else ["must be a standard resource type or fully qualified"])
 
 
 @lru_cache(maxsize=256)
@@ -158,8 +148,36 @@ def _resource_name_faults(name: str) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def _resource_name_errors(field: str, name: str) -> list[FieldError]:
-    return [wrong_value(field, name, why) for why in _resource_name_faults(name)]
+def _resource_errors(field: str, resources: Object, faults: NameFaults = _resource_name_faults) -> list[FieldError]:
+    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not
+    their limit."""
+    limits, requests = object_of(resources, "limits"), object_of(resources, "requests")
+    errors = [
+        error
+        for side, amounts in (("limits", limits), ("requests", requests))
+        for error in _amount_errors(f"{field}.{side}", amounts, faults)
+    ]
+    for name in sorted(requests if not errors else ()):
+        if _is_counted(name) and name not in limits:
+            errors.append(required(f"{field}.limits", "Limit must be set for non overcommitable resources"))
+        elif _is_counted(name) and requests[name] != limits[name]:
+            errors.append(wrong_value(f"{field}.requests", requests[name], f"must be equal to {name} limit of {limits[name]}"))
+        elif name in limits and _thousandths(requests[name]) > _thousandths(limits[name]):
+            errors.append(wrong_value(f"{field}.requests", requests[name], f"must be less than or equal to {name} limit of {limits[name]}"))
+    return errors
+
+
+def _amount_errors(field: str, amounts: Object, faults: NameFaults) -> list[FieldError]:
+    errors = []
+    for name in sorted(amounts):
+        here, thousandths = f"{field}[{name}]", _thousandths(amounts[name])
+        if name not in _STANDARD and not name.startswith("hugepages-"):
+            errors += [wrong_value(here, name, why) for why in faults(name)]
+        if thousandths < 0:
+            errors.append(wrong_value(here, amounts[name], "must be greater than or equal to 0"))
+        elif _is_counted(name) and thousandths % 1000:
+            errors.append(wrong_value(here, amounts[name], "must be an integer"))
+    return errors
 
 
 def _thousandths(amount: Any) -> int:

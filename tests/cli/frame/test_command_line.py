@@ -97,6 +97,8 @@ def test_what_is_refused(line: str, what: str) -> None:
         ("model analyze", "not implemented: model"),
         ("bogus", 'unknown command "bogus" for "arena"'),
         ("up", 'unknown command "up" for "arena"'),
+        ("top nodes", 'unknown command "top nodes" for "arena"'),
+        ("submit pytorhcjob --name x", 'unknown command "submit pytorhcjob" for "arena"'),
     ],
 )
 def test_commands_that_are_not_there(line: str, what: str) -> None:
@@ -115,6 +117,50 @@ def test_what_to_use_instead_of_what_is_not_built(line: str, instead: str) -> No
         split_verb(line.split(), "arena")
     assert f"`{instead}`" in refusal.value.hint
     assert split_verb(instead.split(), "arena")[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("submti mpi --name x", "did you mean `arena submit`?"),
+        ("lst", "did you mean `arena list`?"),
+        ("logss bert", "did you mean `arena logs`?"),
+        ("top nodes", "did you mean `arena top node`?"),
+        ("top jobs", "did you mean `arena top job`?"),
+        ("submit pytorhcjob --name x", "did you mean `arena submit pytorchjob`?"),
+        ("serve lst", "did you mean `arena serve list`?"),
+        ("top bogus", "`arena top` has node, job"),
+        ("bogus", "`arena --help` lists the commands"),
+    ],
+)
+def test_what_was_probably_meant(line: str, hint: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        split_verb(line.split(), "arena")
+    assert refusal.value.hint == hint
+
+
+@pytest.mark.parametrize("line", ["top", "top --help", "top bogus --help", "help top"])
+def test_a_group_alone_shows_its_help(line: str) -> None:
+    assert split_verb(line.split(), "arena")[0] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "flag"),
+    [
+        ("submit rayjob --workers=1", "--worker-replicas"),
+        ("submit rayjob --gpus=1", "--worker-gpu"),
+        ("submit volcanojob --workers 1", "--task-replicas"),
+        ("submit volcanojob --image i", "--task-images"),
+        ("submit sparkjob --workers 1", "--replicas"),
+        ("serve custom --workers 1", "--replicas"),
+        ("submit mpijob --replicas 1", "--workers"),
+        ("submit mpijob --gups 1", "--gpus"),
+    ],
+)
+def test_a_flag_that_another_kind_of_job_has(line: str, flag: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        run_command(line, NODES)
+    assert refusal.value.hint == f"did you mean `{flag}`?"
 
 
 def test_every_verb_has_its_module_with_name_help_arguments_and_run() -> None:
@@ -138,7 +184,7 @@ def test_a_name_that_is_missing(line: str, name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "") and f"not set {name} name,please set it" in done.stderr
 
 
-@pytest.mark.parametrize("line", ["--help", "top bogus", "top node --help", "help", ""])
+@pytest.mark.parametrize("line", ["--help", "top node --help", "help", ""])
 def test_help_goes_to_stdout_with_status_0(line: str, tmp_path: Path) -> None:
     ended = started("arena", line, tmp_path)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from tests.cli.arena import kubeconfig
-from tests.cli.job_objects import job_pod
-from tests.cli.jobs.test_job_requests import MPI, PODS, Reply, ScriptedServer, Stream, listed, run, script, status
+from tests.cli.command import run_command
+from tests.cli.job_objects import cluster, job, job_pod
+from tests.cli.jobs.test_job_requests import MPI, PODS, Reply, ScriptedServer, Stream, collection, listed, run, script, status
 
+from fairlead.errors import UserError
 from fairlead.run.main import main
 
 POD_LIST = "/api/v1/namespaces/default/pods"
@@ -173,3 +175,71 @@ def test_a_log_that_is_cut_is_an_error(tmp_path: Path) -> None:
         done = run(tmp_path, server, "logs", "bert", "-f")
     assert (done.returncode, done.stdout) == (1, "half\n")
     assert "level=error" in done.stderr and "Traceback" not in done.stderr
+
+
+def ended(state: str = "Succeeded") -> Any:
+    return job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, states=("Created", "Running", state), ended=60)
+
+
+def of_job(mpi: Any, *pods: Any) -> dict[str, list[Reply | Stream]]:
+    return script() | {f"{collection('mpijobs')}/bert": [Reply(mpi)], POD_LIST: [listed(pods)]}
+
+
+@pytest.mark.parametrize("state", ["Succeeded", "Failed"])
+@pytest.mark.parametrize(
+    "line", ["logs bert", "logs bert -f", "logs bert -f -i bert-launcher-x", "attach bert", "attach bert -i bert-worker-0"]
+)
+def test_a_job_that_has_ended_and_whose_pods_are_gone_is_not_waited_for(line: str, state: str, tmp_path: Path) -> None:
+    with ScriptedServer(of_job(ended(state))) as server:
+        done = run(tmp_path, server, *line.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the job has ended and its pods are gone" in done.stderr
+
+
+def test_a_job_that_has_ended_and_whose_chief_is_gone_names_the_pods_that_are_left(tmp_path: Path) -> None:
+    with ScriptedServer(of_job(ended(), job_pod(MPI, "bert-worker-0", "worker", on="n1"))) as server:
+        done = run(tmp_path, server, "logs", "bert", "-f")
+    assert done.returncode == 1
+    assert "There is 1 instances have been found:\\n\\nbert-worker-0\\n\\nplease use '-i' or" in done.stderr
+
+
+def test_a_pod_that_never_began_is_not_waited_for_once_its_job_has_ended(tmp_path: Path) -> None:
+    waiting = job_pod(MPI, CHIEF, "launcher", on="n1", phase="Pending", owner="Job")
+    with ScriptedServer(of_job(ended("Failed"), waiting)) as server:
+        done = run(tmp_path, server, "logs", "bert", "-f")
+    assert done.returncode == 1
+    assert "the job has ended: container main of pod bert-launcher-x has not begun" in done.stderr
+
+
+SUSPENDED = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, states=("Created", "Suspended"))
+
+
+@pytest.mark.parametrize("verb", ["logs", "attach"])
+def test_a_suspended_job_says_so(verb: str, tmp_path: Path) -> None:
+    with ScriptedServer(of_job(SUSPENDED)) as server:
+        done = run(tmp_path, server, verb, "bert")
+    assert done.returncode == 1 and "not found instances of the job bert: the job is suspended" in done.stderr
+
+
+def test_following_says_once_that_the_job_is_suspended_and_goes_on_when_it_is_resumed(tmp_path: Path) -> None:
+    steps = of_job(SUSPENDED) | {log_of(CHIEF): [Reply(b"resumed\n")]}
+    steps[f"{collection('mpijobs')}/bert"] = [Reply(SUSPENDED), Reply(SUSPENDED), Reply(MPI)]
+    steps[POD_LIST] = [listed([])] * 4 + [listed(PODS)]  # each look asks for labels of earlier years, too
+    with ScriptedServer(steps) as server:
+        done = run(tmp_path, server, "logs", "bert", "-f")
+    assert (done.returncode, done.stdout) == (0, "resumed\n")
+    assert done.stderr.count("the job is suspended") == 1
+
+
+def test_a_job_without_pods_says_what_it_waits_for(tmp_path: Path) -> None:
+    with ScriptedServer(of_job(MPI)) as server:
+        done = run(tmp_path, server, "logs", "bert")
+    assert "not found instances of the job bert: 0 of 2 pods exist; the job's controller has yet to make the others" in done.stderr
+
+
+def test_a_saved_cluster_does_not_change_so_nothing_in_it_is_waited_for() -> None:
+    def never(_: float) -> None:
+        raise AssertionError("waits in a file that does not change")
+
+    with pytest.raises(UserError, match="not found instances of the job bert"):
+        run_command("logs bert -f", cluster([MPI]), sleep=never)

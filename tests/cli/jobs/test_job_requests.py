@@ -129,6 +129,33 @@ def _short(path: str) -> str:
     return path if path == "/apis" else path.rpartition("/namespaces/default/")[2].removeprefix("/api/v1/")
 
 
+NO_SUCH = status(404, "NotFound", 'namespaces "nope" not found')
+MAY_NOT = status(403, "Forbidden", 'namespaces "nope" is forbidden: User "eve" cannot get resource "namespaces"')
+
+
+def empty_namespace(answer: Reply) -> dict[str, list[Reply | Stream]]:
+    crons = "/apis/apps.kubedl.io/v1alpha1/namespaces/nope/crons"
+    claims = "/api/v1/namespaces/nope/persistentvolumeclaims"
+    lists = (*(collection(plural, "nope") for plural in SERVED), "/api/v1/namespaces/nope/pods", crons, claims)
+    served = ("/apis/apps/v1/namespaces/nope/deployments", "/api/v1/namespaces/nope/services")
+    return {"/apis": [discovery(*SERVED)], "/api/v1/namespaces/nope": [answer], **{path: [listed([])] for path in (*lists, *served)}}
+
+
+@pytest.mark.parametrize("line", ["list", "list -o json", "top job", "serve list", "cron list", "data list"])
+@pytest.mark.parametrize("answer", [NO_SUCH, MAY_NOT, Reply({"metadata": {"name": "nope"}})], ids=["absent", "forbidden", "there"])
+def test_a_namespace_that_does_not_exist_is_told_apart_from_an_empty_one(line: str, answer: Reply, tmp_path: Path) -> None:
+    with ScriptedServer(empty_namespace(answer)) as server:
+        done = run(tmp_path, server, *line.split(), "-n", "nope")
+    assert done.returncode == 0 and done.stdout
+    assert done.stderr.count("namespace nope does not exist") == (answer is NO_SUCH)
+
+
+def test_a_job_of_a_namespace_that_does_not_exist(tmp_path: Path) -> None:
+    with ScriptedServer(empty_namespace(NO_SUCH)) as server:
+        done = run(tmp_path, server, "get", "bert", "-n", "nope")
+    assert done.returncode == 1 and "hint: namespace nope does not exist" in done.stderr
+
+
 def test_a_kind_that_is_forbidden_costs_one_warning_and_not_the_others(tmp_path: Path) -> None:
     with ScriptedServer(script(mpijobs=[forbidden("mpijobs")], pytorchjobs=[forbidden("pytorchjobs")])) as server:
         done = run(tmp_path, server, "list")

@@ -62,6 +62,23 @@ def test_what_a_person_wrote_wrong() -> None:
     assert "Would fit" not in text
 
 
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ({"nvidia.com/gpu": 1, "aliyun.com/gpu-mem": 4}, "asks for whole and shared GPUs; no node offers both"),
+        ({"aliyun.com/gpu-mem": 4 << 30}, "aliyun.com/gpu-mem counts GiB, not bytes: write 4"),
+        ({"aliyun.com/gpu-mem": 4, "aliyun.com/gpu-core.percentage": 7}, "gpu-core 7 is not a multiple of 5 from 5 to 100"),
+    ],
+)
+def test_limits_that_no_node_can_meet(limits: dict[str, int], why: str) -> None:
+    """`tests/cli/submit/test_submit_pod_faults.py`: submit refuses them; another client may have made such a pod."""
+    asker = pod("wrong", containers=(Container("main", requests=limits, limits=limits),), conditions=(TOLD,))
+    text = run_command("why wrong", ClusterSnapshot(nodes=(node("gpu"),), pods=(asker,)), "fairlead").out
+    (said,) = (line for line in text.splitlines() if line.startswith("Why:"))
+    assert why in said
+    assert "something else" not in text
+
+
 def test_where_a_pod_sits() -> None:
     assert answer("why a -n default") == (
         "Pod:     default/a\n"

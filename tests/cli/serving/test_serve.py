@@ -258,6 +258,18 @@ def test_a_container_that_has_not_begun() -> None:
         run_serving("serve logs a", Servings(deployments=[deployment("a", "1")], pods=[waiting]))
 
 
+def test_following_ends_with_a_pod_that_ended_before_its_container_began() -> None:
+    evicted = serving_pod("a", "1", "a-1", phase="Failed")
+    with pytest.raises(UserError, match="container main of pod a-1 has not begun: "):
+        run_serving("serve logs a -f", Servings(deployments=[deployment("a", "1")], pods=[evicted]))
+
+
+def test_a_serving_job_that_is_scaled_to_nothing_says_so() -> None:
+    with pytest.raises(UserError) as told:
+        run_serving("serve logs a -f", Servings(deployments=[deployment("a", "1", replicas=0)], pods=[]))
+    assert told.value.hint == "it is scaled to 0 instances"
+
+
 def test_delete_goes_on_after_a_name_that_is_not_there() -> None:
     cluster = many()
     told = run_serving("serve delete nope m -v v1", cluster)

@@ -19,7 +19,7 @@ from tests.sim.small_world import (
 )
 
 from fairlead.wire.kube.time import parse_time
-from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.objects.resources import EVENTS, NODES, PODS
 from fairlead_sim.scheduler.pod_shape import unreadable
 from fairlead_sim.tables.pod import pod_status
 
@@ -225,6 +225,45 @@ def test_a_pod_put_on_a_full_node_by_hand_is_rejected() -> None:
     world.cluster.delete(PODS, NAMESPACE, "second")
     live(world, 5)
     assert world.cluster.get(PODS, NAMESPACE, "second") is None
+
+
+@pytest.mark.parametrize(
+    ("asks", "reason", "message"),
+    [
+        ({"cpu": "1000"}, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 1000000, used: 1000, capacity: "),
+        ({"memory": "9Ti"}, "OutOfmemory", f"Node didn't have enough resource: memory, requested: {9 << 40}, used: {1 << 30}, capacity: "),
+    ],
+)
+def test_a_pod_put_by_hand_on_a_node_whose_sums_have_no_room_is_ended(asks: dict[str, str], reason: str, message: str) -> None:
+    """`lifecycle/predicate.go` of the kubelet; the pod's message and the event's, as `rejectPod` writes them."""
+    world = small_world()
+    world.cluster.create(pod("first", nodeName="cpu-1"))
+    live(world, 30)
+    assert phase(world, "first") == "Running"
+    resources = {"requests": asks, "limits": asks}
+    world.cluster.create(pod("second", nodeName="cpu-1", containers=[{"name": "main", "image": "pause:35", "resources": resources}]))
+    live(world, 5)
+    status = get_pod(world, "second")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", reason)
+    assert status["message"].startswith(f"Pod was rejected: {message}")
+    (event,) = (each for each in world.cluster.list(EVENTS) if each["reason"] == reason)
+    assert event["message"].startswith(message)
+
+
+def test_who_is_gone_makes_room_for_a_pod_put_by_hand() -> None:
+    world = small_world()
+    half = {"requests": {"cpu": "9"}, "limits": {"cpu": "9"}}
+    spec = {"nodeName": "cpu-1", "containers": [{"name": "main", "image": "pause:35", "resources": half}]}
+    world.cluster.create(pod("first", **spec))
+    live(world, 5)
+    world.cluster.create(pod("second", **spec))
+    live(world, 5)
+    assert (phase(world, "first"), get_pod(world, "second")["status"].get("reason")) == ("Running", "OutOfcpu")
+    world.cluster.delete(PODS, NAMESPACE, "first")
+    live(world, 60)
+    world.cluster.create(pod("third", **spec))
+    live(world, 10)
+    assert phase(world, "third") == "Running"
 
 
 def test_kubectl_shows_why_a_pod_was_rejected() -> None:

@@ -8,6 +8,7 @@ from fairlead.cli.cron.search import crons_of
 from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
+from fairlead.cli.frame.object_names import warn_if_absent
 
 NAME = "cron list"
 HELP = "List the crons of a namespace, by name."
@@ -22,6 +23,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     tell_deprecations(args, context.messages)
     check_output(args.output)
     crons = crons_of(context).read_crons("" if args.all_namespaces else context.world.namespace())
+    if not crons and not args.all_namespaces:
+        warn_if_absent(context, context.world.namespace())
     from fairlead.cli.cron.tables import cron_document, crons_table
 
     if args.output in ("json", "yaml"):

@@ -122,6 +122,10 @@ class ClusterJobs(Protocol):
         """The data of a ConfigMap; empty when there is none, or none for us."""
         ...
 
+    def is_absent(self, namespace: str) -> bool:
+        """Whether the cluster says that it has no such namespace; False where we may not ask."""
+        ...
+
 
 class ClusterObjects(Protocol):
     """Objects of any kind, to create and to remove. Blocking."""

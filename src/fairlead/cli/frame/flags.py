@@ -136,9 +136,19 @@ def _is_help(action: argparse.Action) -> bool:
     return "--help" in action.option_strings
 
 
+_REPLICAS: Final = ("--workers", "--worker-replicas", "--task-replicas", "--replicas")
+_GPUS: Final = ("--gpus", "--worker-gpu", "--task-gpus")
+_IMAGES: Final = ("--image", "--task-images")
+_TWINS: Final = {name: names for names in (_REPLICAS, _GPUS, _IMAGES) for name in names}
+"""What one kind of job calls so, another calls otherwise: spelling alone would suggest something else."""
+
+
 def _nearest(name: str, actions: Mapping[str, argparse.Action]) -> str:
     """A hint naming the flag that was probably meant; only failing command lines pay for difflib."""
     import difflib
 
+    for twin in _TWINS.get(name, ()):
+        if twin in actions:
+            return f"did you mean `{twin}`?"
     near = difflib.get_close_matches(name, [each for each in actions if each.startswith("--")], n=1)
     return f"did you mean `{near[0]}`?" if near else ""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.cli.frame.context import Context
 
 NO_API_SERVER_HINT: Final = "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another"
 _NOT_YOURS: Final = "you have no privileges to operate the job,because the owner of job is not you"
@@ -30,6 +33,16 @@ def check_name(name: str) -> None:
 
 def in_namespace(namespace: str) -> str:
     return f"namespace {namespace}" if namespace else "all namespaces"
+
+
+def warn_if_absent(context: Context, namespace: str) -> None:
+    """Of a listing that is empty: a namespace that is not there looks like an empty one."""
+    if namespace and context.world.jobs().is_absent(namespace):
+        context.messages.warn(absence_of(namespace))
+
+
+def absence_of(namespace: str) -> str:
+    return f"namespace {namespace} does not exist"
 
 
 def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:

@@ -16,7 +16,7 @@ from fairlead.cli.frame.context import Context, GlobalOptions
 from fairlead.cli.frame.flags import BooleanFlag, canonical_order
 from fairlead.cli.frame.messages import LEVELS
 from fairlead.cli.frame.object_names import check_namespace
-from fairlead.cli.frame.verbs import PLANNED, PLUGINS, Verb, find_verb, plugin_verb, verbs_of
+from fairlead.cli.frame.verbs import PLANNED, PLUGINS, Verb, find_verb, plugin_verb, suggest_verb, verbs_of
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -132,11 +132,13 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
         return None, list(argv)
     if (two := " ".join(words[:2])) in PLANNED:
         raise UserError(f"not implemented: {two}", PLANNED[two])
-    if any(each.words[0] == words[0] and len(each.words) > 1 for each in verbs_of(program)):
-        return None, list(argv)
     if words[0] in PLANNED:
         raise UserError(f"not implemented: {words[0]}", PLANNED[words[0]])
-    raise UserError(f'unknown command "{words[0]}" for "{program}"', f"`{program} --help` lists the commands")
+    is_group = any(each.words[0] == words[0] and len(each.words) > 1 for each in verbs_of(program))
+    if is_group and (len(words) == 1 or "--help" in argv or "-h" in argv):
+        return None, list(argv)
+    unknown = " ".join(words[:2]) if is_group else words[0]
+    raise UserError(f'unknown command "{unknown}" for "{program}"', suggest_verb(words, program))
 
 
 def _word_places(argv: Sequence[str]) -> list[int]:

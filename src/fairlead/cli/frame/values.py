@@ -33,16 +33,18 @@ def invalid(what: str, hint: str = "") -> UserError:
     return UserError(_INVALID + what, hint)
 
 
-def job_name(text: str) -> str:
+def job_name(text: str, *, may_begin_with_digit: bool = False) -> str:
+    """Operators make host names and Services of it, so most refuse one that begins with a digit."""
     if not text:
         raise UserError('required flag(s) "name" not set', "`--name NAME` names the job")
     if len(text) > _NAME_MAX:
         raise invalid(f"the len {len(text)} of name {text} is too long, it should be less than 49")
     if not _NAME.fullmatch(text):
         raise invalid(
-            "the job name must consist of lower case alphanumeric characters, '-' or '.', "
-            "and must start and end with an alphanumeric character"
+            "the job name must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character"
         )
+    if text[0].isdigit() and not may_begin_with_digit:
+        raise invalid(f"the job name must start with a letter, not as {text} with a digit", f"e.g. `--name job-{text}`")
     return text
 
 
@@ -206,17 +208,15 @@ def tolerations(flag: str, texts: Iterable[str]) -> tuple[JobToleration, ...]:
     return tuple(toleration(each) for each in texts)
 
 
-def claims(flag: str, texts: Iterable[str]) -> dict[str, str]:
-    """`CLAIM:PATH`."""
-    found: dict[str, str] = {}
+def claims(flag: str, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """`CLAIM:PATH`; one claim may be seen at several paths."""
+    found: list[tuple[str, str]] = []
     for text in texts:
         claim, colon, path = text.partition(":")
         if not colon or not _OBJECT.fullmatch(claim) or not _is_absolute(path):
             raise invalid(f"--{flag} is invalid: `{text}`", "write it as CLAIM:/PATH")
-        if claim in found:
-            raise invalid(f"--{flag} is invalid: the claim {claim} is given twice", "a pod mounts a claim once")
-        found[claim] = path
-    return found
+        found.append((claim, path))
+    return tuple(found)
 
 
 def host_dirs(flag: str, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:

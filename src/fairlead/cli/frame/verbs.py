@@ -172,3 +172,26 @@ def find_verb(words: Sequence[str], program: str) -> Verb | None:
             if len(asked) == len(verb.words) and asked[:-1] == verb.words[:-1] and asked[-1] in (verb.words[-1], *verb.aliases):
                 return verb
     return None
+
+
+def suggest_verb(words: Sequence[str], program: str) -> str:
+    """A hint for words that are no verb: the one that was probably meant, else where all are listed.
+
+    >>> suggest_verb(["submti", "mpi"], "arena"), suggest_verb(["top", "nodes"], "arena")
+    ('did you mean `arena submit`?', 'did you mean `arena top node`?')
+    >>> suggest_verb(["top", "bogus"], "arena"), suggest_verb(["bogus"], "arena")
+    ('`arena top` has node, job', '`arena --help` lists the commands')
+    """
+    import difflib
+
+    verbs = verbs_of(program)
+    group = [verb for verb in verbs if len(verb.words) > 1 and verb.words[0] == words[0]]
+    if group and len(words) > 1:
+        known = {spelling: verb for verb in group for spelling in (*verb.aliases, verb.words[1])}
+        near = difflib.get_close_matches(words[1], known, n=1, cutoff=0.7)
+        if near:
+            return f"did you mean `{program} {known[near[0]].name}`?"
+        return f"`{program} {words[0]}` has {', '.join(verb.words[1] for verb in group)}"
+    firsts = {spelling: verb.words[0] for verb in verbs for spelling in (verb.words[0], *(verb.aliases if len(verb.words) == 1 else ()))}
+    near = difflib.get_close_matches(words[0], firsts, n=1, cutoff=0.7)
+    return f"did you mean `{program} {firsts[near[0]]}`?" if near else f"`{program} --help` lists the commands"

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     jobs = context.world.jobs()
-    pod = chosen_pod(args, jobs, context.world.namespace())
+    _, pod = chosen_pod(args, jobs, context.world.namespace())
     if isinstance(pod, Refusal):
         raise UserError(pod.reason, f"`arena get {args.job} --explain` says why")
     return run_in_pod(args, context, jobs, pod, "logs")

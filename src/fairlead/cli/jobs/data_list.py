@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
+from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, warn_if_absent
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             NO_API_SERVER_HINT,
         )
     found = cluster.read_claims("" if args.all_namespaces else context.world.namespace())
+    if not found.claims and not args.all_namespaces:
+        warn_if_absent(context, context.world.namespace())
     claims = sorted((claim for claim in found.claims if claim.is_ready), key=lambda claim: (claim.namespace, claim.name))
     context.stdout.write(claims_table(claims, found.taken_at, has_namespace=args.all_namespaces))
     return 0

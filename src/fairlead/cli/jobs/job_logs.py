@@ -17,7 +17,7 @@ from fairlead.model.refusal import Refusal
 NAME = "logs"
 HELP = """Print the log of a training job: of its chief pod, or of the pod that -i names.
 
-With -f it is followed from the beginning, also of a job that is still waiting, until the container ends."""
+With -f it is followed from the beginning, also of a job that is still waiting or suspended, until the container ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,18 +39,26 @@ def _show_next(
     args: argparse.Namespace, context: Context, jobs: ClusterJobs, options: dict[str, str | int], after: str | None
 ) -> str | None:
     """The container whose log was shown; None when the pod ended and none came after that one."""
+    from fairlead.rules.jobs.status import is_over
+    from fairlead.rules.jobs.waiting import is_suspended
+
     while True:
-        pod = chosen_pod(args, jobs, context.world.namespace())
+        job, pod = chosen_pod(args, jobs, context.world.namespace())
+        has_ended = is_over(job)
         if isinstance(pod, Refusal):
-            why, is_over = pod.reason, False
+            why = pod.reason
         else:
             container = container_of(pod, args.container)
             if container != after and has_begun(pod, container):
                 print_log(context, jobs, pod, container, options)
                 return container
-            why, is_over = f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}", pod.is_finished
-        if is_over and after:
+            why = f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}"
+            why, has_ended = f"the job has ended: {why}" if has_ended else why, has_ended or pod.is_finished
+        if has_ended and after:
             return None
-        if is_over or not args.follow:
-            raise UserError(why, f"`arena get {args.job} --explain` says why; -f waits")
+        can_change = not has_ended and context.world.objects() is not None  # a file stays as it is
+        if not (can_change and args.follow):
+            raise UserError(why, f"`arena get {args.job} --explain` says why" + ("; -f waits" if can_change else ""))
+        if is_suspended(job):
+            context.messages.warn(f"{why}; it is waited for")
         context.sleep(POLL_SECONDS)

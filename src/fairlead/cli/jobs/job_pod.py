@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairlead.cli.frame.context import ClusterJobs
+    from fairlead.model.jobs.job import Job
     from fairlead.model.pod import Pod
 
 
-def chosen_pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> Pod | Refusal:
-    """Refused when there is no chief yet. Raises UserError for a pod that is not the job's."""
+def chosen_pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> tuple[Job, Pod | Refusal]:
+    """The job and its pod; refused without a chief. Raises UserError for a pod that is not the job's."""
     from fairlead.kinds.instances import instances_of
 
     found = find_job(jobs, args.job, namespace, args.type)
@@ -28,19 +29,27 @@ def chosen_pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> P
     if pods is not None and not pods.is_ok:
         raise OutsideError("kubernetes", f"the pods of job {args.job} cannot be read: {pods.message}", pods.hint)
     job = instances_of(found.jobs[0], found)
+    if not job.pods:
+        return job.job, _no_pod(job.job)
     if not args.instance:
-        return job.chief or _no_chief(args.job, job.pods)
+        return job.job, job.chief or _no_chief(job.pods)
     for pod in job.pods:
         if pod.name == args.instance:
-            return pod
+            return job.job, pod
     raise UserError(
         f"invalid instance name {args.instance} in job {args.job},please use 'arena get {args.job}' to make sure instance name",
-        f"it has {', '.join(pod.name for pod in job.pods) or 'no pods yet'}",
+        f"it has {', '.join(pod.name for pod in job.pods)}",
     )
 
 
-def _no_chief(job: str, pods: Sequence[Pod]) -> Refusal:
-    if not pods:
-        return Refusal(f"not found instances of the job {job}")
+def _no_pod(job: Job) -> Refusal:
+    from fairlead.rules.jobs.status import is_over
+    from fairlead.rules.jobs.waiting import why_no_pod
+
+    why = why_no_pod(job)
+    return Refusal(why if is_over(job) else f"not found instances of the job {job.name}: {why}")
+
+
+def _no_chief(pods: Sequence[Pod]) -> Refusal:
     names = "\n".join(pod.name for pod in pods)
     return Refusal(f"There is {len(pods)} instances have been found:\n\n{names}\n\nplease use '-i' or '--instance' to filter.\n")

@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.object_names import check_name, in_namespace, is_open, not_yours
+from fairlead.cli.frame.object_names import absence_of, check_name, in_namespace, is_open, not_yours
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def find_job(
     failed = [source for name, source in found.sources.items() if name in labels and source.has_failed]
     if failed:
         raise OutsideError("kubernetes", f"{absent} ({labels[failed[0].name]}: {failed[0].message})", failed[0].hint)
-    raise UserError(absent, WHERE_ELSE)
+    raise UserError(absent, absence_of(namespace) if jobs.is_absent(namespace) else WHERE_ELSE)
 
 
 def _labels(kinds: Sequence[JobKind]) -> dict[str, str]:

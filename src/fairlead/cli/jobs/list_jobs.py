@@ -10,6 +10,7 @@ from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.jobs.job_search import add_type, check_sources, is_legacy, kinds_of, report_of, warn_of_readings
 from fairlead.errors import UserError
 
@@ -78,6 +79,8 @@ class _Listing:
 
         found = self._jobs.read_jobs(self._kinds, self._namespace, with_readings=self._is_document)
         self.has_skipped = check_sources(found, self._kinds, self._args.type, self._namespace, self._context.messages)
+        if not found.jobs:
+            warn_if_absent(self._context, self._namespace)
         reports = self._in_status(report_of(found))
         if self._is_document:
             warn_of_readings(found, reports, self._context.messages)

@@ -64,7 +64,7 @@ def _spec(args: argparse.Namespace, context: Context) -> ScalingSpec:
     from fairlead.cli.frame import values
     from fairlead.kinds.parts.elastic_scaling import ScalingSpec
 
-    values.job_name(args.name)
+    values.job_name(args.name, may_begin_with_digit=True)
     return ScalingSpec(
         name=f"{args.name}-{int(context.now())}",
         count=values.count("count", args.count, 1),

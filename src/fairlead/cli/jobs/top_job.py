@@ -10,6 +10,7 @@ from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import ClusterJobs, Context
 from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.jobs.job_search import add_type, check_sources, find_job, is_legacy, kinds_of, report_of, warn_of_pods, warn_of_readings
 from fairlead.errors import UserError
 
@@ -62,6 +63,8 @@ def _show_all(args: argparse.Namespace, context: Context, jobs: ClusterJobs, nam
     kinds, is_document = kinds_of(args.type), args.output in ("json", "yaml")
     found = jobs.read_jobs(kinds, namespace, with_readings=is_document)
     has_skipped = check_sources(found, kinds, args.type, namespace, context.messages)
+    if not found.jobs:
+        warn_if_absent(context, namespace)
     reports = hungriest_first(report_of(found))
     if is_document:
         warn_of_readings(found, reports, context.messages)
@@ -86,7 +89,7 @@ def _one(args: argparse.Namespace, context: Context, jobs: ClusterJobs, namespac
     if args.instance and not instances:
         raise UserError(
             f"invalid instance name {args.instance} in job {args.job},please use 'arena get {args.job}' to make sure instance name",
-            f"it has {', '.join(instance.pod.name for instance in report.instances) or 'no pods yet'}",
+            f"it has {', '.join(instance.pod.name for instance in report.instances) or 'no pods'}",
         )
     if args.output in ("json", "yaml"):
         return _document(args.output, [report], is_one=True)

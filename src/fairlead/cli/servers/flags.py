@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from fairlead import settings
 
 MAX_PORT = 65535
 
 
-def add_listen(parser: argparse.ArgumentParser, default: str, *more: str) -> None:
-    parser.add_argument("--listen", *more, metavar="ADDRESS", default=default, help=f"HOST:PORT, :PORT or PORT (default {default})")
+TWO_ADDRESSES: Final = "`--listen` and `--port` name two addresses: leave one out"
+
+
+def add_listen(parser: argparse.ArgumentParser, default: str, shown: str = "") -> None:
+    """`--listen`, and `--port` for a port alone on the default address's host; both end in `args.listen`.
+
+    `args.has_address`: whether a person gave one. `shown`: what the help says of the default.
+    """
+    host = default.rpartition(":")[0] if default else settings.LOOPBACK
+    told = f"HOST:PORT, :PORT or PORT (default {shown or default})"
+    parser.add_argument("--listen", metavar="ADDRESS", default=default, action=_Listen, help=told)
+    parser.add_argument("--port", metavar="P", type=port, action=_Listen, host=host, help="only the port, 0 for a free one")
+    parser.set_defaults(has_address=False)
+
+
+class _Listen(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str, host: str = "", **settings: Any) -> None:
+        super().__init__(option_strings, dest, **settings)
+        self._host = host
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, _: str | None = None) -> None:
+        if getattr(namespace, "address_flag", self.dest) != self.dest:
+            raise argparse.ArgumentError(None, TWO_ADDRESSES)
+        namespace.address_flag, namespace.has_address = self.dest, True
+        namespace.listen = values if self.dest == "listen" else f"{self._host}:{values}"
 
 
 def add_lease(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.servers.dcgm_flags import FLAGS, add_dcgm_flags, fill_dcgm_flags, warnings_of
 from fairlead.cli.servers.exporter_flags import OWN_FLAGS, add_own_flags, fill_own_flags
-from fairlead.cli.servers.flags import add_scenario
+from fairlead.cli.servers.flags import TWO_ADDRESSES, add_scenario, port
 from fairlead.errors import UserError
 
 NAME = "gpu-exporter"
@@ -28,6 +28,7 @@ FAIRLEAD_EXPORTER_NAME. On SIGHUP the counters and the web configuration are rea
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_own_flags(parser)
+    parser.add_argument("--port", metavar="P", type=port, help="instead of --listen: only the port, 0 for a free one")
     add_scenario(parser)
     add_dcgm_flags(parser)
     parser.add_argument("--version", "-v", action=BooleanFlag, help="print the version, as dcgm-exporter does, and end")
@@ -63,6 +64,10 @@ def fill_from_variables(args: argparse.Namespace, env: Mapping[str, str]) -> Non
     """
     every = (*OWN_FLAGS, *FLAGS)
     args.told = frozenset(flag.name for flag in every if getattr(args, flag.name) is not None or env.get(flag.env))
+    if args.port is not None and args.listen is not None:
+        raise UserError(TWO_ADDRESSES, "`--port P` is `--listen :P`")
+    if args.port is not None:
+        args.listen = f":{args.port}"
     fill_own_flags(args, env)
     fill_dcgm_flags(args, env)
     args.node = env.get("NODE_NAME", "")

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead import settings
 from fairlead.cli.frame.context import Context
-from fairlead.cli.servers.flags import add_lease, whole
+from fairlead.cli.servers.flags import add_lease, add_listen, whole
 
 NAME = "scheduler-extender"
 HELP = """Answer a stock kube-scheduler about pods that share GPUs: which nodes have room on one card, which is best, whom to evict; and
@@ -20,7 +20,7 @@ _POLICIES = ("binpack", "spread")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     default = f"{settings.LOOPBACK}:${{PORT}}, else {settings.LOOPBACK}:{settings.SCHEDULER_EXTENDER_PORT}"
-    add("--listen", metavar="ADDRESS", default="", help=f"HOST:PORT, :PORT or PORT (default {default})")
+    add_listen(parser, "", default)
     add("--tls-cert-file", metavar="FILE", default="", help="certificate (PEM) to serve HTTPS with")
     add("--tls-private-key-file", metavar="FILE", default="", help="the key of the certificate (PEM)")
     add("--client-ca-file", metavar="FILE", default="", help="authority (PEM) of clients that may place pods from other machines")

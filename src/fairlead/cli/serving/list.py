@@ -7,6 +7,7 @@ import argparse
 from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
+from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.serving.search import add_type, read_servings
 
 NAME = "serve list"
@@ -23,6 +24,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     tell_deprecations(args, context.messages)
     check_output(args.output)
     found = read_servings(args, context, "" if args.all_namespaces else context.world.namespace())
+    if not found.servings and not args.all_namespaces:
+        warn_if_absent(context, context.world.namespace())
     from fairlead.rules.reports.serving import report_servings
 
     reports = report_servings(found)

@@ -14,6 +14,7 @@ from fairlead.cli.serving.search import add_type, add_version, find_serving
 from fairlead.errors import OutsideError, UserError
 
 if TYPE_CHECKING:
+    from fairlead.model.jobs.serving import Serving
     from fairlead.model.pod import Pod
 
 NAME = "serve logs"
@@ -32,14 +33,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     options = log_options(args)
     pod = serving_pod(args, context)
-    while args.follow and not has_begun(pod, container_of(pod, args.container)):
+    while args.follow and not pod.is_finished and not has_begun(pod, container_of(pod, args.container)):
         context.sleep(POLL_SECONDS)
         pod = serving_pod(args, context)
     container = container_of(pod, args.container)
     if not has_begun(pod, container):
-        raise UserError(f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}", "-f waits for it")
+        raise UserError(
+            f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}",
+            "" if pod.is_finished else "-f waits for it",
+        )
     print_log(context, context.world.jobs(), pod, container, options)
     return 0
+
+
+def _why_none(serving: Serving) -> str:
+    if serving.workload.replicas == 0:
+        return "it is scaled to 0 instances"
+    return f"it wants {serving.workload.replicas} and none is there yet: its controller has yet to make them"
 
 
 def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
@@ -49,7 +59,8 @@ def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
         raise OutsideError("kubernetes", f"the pods of serving job {args.job} cannot be read: {found.sources['pods'].message}")
     pods = found.servings[0].pods
     if not pods:
-        raise UserError(f"not found instances of serving job,please use 'arena serve get {args.job}' to get job information")
+        told = f"not found instances of serving job,please use 'arena serve get {args.job}' to get job information"
+        raise UserError(told, _why_none(found.servings[0]))
     if not args.instance and len(pods) == 1:
         return pods[0]
     names = "\n".join(pod.name for pod in pods)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.cli.frame import values
@@ -30,7 +30,7 @@ def add_common_flags(parser: argparse.ArgumentParser, *, image: str = "") -> Non
 
 def common_spec(args: argparse.Namespace, type_: str, namespace: str, machine: Machine, now: float) -> ServingSpec:
     """Raises UserError for the first value that cannot be used."""
-    name = values.job_name(args.name)
+    name = values.job_name(args.name, may_begin_with_digit=True)
     if args.words_of_command and args.command:
         raise invalid("--command is invalid: a command stands after the flags as well", "give one of them")
     return ServingSpec(
@@ -41,7 +41,7 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, machine: M
         pull_secrets=pull_secrets(args, machine.config()),
         limits=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)),
         claims=_mounts("data", values.claims("data", args.data), args.data_subpath_expr),
-        empty_dirs=_mounts("temp-dir", _named_paths("temp-dir", args.temp_dir), args.temp_dir_subpath_expr),
+        empty_dirs=_mounts("temp-dir", tuple(_named_paths("temp-dir", args.temp_dir).items()), args.temp_dir_subpath_expr),
         config_files=tuple(read_config_file(each, machine) for each in args.config_file),
         command=args.command or " ".join(args.words_of_command),
         **read_flags(args, _common("")),
@@ -149,17 +149,20 @@ def _named_paths(flag: str, texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _mounts(flag: str, paths: Mapping[str, str], texts: Sequence[str]) -> tuple[Mount, ...]:
+def _mounts(flag: str, paths: Sequence[tuple[str, str]], texts: Sequence[str]) -> tuple[Mount, ...]:
     """Each with the part that `--FLAG-subpath-expr NAME:EXPR` says."""
     parts: dict[str, str] = {}
     for told in texts:
         name, colon, expression = told.partition(":")
         if not colon or not expression or expression.startswith("/") or ".." in expression.split("/"):
             raise invalid(f"--{flag}-subpath-expr is invalid: `{told}`", "write it as NAME:FOLDER, e.g. `models:$(ARENA_POD_NAME)`")
-        if name not in paths:
+        places = [path for each, path in paths if each == name]
+        if not places:
             raise invalid(f"--{flag}-subpath-expr is invalid: no --{flag} mounts `{name}`")
+        if len(places) > 1:
+            raise invalid(f"--{flag}-subpath-expr is invalid: `{name}` is mounted at {' and at '.join(places)}", "mount it once")
         parts[name] = expression
-    return tuple(Mount(name, path, parts.get(name, "")) for name, path in paths.items())
+    return tuple(Mount(name, path, parts.get(name, "")) for name, path in paths)
 
 
 def share(flag: str, text: str) -> str:

@@ -28,6 +28,7 @@ def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, obj
     from msgspec.structs import replace
 
     from fairlead.cli.frame.arena_flags import tell_deprecations
+    from fairlead.cli.submit.pod_faults import check_mounts, check_shares
     from fairlead.cli.submit.submit import check_text, create_all, created_line, no_cluster, print_objects
 
     tell_deprecations(args, context.messages)
@@ -37,6 +38,8 @@ def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, obj
     if cluster is None and not args.dry_run:
         raise no_cluster()
     objects = objects_of(replace(spec, user=cluster.submitter() if cluster is not None else ""))
+    check_shares(objects)
+    check_mounts(objects)
     if args.dry_run or cluster is None:
         return print_objects(context, objects)
     exists = UserError(

@@ -66,5 +66,9 @@ class SnapshotJobs:
     def config(self, namespace: str, name: str) -> Mapping[str, str]:
         return {}
 
+    def is_absent(self, namespace: str) -> bool:
+        known = self._reader.read_all().namespace_names
+        return known is not None and namespace not in known
+
     def _refuse(self, why: str) -> NoReturn:
         raise UserError(f"{self._reader.describe()} {why}", "name a cluster with --kubeconfig FILE, or start the laptop with `fairlead up`")

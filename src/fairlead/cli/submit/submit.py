@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.cli.frame.context import ClusterObjects, Context, Machine
+from fairlead.cli.submit.pod_faults import check_mounts, check_shares
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, Outcome, PatchObject, Result, object_ref
 
@@ -62,7 +63,7 @@ def submit(
         args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
     from fairlead.cli.frame.values import job_name
 
-    job_name(args.name)
+    job_name(args.name, may_begin_with_digit=True)  # whether it may, the kind says
     if needs_command and not args.command:
         context.stdout.write(args.parser.format_help())
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
@@ -109,7 +110,10 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
     from msgspec.structs import replace
 
     version = submission.version(served) or submission.kind.CREATED_VERSIONS[0]
-    return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
+    objects = submission.objects(replace(spec, user=served.user), version, served.spec_fields)
+    check_shares(objects)
+    check_mounts(objects)
+    return objects
 
 
 def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError) -> list[Manifest] | None:
@@ -261,6 +265,7 @@ def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseExceptio
 
 def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequence[Manifest]) -> int:
     """`-f` with objects of Kubernetes: each is created as it stands."""
+    check_shares(documents)
     if args.dry_run:
         return print_objects(context, documents)
     cluster = context.world.objects()

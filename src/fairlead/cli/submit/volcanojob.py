@@ -65,7 +65,7 @@ def volcano_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> 
     if least > replicas * len(images):
         raise values.invalid(f"--min-available is invalid: it is {least}, and the job has {replicas * len(images)} pods")
     return JobSpec(
-        name=values.job_name(args.name),
+        name=values.job_name(args.name, may_begin_with_digit=True),
         namespace=namespace,
         command=" ".join(args.command),
         worker=RoleSpec(

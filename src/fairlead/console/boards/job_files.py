@@ -16,7 +16,7 @@ from fairlead.console.pages.jobs import InstanceLog
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.pod import ContainerState, ContainerStatus, Pod
 from fairlead.model.refusal import Refusal
-from fairlead.rules.jobs.waiting import why_pod_waits
+from fairlead.rules.jobs.waiting import why_no_pod, why_pod_waits
 
 REDACTED: Final = "<redacted>"
 _DROPPED: Final = frozenset(("managedFields", "kubectl.kubernetes.io/last-applied-configuration"))
@@ -47,7 +47,7 @@ def chosen_container(each: JobInstances, pod: str, container: str) -> tuple[Pod,
     Refused: a pod that is not the job's, a container that the pod has not.
     """
     if not each.pods:
-        return Refusal(f"{each.job.type} `{each.job.name}` has no instance, and so no log")
+        return Refusal(f"{each.job.type} `{each.job.name}` has no instance, and so no log: {why_no_pod(each.job)}")
     chief = each.chief or each.pods[0]
     found = next((one for one in each.pods if one.name == pod), None) if pod else chief
     if found is None:

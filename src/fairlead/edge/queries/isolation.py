@@ -16,7 +16,7 @@ from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
 from fairlead.edge.kube.who_am_i import user_name
-from fairlead.errors import NotFound
+from fairlead.errors import NotFound, OutsideError
 from fairlead.wire.names import LABEL_ISOLATE_USER
 from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
 
@@ -57,6 +57,17 @@ def config_data(api: KubeBlocking, namespace: str, name: str) -> Mapping[str, st
     except (NotFound, ForbiddenByServer):
         return {}
     return found.data or {}
+
+
+def is_absent(api: KubeBlocking, namespace: str) -> bool:
+    """Whether the API server says that there is no such namespace; False where it does not tell."""
+    try:
+        api.get(NAMESPACES, namespace, type=_WireNamespace)
+    except NotFound as error:
+        return f'namespaces "{namespace}" not found' in error.what
+    except OutsideError:
+        return False
+    return False
 
 
 def _isolating(api: KubeBlocking, namespace: str) -> list[str]:

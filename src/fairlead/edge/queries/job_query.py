@@ -24,7 +24,7 @@ from fairlead.edge.kube.object_writer import ObjectWriter
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.queries.companions import delete_with_companions
-from fairlead.edge.queries.isolation import config_data, isolated_namespaces
+from fairlead.edge.queries.isolation import config_data, is_absent, isolated_namespaces
 from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.parts.companions import beside_job, of_gone_job
 from fairlead.kinds.parts.kind import source_of
@@ -135,6 +135,9 @@ class JobQuery:
 
     def config(self, namespace: str, name: str) -> Mapping[str, str]:
         return config_data(self._api, namespace, name)
+
+    def is_absent(self, namespace: str) -> bool:
+        return is_absent(self._api, namespace)
 
     def _all(self, reads: Sequence[_Read], namespace: str, sources: dict[str, Source]) -> tuple[list[Job], list[Pod]]:
         """Every kind and every family of pods at once."""

@@ -93,7 +93,7 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     secret_env: tuple[SecretEnv, ...] = ()
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
-    claims: Mapping[str, str] = {}
+    claims: tuple[tuple[str, str], ...] = ()
     host_dirs: tuple[tuple[str, str], ...] = ()
     config_files: tuple[ConfigFile, ...] = ()
     selector: Mapping[str, str] = {}

@@ -29,7 +29,9 @@ def volumes(spec: JobSpec, *, has_data: bool) -> list[Manifest]:
     if _has_shared_memory(spec):
         found.append({"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}})
     if has_data:
-        found += [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in spec.claims]
+        found += [
+            {"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in dict.fromkeys(claim for claim, _ in spec.claims)
+        ]
         found += [{"name": f"training-data-{i}", "hostPath": {"path": host}} for i, (host, _) in enumerate(spec.host_dirs)]
     if spec.sync is not None:
         found.append({"name": "code-sync", "emptyDir": {}})
@@ -44,7 +46,7 @@ def mounts(spec: JobSpec, *, has_data: bool) -> list[Manifest]:
     if _has_shared_memory(spec):
         found.append({"name": "dshm", "mountPath": "/dev/shm"})
     if has_data:
-        found += [{"name": claim, "mountPath": path} for claim, path in spec.claims.items()]
+        found += [{"name": claim, "mountPath": path} for claim, path in spec.claims]
         found += [{"name": f"training-data-{i}", "mountPath": path} for i, (_, path) in enumerate(spec.host_dirs)]
     if spec.sync is not None:
         found.append({"name": "code-sync", "mountPath": f"{spec.working_dir.rstrip('/')}/code"})
@@ -86,22 +88,23 @@ def config_map_data(files: Iterable[ConfigFile]) -> Manifest:
     return {**({"data": data} if data else {}), **({"binaryData": binary} if binary else {})}
 
 
-def log_claim(spec: JobSpec) -> str | None:
-    """The claim whose mount holds TensorBoard's logs; without one they lie on the node of the chief."""
+def log_claim(spec: JobSpec) -> tuple[str, str] | None:
+    """The claim and path whose mount holds TensorBoard's logs; else they lie on the node of the chief."""
     assert spec.tensorboard is not None
     folder = spec.tensorboard.logdir.rstrip("/") + "/"
-    holding = [(path, claim) for claim, path in spec.claims.items() if folder.startswith(path.rstrip("/") + "/")]
-    return max(holding, key=lambda pair: len(pair[0]))[1] if holding else None
+    holding = [(claim, path) for claim, path in spec.claims if folder.startswith(path.rstrip("/") + "/")]
+    return max(holding, key=lambda pair: len(pair[1])) if holding else None
 
 
 def log_volume_of(spec: JobSpec) -> tuple[Manifest, Manifest]:
     """TensorBoard's own volume and its mount."""
     assert spec.tensorboard is not None
-    claim = log_claim(spec)
-    if claim is None:
+    found = log_claim(spec)
+    if found is None:
         return _log_volume(spec), {"name": _LOGS, "mountPath": spec.tensorboard.logdir}
+    claim, path = found
     volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
-    return volume, {"name": claim, "mountPath": spec.claims[claim]}
+    return volume, {"name": claim, "mountPath": path}
 
 
 def _log_volume(spec: JobSpec) -> Manifest:

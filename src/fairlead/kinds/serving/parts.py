@@ -115,7 +115,7 @@ def _volumes(spec: ServingSpec) -> list[Manifest]:
     found: list[Manifest] = []
     if spec.shared_memory:
         found.append({"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}})
-    found += [{"name": claim.name, "persistentVolumeClaim": {"claimName": claim.name}} for claim in spec.claims]
+    found += [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in dict.fromkeys(each.name for each in spec.claims)]
     found += [{"name": empty.name, "emptyDir": {}} for empty in spec.empty_dirs]
     found += [{"name": f"serving-data-{i}", "hostPath": {"path": host}} for i, (host, _) in enumerate(spec.host_dirs)]
     return found + [{"name": name, "configMap": {"name": name}} for name in files_of(release(spec), spec.config_files)]

@@ -185,9 +185,10 @@ class NodeAccount(Struct, gc=False):
     """The cards of a node by index, and its tenants by uid. `unit` is that of the cards' units.
 
     `promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node
-    does not have. `hidden`: by uid, what tenants may hold of one of its cards, nobody knows which. `places`:
-    where in `cards` a card is, by its UUID and by its index. `is_guarded`: its agent answers the kubelet
-    before it knows which container asks (sharing contract 3.3).
+    does not have. `hidden`: by uid, what tenants may hold of one of its cards, nobody knows which;
+    `alike`: how many of them hold so much. `places`: where in `cards` a card is, by its UUID and by its
+    index. `is_guarded`: its agent answers the kubelet before it knows which container asks (sharing contract
+    3.3).
     """
 
     name: str
@@ -199,6 +200,7 @@ class NodeAccount(Struct, gc=False):
     promised: dict[str, Pod] = {}
     strays: dict[str, int] = {}
     hidden: dict[str, Hidden] = {}
+    alike: dict[Hidden, int] = {}
     is_guarded: bool = False
 
     def seat(self, tenant: Tenant) -> None:
@@ -207,14 +209,24 @@ class NodeAccount(Struct, gc=False):
         It is known by its pod's uid; by namespace and name where there is none, as in clusters that somebody
         wrote by hand.
         """
+        self._book(tenant)
+        if self.hidden:
+            self._set_aside()
+
+    def seat_all(self, tenants: Iterable[Tenant]) -> None:
+        """As `seat` of each."""
+        for tenant in tenants:
+            self._book(tenant)
+        if self.hidden:
+            self._set_aside()
+
+    def _book(self, tenant: Tenant) -> None:
         uid = tenant.pod.uid or tenant.pod.key
         self.tenants[uid] = tenant
         if tenant.booked:
             self._move(tenant, 1)
         elif tenant.is_hidden and counted(tenant.pod.limits, GPU_MEMORY):
-            self.hidden[uid] = _hidden(tenant.pod)
-        if self.hidden:
-            self._set_aside()
+            self._hide(uid, _hidden(tenant.pod))
 
     def unseat(self, uid: str) -> None:
         """Remove the tenant and give back what it holds; nothing happens for an unknown uid."""
@@ -223,7 +235,7 @@ class NodeAccount(Struct, gc=False):
             return
         self._move(tenant, -1)
         if self.hidden:
-            self.hidden.pop(uid, None)
+            self._hide(uid, None)
             self._set_aside()
 
     def without(self, uids: Collection[str]) -> NodeAccount:
@@ -234,6 +246,7 @@ class NodeAccount(Struct, gc=False):
             tenants=dict(self.tenants),
             strays=dict(self.strays),
             hidden=dict(self.hidden),
+            alike=dict(self.alike),
         )
         for uid in uids:
             other.unseat(uid)
@@ -289,14 +302,25 @@ class NodeAccount(Struct, gc=False):
     def overcommitted(self) -> int:
         return sum(card.overcommitted for card in self.cards) + sum(self.strays.values())
 
+    def _hide(self, uid: str, hidden: Hidden | None) -> None:
+        before = self.hidden.pop(uid, None)
+        if before is not None:
+            self.alike[before] -= 1
+            if not self.alike[before]:
+                del self.alike[before]
+        if hidden is not None:
+            self.hidden[uid] = hidden
+            self.alike[hidden] = self.alike.get(hidden, 0) + 1
+
     def _set_aside(self) -> None:
         """Count each hidden tenant on every card that could be its own: it sits on one of them.
 
         Only what nobody else holds can be its.
         """
         for card in self.cards:
-            here = [each for each in self.hidden.values() if each.least <= card.units - card.used]
-            card.aside, card.core_aside = sum(each.units for each in here), sum(each.core_percent for each in here)
+            here = [(each, count) for each, count in self.alike.items() if each.least <= card.units - card.used]
+            card.aside = sum(each.units * count for each, count in here)
+            card.core_aside = sum(each.core_percent * count for each, count in here)
             card.take(0, 0)
 
     def _move(self, tenant: Tenant, sign: int) -> None:
@@ -327,8 +351,7 @@ def account(
     cards = [_card_account(card, core_total) for card in cards_of(node, mode or gpu_mode(node), unit, readings, withheld)]
     is_guarded = node.annotations.get(ANNOTATION_GPU_IDENTITY) == GpuIdentity.GUARDED
     found = NodeAccount(node.name, share_mode(node.labels), unit, cards, _places(cards), is_guarded=is_guarded)
-    for pod in pods:
-        found.seat(tenant_of(pod))
+    found.seat_all(tenant_of(pod) for pod in pods)
     return found
 
 

@@ -13,11 +13,16 @@ from typing import Final
 
 from fairlead.model.keys import ANNOTATION_GPU_PLACEMENT, ANNOTATION_GPU_SPLIT
 from fairlead.model.pod import Container, Pod
-from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, counted
+from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, MemoryUnit, counted
 from fairlead.model.sharing import BINPACK, PLACEMENTS, SPREAD, ContainerNeed, GpuNeed, name_shared_gpus
+from fairlead.rules.pods.devices import whole_gpus
 
 PER_CONTAINER: Final = "per-container"
+WHOLE_AND_SHARED: Final = "asks for whole and shared GPUs; no node offers both"
 _CORES: Final = range(5, 101, 5)
+_BYTES_LEAST: Final = 1 << 20
+"""So many units are bytes: of a card that counts in MiB, a million would be a terabyte."""
+_UNIT_BYTES: Final = {MemoryUnit.GIB: 1 << 30, MemoryUnit.MIB: 1 << 20}
 
 
 def asks_share(pod: Pod) -> bool:
@@ -50,6 +55,17 @@ def gpu_need(pod: Pod) -> GpuNeed:
         is_split=pod.annotations.get(ANNOTATION_GPU_SPLIT) == PER_CONTAINER and len(running) > 1,
         policy=PLACEMENTS.get(pod.annotations.get(ANNOTATION_GPU_PLACEMENT, "")),
     )
+
+
+def units_for_bytes(units: int, unit: str = MemoryUnit.GIB) -> str:
+    """What somebody should write who wrote a size in bytes (`4Gi`) where units are counted; "" for units.
+
+    >>> units_for_bytes(4 << 30, "MiB"), units_for_bytes(15079)
+    ('aliyun.com/gpu-mem counts MiB, not bytes: write 4096', '')
+    """
+    if units < _BYTES_LEAST:
+        return ""
+    return f"{GPU_MEMORY} counts {unit}, not bytes: write {-(-units // _UNIT_BYTES[MemoryUnit(unit)])}"
 
 
 def peak_of(need: GpuNeed, names: Collection[str]) -> tuple[int, int]:
@@ -108,6 +124,8 @@ def _fault(pod: Pod) -> str:
     cards = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
     if cards < 1:
         return f"label {GPU_COUNT}={_short(text)} is not a number of GPUs"
+    if any(whole_gpus(part.limits) for part in _all(pod)) and any(_units(part) for part in _all(pod)):
+        return WHOLE_AND_SHARED
     return next((fault for part in _all(pod) if (fault := _part_fault(part, cards))), "")
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.pod import ContainerState, Pod, PodPhase
-from fairlead.rules.jobs.status import RUNNING, board_state, job_status
+from fairlead.rules.jobs.status import RUNNING, board_state, is_over, job_status
 
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of a scheduler that found no node."""
@@ -35,7 +35,7 @@ class Wait(Struct, frozen=True, gc=False):
 
 def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
     """The reason that holds the job now; call it for jobs that wait."""
-    if job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions):
+    if is_suspended(job):
         claimant = job.annotations.get(ANNOTATION_SUSPENDED_FOR)
         if claimant:
             told = f"the job is suspended to give quota back to {claimant}; it resumes when there is room again"
@@ -54,6 +54,18 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
         return Wait("PodsMissing", told, "pods-missing", {"there": len(pods), "desired": desired})
     running = _count(pods, PodPhase.RUNNING)
     return Wait("Starting", f"{running} of {len(pods)} pods run", "starting", {"running": running, "pods": len(pods)})
+
+
+def is_suspended(job: Job) -> bool:
+    """Whether somebody suspended it, by its spec or as its controller says."""
+    return job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions)
+
+
+def why_no_pod(job: Job) -> str:
+    """Why a job has no pod; call it for jobs without any."""
+    if is_over(job):
+        return "the job has ended and its pods are gone"
+    return why_job_waits(job, ()).message
 
 
 def waiting_anew(job: Job, pods: Sequence[Pod]) -> list[Pod]:

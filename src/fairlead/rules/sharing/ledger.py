@@ -69,8 +69,7 @@ class Ledger:
         """
         self._sources[node.name] = (node, frozenset(withheld))
         found = self.nodes[node.name] = account(node, withheld=withheld)
-        for tenant in self._on.get(node.name, {}).values():
-            found.seat(tenant)
+        found.seat_all(self._on.get(node.name, {}).values())
         found.promised = {uid: pod for uid, pod in self._promises.items() if pod.nominated_node == node.name}
         self._refresh(found)
 

@@ -7,7 +7,7 @@ only kube-scheduler sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -20,7 +20,7 @@ from fairlead.rules.sharing.ledger import Ledger
 from fairlead.rules.sharing.placement import as_seen_by, gpu_policy, is_below
 from fairlead.rules.sharing.verdict import verdict
 
-_Fits = Callable[[Iterable[str]], bool]
+_Fits = Callable[[NodeAccount], bool]
 
 
 class Victims(Struct, frozen=True, gc=False):
@@ -62,13 +62,19 @@ def _victims_on(
     candidates = [tenant for tenant in may_go if is_below(tenant, pod) or tenant.pod.uid in proposed]
     policy = gpu_policy(need, account, ledger.policies)
 
-    def fits(gone: Iterable[str]) -> bool:
-        return choose_on(as_seen_by(account.without(list(gone)), pod), need, policy) is not None
+    def fits(left: NodeAccount) -> bool:
+        return choose_on(as_seen_by(left, pod), need, policy) is not None
 
+    sitting = [(tenant, None if tenant.pod.uid in account.hidden else _cards_of(account, tenant)) for tenant in candidates]
     plans = []
+    tried: dict[tuple[str, ...], list[Tenant] | None] = {}
+    """By who may go: of cards on which nobody can say who sits, the same pods may."""
     for index, cards in enumerate(_card_sets(account, need)):
-        on_cards = [tenant for tenant in candidates if tenant.pod.uid in account.hidden or cards & _cards_of(account, tenant)]
-        chosen = _fewest(on_cards, frozenset(proposed), fits)
+        on_cards = [tenant for tenant, held in sitting if held is None or cards & held]
+        who = tuple(tenant.pod.uid for tenant in on_cards)
+        if who not in tried:
+            tried[who] = _fewest(on_cards, frozenset(proposed), account.without(()), fits)
+        chosen = tried[who]
         if chosen is not None:
             plans.append((_cost(chosen), index, chosen))
     if not plans:
@@ -87,25 +93,30 @@ def _card_sets(account: NodeAccount, need: GpuNeed) -> list[set[str]]:
     return [set(usable)] if need.cards > 1 or need.is_split else [{key} for key in usable]
 
 
-def _fewest(tenants: Sequence[Tenant], proposed: frozenset[str], fits: _Fits) -> list[Tenant] | None:
+def _fewest(tenants: Sequence[Tenant], proposed: frozenset[str], left: NodeAccount, fits: _Fits) -> list[Tenant] | None:
     """The fewest tenants whose going makes the pod fit; None if not even all do.
 
     Proposed victims first, then the least important, until the pod fits; then whoever is not needed is
-    spared.
+    spared. `left`: the node's own copy, from which one tenant after another goes and comes back, so that a
+    question costs what one tenant does, however many there are.
     """
-    order = sorted(tenants, key=lambda tenant: (tenant.pod.uid not in proposed, _importance(tenant)))
     gone: list[Tenant] = []
-    for tenant in order:
+    for tenant in sorted(tenants, key=lambda tenant: (tenant.pod.uid not in proposed, _importance(tenant))):
         gone.append(tenant)
-        if fits(other.pod.uid for other in gone):
+        left.unseat(tenant.pod.uid)
+        if fits(left):
             break
     else:
         return None
+    needed = []
     for tenant in sorted(gone, key=_importance, reverse=True):
-        kept = [other for other in gone if other is not tenant]
-        if kept and fits(other.pod.uid for other in kept):
-            gone = kept
-    return sorted(gone, key=_importance, reverse=True)
+        left.seat(tenant)
+        if len(gone) == 1 or not fits(left):
+            left.unseat(tenant.pod.uid)
+            needed.append(tenant)
+        else:
+            gone.remove(tenant)
+    return needed
 
 
 def _importance(tenant: Tenant) -> tuple[bool, int, float, str]:

@@ -16,6 +16,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.rules.holding.account import DRAINING, CardAccount, NodeAccount
+from fairlead.rules.holding.need import units_for_bytes
 from fairlead.rules.sharing.alike import choose_on, never_alike
 from fairlead.rules.sharing.placement import NoCard, SharePolicies, as_seen_by, choose_cards, choose_for_each, gpu_policy
 
@@ -64,7 +65,8 @@ def lacking_memory(units: int, largest_free: int, unit: str) -> Verdict:
 
 @lru_cache(maxsize=4096)
 def too_large(units: int, largest: int, unit: str) -> Verdict:
-    return Verdict(f"need {units} {unit} on one GPU, largest has {largest} {unit}", True)
+    hint = units_for_bytes(units, unit)
+    return Verdict(f"need {units} {unit} on one GPU, largest has {largest} {unit}{hint and f' ({hint})'}", True)
 
 
 def _nothing_usable(cards: Sequence[CardAccount]) -> Verdict:

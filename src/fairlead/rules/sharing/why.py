@@ -15,7 +15,7 @@ from msgspec import Struct
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.holding.need import gpu_need
+from fairlead.rules.holding.need import gpu_need, units_for_bytes
 from fairlead.rules.nodes.choice import may_use
 from fairlead.rules.sharing.ledger import Ledger
 
@@ -55,7 +55,8 @@ class ShareShortage(Struct, frozen=True):
             case "memory":
                 need = f"needs {self.units} {self.unit} on {'one GPU' if self.cards == 1 else f'each of {self.cards} GPUs'}"
                 of = f"the freest of {self.nodes} nodes that share GPUs" if self.nodes > 1 else "the only node that shares GPUs"
-                return f"{need}; {of}, {self.best}, has {self.free} {self.unit} left on one"
+                hint = units_for_bytes(self.units, self.unit)
+                return f"{need}; {of}, {self.best}, has {self.free} {self.unit} left on one{hint and f'; {hint}'}"
         return self.told
 
 

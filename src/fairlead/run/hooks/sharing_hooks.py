@@ -73,12 +73,16 @@ class SharedGpus:
         self._recorder = recorder
         self._machine = SharingMachine()
         self.ledger = self._machine.ledger
+        self._tell_scheduler: Callable[[], None] = _nobody
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
         cluster.subscribe(CONFIG_MAPS, self._on_config_map)
 
     def wants(self, pod: Object) -> bool:
         return asks_share(pod)
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        self._tell_scheduler = tell
 
     def filter(self, pod: Object, nodes: Sequence[str]) -> Unfit:
         answer = self._machine.filter(_pod(pod), nodes)
@@ -131,6 +135,7 @@ class SharedGpus:
             node, indexes = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(event.object.get("data"))
             _put(sink, metadata["uid"], None if event.type == DELETED else Withheld(node, indexes))
             self._look()
+            self._tell_scheduler()
 
     # --- what the machine wants -----------------------------------------------------------------------------
 
@@ -165,6 +170,10 @@ class SharedGpus:
         found = self._cluster.get(ref, namespace, subject.name)
         if found is not None:
             self._recorder.warning(found, event.reason, event.message, COMPONENT)
+
+
+def _nobody() -> None:
+    """No scheduler listens yet."""
 
 
 def _put(sink: RowSink[Row], uid: str, row: Row | None) -> None:

@@ -15,7 +15,7 @@ from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, Clu
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.leader import UNHURRIED, Leader
 from fairlead.apps.metrics_page import parse_compat
-from fairlead.apps.server import bind_socket, parse_address
+from fairlead.apps.server import parse_address
 from fairlead.apps.service import ServedApp, run
 from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.edge.kube.kube_api import KubeApi
@@ -23,23 +23,23 @@ from fairlead.edge.kube.lease import KubeLease
 from fairlead.errors import UserError
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
-from fairlead.run.invocation import Invocation, Process, lease_identity, url_of
+from fairlead.run.invocation import Invocation, Process, free_or_named, lease_identity, url_of
 from fairlead.run.replay import replayed_world
 from fairlead.run.wiring import followed_world, required_connection
 
 
 async def _run_console(asked: Invocation) -> None:
     args = asked.args
-    host, port = parse_address(args.listen)
+    host, _ = parse_address(args.listen)
     chosen = ConsoleSettings(host, args.base_path, args.insecure_listen, tuple(args.allowed_host))
     check_address(chosen)
-    sock = bind_socket(host, port)
+    sock = free_or_named(asked)
     await _run_reader(asked, sock, lambda world: ConsoleServer(world, chosen).service(sock), ("console", "/"), with_events=True)
 
 
 async def _run_cluster_exporter(asked: Invocation) -> None:
     args = asked.args
-    sock = bind_socket(*parse_address(args.listen))
+    sock = free_or_named(asked)
     chosen = ClusterExporterSettings(parse_compat(args.compat, COMPATIBILITIES), args.max_jobs, asked.env.get("NODE_NAME", ""))
 
     async with _leader(asked, settings.CLUSTER_EXPORTER_LEASE) as leader:

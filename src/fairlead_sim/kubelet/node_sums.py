@@ -1,0 +1,72 @@
+"""Whether a node's sums have room for one more pod: what a kubelet asks of pods that no scheduler has placed.
+
+The order and the words are the kubelet's (`lifecycle/predicate.go`, `devicemanager/manager.go`, 1.36.3):
+devices of plug-ins first, then pods, cpu, memory and the rest. Extended resources that the node does not name
+are not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, PODS, Amounts
+from fairlead_sim.objects.conditions import status_of
+from fairlead_sim.scheduler.needs import amounts_of, pod_needs
+
+Object = dict[str, Any]
+
+UNEXPECTED: Final = "UnexpectedAdmissionError"
+_DEVICES: Final = (GPU_MEMORY, GPU_CORE)
+"""Counted here; whole cards and instances are counted where they are given out (`allocation`)."""
+_FIRST: Final = (PODS, "cpu", "memory", "ephemeral-storage")
+
+
+class Rejection(NamedTuple):
+    reason: str
+    message: str
+
+
+class NodeSums:
+    """What the pods that a node has admitted ask together, without those that are gone or have ended."""
+
+    def __init__(self, is_alive: Callable[[str], bool]) -> None:
+        self._is_alive = is_alive
+        self._admitted: dict[str, dict[str, Amounts]] = {}
+
+    def admit(self, pod: Object, node: str) -> None:
+        self._admitted.setdefault(node, {})[pod["metadata"]["uid"]] = pod_needs(pod)
+
+    def rejection(self, pod: Object, node: Object) -> Rejection | None:
+        """Why the pod does not fit beside the others; None where it does."""
+        name, uid, needs = node["metadata"]["name"], pod["metadata"]["uid"], pod_needs(pod)
+        there = {other: amounts for other, amounts in self._admitted.get(name, {}).items() if self._is_alive(other)}
+        self._admitted[name] = there
+        offered = amounts_of(status_of(node).get("allocatable"))
+        asked = sorted(each for each in needs if each not in _FIRST and each in offered)
+        for resource in (*_DEVICES, *_FIRST, *asked):
+            wanted, capacity = needs.get(resource, 0), offered.get(resource, 0)
+            if (
+                not wanted
+                or resource == NVIDIA_GPU
+                or resource.startswith(MIG_PREFIX)
+                or (resource in _DEVICES and resource not in offered)
+            ):
+                continue
+            used = sum(amounts.get(resource, 0) for other, amounts in there.items() if other != uid)
+            if wanted > capacity - used:
+                return _rejection(resource, wanted, used, capacity)
+        return None
+
+
+def _rejection(resource: str, wanted: int, used: int, capacity: int) -> Rejection:
+    if resource in _DEVICES:
+        return Rejection(UNEXPECTED, too_few_devices(resource, wanted, max(0, capacity - used)))
+    told = f"Node didn't have enough resource: {resource}, requested: {wanted}, used: {used}, capacity: {capacity}"
+    return Rejection(f"OutOf{resource}", told)
+
+
+def too_few_devices(resource: str, wanted: int, free: int) -> str:
+    """What the kubelet's device manager says."""
+    why = f"requested number of devices unavailable for {resource}. Requested: {wanted}, Available: {free}"
+    return f"Allocate failed due to {why}, which is unexpected"

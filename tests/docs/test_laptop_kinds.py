@@ -1,0 +1,24 @@
+"""README says which kinds of jobs the laptop runs: those that its API serves, and the others by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.sim.small_world import small_world
+
+from fairlead.cli.frame.verbs import VERBS
+from fairlead.kinds.registry import KINDS
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def test_each_kind_stands_where_the_laptop_has_it() -> None:
+    (line,) = (each for each in README.read_text().splitlines() if "go the same way" in each)
+    runs, refused = line.split("go the same way")
+    served = {ref.group for ref in small_world().cluster.kinds()}
+    submitted = {verb.words[1] for verb in VERBS if verb.words[0] == "submit"}
+    for kind in (kind for kind in KINDS if kind.TYPE in submitted):
+        is_run = kind.GROUP in served or kind.TYPE == "deepspeedjob"  # it becomes an MPIJob
+        if kind.TYPE != "pytorchjob":  # the example above
+            assert (f"`{kind.TYPE}`" in runs, f"`{kind.TYPE}`" in refused) == (is_run, not is_run), kind.TYPE
+    assert "`serve kserve`" in refused and "serving.kserve.io" not in served
