@@ -72,7 +72,7 @@ class Planned:
         self.admit = tuple(
             QuotaAdmission(pod, names[unit.leaf], sure, planner.admitted_as[unit]) for unit, sure in planner.admitted for pod in unit.pods
         )
-        self.resume = tuple(QuotaResume(unit.workload, names[unit.leaf]) for unit, _ in planner.admitted if unit.workload is not None)
+        self.resume = _resumes(planner)
         self.evict = tuple(
             each
             for group, unit, key, why in planner.evicted
@@ -85,7 +85,7 @@ class Planned:
         self.returned = tuple(
             QuotaReturn(pod, names[book.place], is_told=not pod.owner)
             for book in planner.account.books.values()
-            for pod in sorted(book.unbound, key=lambda pod: pod.key)
+            for pod in sorted(planner.account.unbound(book), key=lambda pod: pod.key)
             if not planner.is_stopped
         )
 
@@ -591,8 +591,21 @@ class _Planner:
 
 def _evictions(planner: _Planner, group: VictimGroup, key: str, told: str) -> Iterable[QuotaEviction]:
     index, longest = planner.index, planner.account.settings.longest_grace_seconds
-    how = How.EVICT if group.workload is None else How.SUSPEND
+    how = How.EVICT if group.workload is None else How.SUSPEND if group.is_whole else How.LOWER
     for pod in group.pods:
         frees = {name: amount for name, amount in zip(index.resources, index.vector(pod.request), strict=True) if amount}
         grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
         yield QuotaEviction(pod, index.names[group.leaf], key, how, group.workload, frees, grace, told)
+
+
+def _resumes(planner: _Planner) -> tuple[QuotaResume, ...]:
+    """Jobs that go on, each once, in the order in which they were admitted."""
+    found: dict[str, QuotaResume] = {}
+    for unit, _ in planner.admitted:
+        job = unit.workload
+        if job is None:
+            continue
+        before = found.get(job.uid)
+        more = (before.pods if before is not None else 0) + 1 if job.gives_singly or not job.is_suspended else 0
+        found[job.uid] = QuotaResume(job, planner.index.names[unit.leaf], more)
+    return tuple(found.values())
