@@ -56,11 +56,16 @@ class Checked(QuotaMachine):
         known = [pod for pod in self.feed.known.values() if pod.namespace in spaces]
         self.whole = QuotaState(
             root,
-            (*(self.calls.over(self.telling.over(pod)) for pod in known), *(pod for pod, _ in self.calls.ghosts.values())),
+            (
+                *(self.calls.over(self.telling.over(pod)) for pod in known),
+                *(pod for pod, _ in self.calls.ghosts.values()),
+                *(pod for uid in self.calls.admitting if (pod := self.calls.going_though_admitted(uid)) is not None),
+            ),
             budgets=self.feed.sight.allowed(),
             now=now,
             nodes=account.nodes,
             workloads={uid: self.calls.over_workload(job) for uid, job in self.feed.workload_of.items()},
+            scheduled_at=self.feed.scheduled_at,
         )
         return account
 

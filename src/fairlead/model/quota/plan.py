@@ -91,7 +91,7 @@ class QuotaReturn(Struct, frozen=True):
 
 
 class QuotaResume(Struct, frozen=True):
-    """A job that we suspended or lowered. `pods`: so many more of a batch Job may run; 0 = it goes on as it is."""
+    """A job that we suspended or lowered. `pods`: so many more of a batch Job may run; 0 = all it asks."""
 
     workload: Workload
     leaf: str

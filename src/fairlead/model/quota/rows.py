@@ -38,9 +38,9 @@ class Workload(Struct, frozen=True, gc=False):
 
     Of a batch Job, whose pods need not run together: `parallelism` as its spec says, `each` what one pod
     asks, `held` how many pods it lacks because we lowered `parallelism`, `own_parallelism` what its owner
-    wrote (0 = we did not lower it). `can_lower`: a lower `parallelism` makes its controller remove pods without
-    counting a failure. `is_gang`: its pods run together all the same. `stale`: annotations of ours that do not
-    hold any more, since somebody else has changed what they speak of. `has_annotations`: any at all.
+    wrote (0 = we did not lower it). `can_lower`: a lower `parallelism` makes its controller remove pods
+    without counting a failure. `is_gang`: its pods run together all the same. `stale`: annotations of ours
+    that do not hold any more, since somebody else has changed the job. `has_annotations`: any at all.
     """
 
     kind: str

@@ -90,8 +90,8 @@ class QuotaState(Struct, frozen=True):
 
     `nodes`: None = not known, then only `capacity` and the tree bind. `capacity`: what schedulable nodes have
     for pods that quota counts; None = follows from `nodes`, or is not known. `workloads` by uid.
-    `violations`: of the tree; one that `stops` makes an empty plan. `scheduled_at`: when any pod of the cluster
-    came to a node, last.
+    `violations`: of the tree; one that `stops` makes an empty plan. `scheduled_at`: when any pod of the
+    cluster came to a node, last.
     """
 
     tree: QuotaNode

@@ -313,9 +313,9 @@ class QuotaAccount:
         return False
 
     def unbound(self, book: LeafBook) -> list[QuotaPod]:
-        """Admitted pods of a leaf that no node has taken for too long, though kube-scheduler has answered since.
+        """Admitted pods of a leaf that no node has taken for too long, though kube-scheduler answers.
 
-        It has answered when it placed a pod, or refused one that was admitted since.
+        It has answered since when it has placed a pod, or refused one that was admitted no sooner.
         """
         if not book.unbound:
             return []

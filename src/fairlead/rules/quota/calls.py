@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, Result, ScaleJob
+from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.quota.rows import Workload, scaled, suspended_priority
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.feed import QuotaFeed
@@ -35,13 +36,14 @@ class CallUnderWay(Struct):
 
     `again_at`: when it is repeated. `listing`: what was the feed's when its answer came, a later listing
     tells the truth. `for_unit`: for whom it is made. `victims`: uids of the pods that go by it, of a Job that
-    is lowered.
+    is lowered. `pod`: who is admitted by it.
     """
 
     action: CallAction
     sent_at: float
     for_unit: str = ""
     victims: frozenset[str] = frozenset()
+    pod: QuotaPod | None = None
     is_flying: bool = True
     doubted_at: float | None = None
     again_at: float | None = None
@@ -121,8 +123,19 @@ class Calls:
     # --- their lives ----------------------------------------------------------------------------------------
 
     def send(self, action: CallAction, now: float, for_unit: str = "", victims: frozenset[str] = frozenset()) -> CallAction:
-        self._book(action)[action.target.uid] = CallUnderWay(action, now, for_unit, victims)
+        pod = self._feed.known.get(action.target.uid) if isinstance(action, AdmitPod) else None
+        self._book(action)[action.target.uid] = CallUnderWay(action, now, for_unit, victims, pod)
         return action
+
+    def going_though_admitted(self, uid: str) -> QuotaPod | None:
+        """A pod whose job was to be rid of it while it waited, and which a call of ours may have admitted.
+
+        It is charged until the watch says what became of it.
+        """
+        call = self.admitting.get(uid)
+        if call is None or call.pod is None or uid in self._feed.known or uid not in self._feed.rows:
+            return None
+        return replace(call.pod, is_admitted=True, is_stopping=True, admitted_at=call.sent_at, claim_since=None)
 
     def is_paused(self, uid: str, now: float) -> bool:
         return uid in self.pauses and now < self.pauses[uid][0]
@@ -168,7 +181,8 @@ class Calls:
                 if call.is_flying:
                     call.is_flying, call.doubted_at, call.again_at = False, now, now + SETTLE_SECONDS
         for uid, call in list(self.admitting.items()):
-            if not call.is_flying and (uid not in known or known[uid].is_admitted or self._is_denied(call, now)):
+            row = feed.rows.get(uid)
+            if not call.is_flying and (row is None or QUOTA_GATE not in row.gates or self._is_denied(call, now)):
                 del self.admitting[uid]
         for uid, call in list(self.stopping.items()):
             if not call.is_flying and (uid not in known or known[uid].is_stopping or self._is_denied(call, now)):

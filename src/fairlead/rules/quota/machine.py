@@ -301,6 +301,10 @@ class QuotaMachine:
         if pod is not None and pod.namespace in self._leaf_of:
             account.put(self.calls.over(self.telling.over(pod)))
             return
+        going = self.calls.going_though_admitted(uid)
+        if going is not None and going.namespace in self._leaf_of:
+            account.put(going)
+            return
         ghost = self.calls.ghosts.get(uid)
         if pod is None and ghost is not None and ghost[0].namespace in self._leaf_of:
             account.put(ghost[0])
