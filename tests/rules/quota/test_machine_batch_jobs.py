@@ -57,7 +57,7 @@ def test_pods_come_back_as_there_is_room_and_at_last_the_owners_own_number() -> 
 
 def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_there_is_room_for() -> None:
     world, job, web = job_and_owner(4)
-    assert (world.running("a", "b"), world.owners[job].is_suspended, world.owners[job].replicas) == ((0, 4), True, 4)
+    assert (world.running("a", "b"), world.owners[job].is_suspended, world.owners[job].replicas) == ((0, 4), True, 1)
     world.scale(web, 3)
     world.settle()
     assert (world.running("a", "b"), world.owners[job].is_suspended, world.owners[job].replicas) == ((1, 3), False, 1)
@@ -108,11 +108,14 @@ def test_an_edit_that_comes_while_we_lower_is_not_undone() -> None:
     job = world.create("Job", "a", "sweep", 4, 5)
     world.settle()
     world.create("Deployment", "b", "web", 1, 5)
-    while not scaled(world):
+    for _ in range(3000):
         world.run(0.01)
-        if any(isinstance(call, EvictPod) and call.is_trial for call in world.calls) and world.owners[job].replicas == 4:
-            world.owners[job].replicas = 2
-            world._tell_owner(job)
+        if any(isinstance(call, EvictPod) and call.is_trial for call in world.calls):
+            world.owners[job].replicas = 2  # and the watch says so five seconds later
+            world.after(5.0, lambda: world.edit(job, parallelism=2))
+            break
+    world.run(4.0)
+    assert scaled(world) == [(4, 3)] and world.owners[job].replicas == 2
     world.settle()
     assert (world.owners[job].replicas, world.running("a", "b")) == (2, (2, 1))
     assert world.owners[job].marks == {}
@@ -214,12 +217,12 @@ def test_crashes_and_lost_answers_between_any_two_calls_take_no_pod_more(first: 
         faults = Faults(lost=0.2, crash=0.1) if seed % 2 else Faults(crash=0.3)
         world = FakeCluster(tree(LEAVES), seed=seed, faults=faults, delay=(0.0, 1.0, 5.0)[seed % 3])
         job = world.create("Job", "a", "sweep", 4, 5)
-        world.settle()
+        world.settle(quiet=180.0)
         assert world.running("a") == (4,)
         web = world.create("Deployment", "b", "web", 2, 5)
-        world.settle()
+        world.settle(quiet=180.0)
         assert (world.running("a", "b"), len(world.removed), world.evictions) == ((2, 2), 2, []), seed
         world.scale(web, 0)
-        world.settle()
+        world.settle(quiet=180.0)
         assert (world.running("a"), world.owners[job].replicas, world.owners[job].marks) == ((4,), 4, {}), seed
         assert (len(world.removed), world.owners[job].failed) == (2, 0), seed

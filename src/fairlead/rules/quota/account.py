@@ -275,7 +275,11 @@ class QuotaAccount:
                 self._unbound(book, pod)
         if is_any_waiting:
             book.units = waiting_units(index, counted, self.workloads)
-        book.units += [unit for job in book.suspended.values() for unit in units_held(index, job)]
+        newest: dict[str, float] = {}
+        for pod in counted if book.suspended else ():
+            if not pod.is_admitted and pod.owner in book.suspended:
+                newest[pod.owner] = max(pod.created_at, newest.get(pod.owner, 0.0))
+        book.units += [unit for uid, job in book.suspended.items() for unit in units_held(index, job, newest.get(uid, 0.0))]
         for owner, members in gangs.items():
             late = None if owner in book.awaited else late_part(index, members, self.workloads.get(owner))
             if late is not None and all(pod.is_admitted for pod in members):

@@ -19,6 +19,7 @@ from fairlead.rules.quota.tree import TreeIndex, Vector
 Workloads = Mapping[str, Workload]
 INDIVISIBLE: Final = ("MPIJob", "TFJob", "PyTorchJob")
 """Kinds of which no member is taken alone, not even one beyond the least that they need."""
+_AFTER: Final = 0.001
 
 
 class Unit(Struct, eq=False):
@@ -130,16 +131,18 @@ def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloa
     return units
 
 
-def units_held(index: TreeIndex, job: Workload) -> list[Unit]:
+def units_held(index: TreeIndex, job: Workload, youngest: float = 0.0) -> list[Unit]:
     """What waits of a job that we suspended or lowered, with what its templates ask.
 
-    The job as a whole, or each pod that it lacks.
+    The job as a whole, or each pod that it lacks. Pods of it that wait already go first: `youngest` is when
+    the newest of them was made.
     """
     leaf = index.leaf_of[job.namespace]
     if job.is_suspended and not job.gives_singly:
         return [Unit(leaf, (), index.vector(job.request), job.priority, job.created_at, workload=job)]
     each, count = index.vector(job.each), job.held + (job.pods if job.is_suspended else 0)
-    return [Unit(leaf, (), each, job.priority, job.created_at, workload=job) for _ in range(count)]
+    age = max(job.created_at, youngest + _AFTER) if youngest else job.created_at
+    return [Unit(leaf, (), each, job.priority, age, workload=job) for _ in range(count)]
 
 
 def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> list[Line]:

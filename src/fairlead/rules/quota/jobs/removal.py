@@ -51,9 +51,10 @@ def surplus_of(pods: Iterable[Pod], workloads: Mapping[str, Workload]) -> set[st
 def left_without(pods: Iterable[Pod], gone: Sequence[str]) -> int | None:
     """How many pods may run so that these (uids) are among those that go.
 
-    None: another pod that has a node would have to go before one of them.
+    None: another pod that has a node would have to go before one of them. Between pods that are alike to its
+    controller chance decides, and these count as the first.
     """
-    order = in_removal_order(pods)
+    order = sorted(in_removal_order(pods), key=lambda pod: (removal_turn(pod), pod.uid not in gone))
     places = [place for place, pod in enumerate(order) if pod.uid in gone]
     if not places:
         return None
