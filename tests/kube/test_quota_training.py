@@ -92,6 +92,72 @@ def test_a_training_job_is_suspended_and_resumed_and_never_loses_a_worker(
             cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
 
 
+def batch_job(name: str, pods: int, **more: Any) -> Object:
+    container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "5"}}}
+    template = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}}
+    spec = {"parallelism": pods, "completions": 20, "backoffLimit": 0, "template": template, **more}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "lender"}, "spec": spec}
+
+
+@pytest.fixture
+def truth(cluster: ControlPlane, controller: QuotaController) -> Iterator[QuotaTruth]:
+    made = QuotaTruth(cluster, ROOT)
+    try:
+        yield made
+    finally:
+        made.stop()
+        for place in PLACES:
+            cluster.admin.run("delete", "jobs,deployments", "--all", "-n", place, "--wait")
+            cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+
+
+def sweep(cluster: ControlPlane) -> Object:
+    (found,) = cluster.admin.get("jobs.batch", "-n", "lender")
+    return found
+
+
+def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """Its `backoffLimit` is 0: one pod that counts as failed would end it. Two of its ten pods wait for quota all the while."""
+    cluster.admin.create([batch_job("sweep", 10)])
+    settled(truth, {"lender": 8})
+    cluster.admin.create([deployment("back", "owner", 2, "5")])
+    settled(truth, {"owner": 2, "lender": 6}, seconds=90)
+    lowered = sweep(cluster)
+    assert lowered["spec"]["parallelism"] == 6 and not lowered["spec"]["suspend"]
+    marks = {"fairlead.io/parallelism": "10", "fairlead.io/lowered-parallelism": "6"}
+    assert lowered["metadata"]["annotations"].items() >= marks.items()
+    assert (len(truth.stopped), truth.evicted) == (2, {})
+    cluster.admin.run("scale", "deployment", "back", "-n", "owner", "--replicas=1")
+    settled(truth, {"owner": 1, "lender": 7}, seconds=90)
+    assert sweep(cluster)["spec"]["parallelism"] == 7
+    cluster.admin.run("patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", '{"spec":{"parallelism":3}}')
+    settled(truth, {"owner": 1, "lender": 3}, seconds=90)
+    wait_until("the owner's edit wins", lambda: not marks.keys() & sweep(cluster)["metadata"].get("annotations", {}).keys(), 30)
+    cluster.admin.run("delete", "deployment", "back", "-n", "owner")
+    settled(truth, {"owner": 0, "lender": 3}, seconds=90)
+    end = sweep(cluster)
+    assert end["spec"]["parallelism"] == 3
+    assert "failed" not in end["status"] and truth.faults == [] and truth.evicted == {}
+
+
+def test_a_batch_job_that_its_owner_suspends_again_stays_suspended(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    def edit(suspend: str) -> None:
+        cluster.admin.run("patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", f'{{"spec":{{"suspend":{suspend}}}}}')
+
+    cluster.admin.create([batch_job("sweep", 2)])
+    settled(truth, {"lender": 2})
+    cluster.admin.create([deployment("back", "owner", 6, "5"), deployment("more", "lender", 6, "5")])
+    cluster.admin.create([{**deployment("most", "owner", 2, "5")}])
+    settled(truth, {"owner": 6}, seconds=90)
+    edit("true")
+    edit("false")
+    edit("true")
+    wait_until("no mark of ours is left", lambda: "fairlead.io/suspended-for" not in sweep(cluster)["metadata"].get("annotations", {}), 30)
+    cluster.admin.run("delete", "deployment", "--all", "-n", "owner")
+    settled(truth, {"owner": 0}, seconds=90)
+    assert sweep(cluster)["spec"]["suspend"] is True and "failed" not in sweep(cluster)["status"]
+
+
 def the_job(cluster: ControlPlane, kind: str) -> Object:
     (found,) = cluster.admin.get(f"{kind}s.kubeflow.org", "-n", "lender")
     return found

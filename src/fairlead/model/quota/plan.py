@@ -140,6 +140,14 @@ class QuotaWaiting(Struct, frozen=True):
     spared: tuple[Spared, ...] = ()
     workload: Workload | None = None
 
+    @property
+    def pod_count(self) -> int:
+        """Pods that it would bring. A batch Job that was lowered waits once for each pod that it lacks."""
+        job = self.workload
+        if self.pods or job is None:
+            return len(self.pods)
+        return 1 if job.gives_singly or not job.is_suspended else job.pods
+
 
 class QuotaNodeUse(Struct, frozen=True):
     """What the status says of one quota node (quota contract 1.5).

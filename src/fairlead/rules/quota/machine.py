@@ -100,6 +100,7 @@ class QuotaMachine:
         self._admitting: set[str] = set()
         self._turned: set[str] = set()
         self._strays: set[str] = set()
+        self._stray_jobs: set[str] = set()
         self._leaf_of: dict[str, str] = {}
         self._unmarked: list[tuple[Namespace, dict[str, Any]]] = []
         self._marks_version = -1
@@ -290,6 +291,9 @@ class QuotaMachine:
                 account.drop_workload(uid)
             elif account.workloads.get(uid) != (laid := self.calls.over_workload(job)):
                 account.put_workload(laid)
+            self._stray_jobs.discard(uid)
+            if job is not None and job.namespace not in self._leaf_of and (job.own_parallelism or (job.is_suspended and job.suspended_for)):
+                self._stray_jobs.add(uid)
         self._turned = turning
         account.budgets, account.scheduled_at = feed.sight.allowed(), feed.scheduled_at
         account.set_nodes(feed.rooms(frozenset(self._leaf_of), now))
@@ -446,6 +450,10 @@ class QuotaMachine:
             if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.is_paused(uid, now):
                 action = raise_action(each.workload, each.pods) if each.pods else resume_action(each.workload)
                 yield self.calls.send(action, now)
+        for uid in sorted(self._stray_jobs):  # their namespace has left the tree: what we took of them comes back
+            job = self.feed.workload_of.get(uid)
+            if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.is_paused(uid, now):
+                yield self.calls.send(raise_action(job, job.pods + job.held) if job.own_parallelism else resume_action(job), now)
 
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
