@@ -5,6 +5,7 @@ In MPIJob v2 a worker that is evicted fails the job for good; so does a Master i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -112,8 +113,7 @@ def truth(cluster: ControlPlane, controller: QuotaController) -> Iterator[QuotaT
 
 
 def sweep(cluster: ControlPlane) -> Object:
-    (found,) = cluster.admin.get("jobs.batch", "-n", "lender")
-    return found
+    return next(each for each in cluster.admin.get("jobs.batch", "-n", "lender") if each["metadata"]["name"] == "sweep")
 
 
 def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(cluster: ControlPlane, truth: QuotaTruth) -> None:
@@ -144,18 +144,37 @@ def test_a_batch_job_that_its_owner_suspends_again_stays_suspended(cluster: Cont
     def edit(suspend: str) -> None:
         cluster.admin.run("patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", f'{{"spec":{{"suspend":{suspend}}}}}')
 
-    cluster.admin.create([batch_job("sweep", 2)])
+    cluster.admin.create([deployment("older", "lender", 2, "5")])
     settled(truth, {"lender": 2})
-    cluster.admin.create([deployment("back", "owner", 6, "5"), deployment("more", "lender", 6, "5")])
-    cluster.admin.create([{**deployment("most", "owner", 2, "5")}])
-    settled(truth, {"owner": 6}, seconds=90)
-    edit("true")
+    cluster.admin.create([batch_job("sweep", 6)])
+    settled(truth, {"lender": 8})
+    cluster.admin.create([deployment("back", "owner", 6, "5")])
+    settled(truth, {"owner": 6, "lender": 2}, seconds=90)
+    assert sweep(cluster)["spec"]["suspend"] is True
     edit("false")
     edit("true")
     wait_until("no mark of ours is left", lambda: "fairlead.io/suspended-for" not in sweep(cluster)["metadata"].get("annotations", {}), 30)
     cluster.admin.run("delete", "deployment", "--all", "-n", "owner")
-    settled(truth, {"owner": 0}, seconds=90)
+    settled(truth, {"owner": 0, "lender": 2}, seconds=90)
     assert sweep(cluster)["spec"]["suspend"] is True and "failed" not in sweep(cluster)["status"]
+    assert truth.faults == [] and truth.evicted == {}
+
+
+def test_a_job_with_a_deadline_does_not_die_while_it_waits(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """Its 25 seconds begin when it is admitted: it has waited longer than that by then. KWOK's pods never end, so its deadline does."""
+    cluster.admin.create([deployment("back", "owner", 6, "5"), deployment("older", "lender", 2, "5")])
+    settled(truth, {"owner": 6, "lender": 2}, seconds=90)
+    cluster.admin.create([batch_job("sweep", 2, activeDeadlineSeconds=25)])
+    made = sweep(cluster)
+    assert made["spec"]["suspend"] is True and made["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+    began = time.monotonic()
+    wait_until("more time than its deadline has gone by", lambda: time.monotonic() > began + 27, 60)
+    assert not sweep(cluster)["status"].get("startTime")
+    cluster.admin.run("scale", "deployment", "back", "-n", "owner", "--replicas=5")
+    settled(truth, {"owner": 5, "lender": 3}, seconds=90)
+    running = sweep(cluster)
+    assert (running["spec"]["suspend"], running["spec"]["parallelism"]) == (False, 1)
+    assert "failed" not in running["status"] and truth.faults == []
 
 
 def the_job(cluster: ControlPlane, kind: str) -> Object:
