@@ -146,7 +146,7 @@ class QuotaWaiting(Struct, frozen=True):
         job = self.workload
         if self.pods or job is None:
             return len(self.pods)
-        return 1 if job.gives_singly or not job.is_suspended else job.pods
+        return 1 if job.gives_singly or (job.held and not job.is_suspended) else job.pods
 
 
 class QuotaNodeUse(Struct, frozen=True):
