@@ -227,9 +227,13 @@ class SmallWorld:
         assert workload is not None
         job = self.workloads[workload.uid]
         waiting = [pod for pod in self.pods.values() if pod.owner == job.uid and not pod.is_admitted]
-        self.workloads[job.uid] = scaled(job, max(0, job.pods - len(waiting) - 1), job.own_parallelism or job.parallelism)
-        for pod in waiting:
-            self._go(self.pods.pop(pod.key))
+        count = job.pods - len(waiting) - 1
+        if count > 0:
+            self.workloads[job.uid] = scaled(job, count, job.own_parallelism or job.parallelism)
+            for pod in waiting:
+                self._go(self.pods.pop(pod.key))
+        else:
+            self._suspend(job, "another")
 
     def _set(self, key: str, **more: Any) -> None:
         self.pods[key] = replace(self.pods[key], **more)
