@@ -142,6 +142,7 @@ class _Planner:
         self._count = 0
         self._behind: defaultdict[Unit, list[Line]] = defaultdict(list)
         self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
+        self._kept: list[Line] = []
 
     def run(self) -> None:
         if self.is_stopped:
@@ -160,6 +161,8 @@ class _Planner:
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
+        for line in self._kept:
+            self._admit_late(line)
         self.seats.rooms_now()
         for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
@@ -335,8 +338,12 @@ class _Planner:
         if not blocked:
             if self.seats.admit(unit):
                 self._admit(line)
-            elif unit.claim_since is not None and self.seats.hold(unit):
+                return
+            is_kept = self.seats.kept is not None
+            if unit.claim_since is not None and self.seats.hold(unit):
                 self._claim(line)  # who stops for another claimant leaves room for both
+                if is_kept:
+                    self._kept.append(line)
             else:
                 self._clear_nodes(line)
             return
@@ -450,6 +457,20 @@ class _Planner:
             return
         self._displaced[unit.leaf].append(Line([unit], reason=_CLAIMS))
         line.next += 1
+
+    def _admit_late(self, line: Line) -> None:
+        """A claimant that had to keep a node for another one, who may sit there by now."""
+        unit = line.first
+        self.account.add(unit.leaf, unit.vector, -1, claim=True)
+        if self.account.sums.blocks(unit.leaf, unit.vector) or not self.seats.admit(unit):
+            self.account.add(unit.leaf, unit.vector, claim=True)
+            return
+        self.claimed.remove(unit)
+        if not unit.is_preemptible:
+            for k, amount in enumerate(unit.vector):
+                self.account.books[unit.leaf].firm[k] -= amount
+        line.reason = None
+        self._admit(line)
 
     def _make_room(self, line: Line, chosen: Sequence[VictimGroup]) -> None:
         account, unit = self.account, line.first
