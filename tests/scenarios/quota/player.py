@@ -211,7 +211,7 @@ def _is_stopping(pod: Object) -> bool:
 
 def _units_away(job: Object) -> int:
     annotations = job["metadata"].get("annotations") or {}
-    if job["kind"] != "Job":
+    if "parallelism" not in job["spec"]:  # an item of a list says no kind
         return int(SUSPENDED_FOR in annotations)
     runs = 0 if SUSPENDED_FOR in annotations else int(job["spec"]["parallelism"])
     return int(annotations.get(OWN_PARALLELISM, job["spec"]["parallelism"])) - runs
