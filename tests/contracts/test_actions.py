@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 from tests.contracts.api_client import ApiClient
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, job, pod, pods
 
@@ -25,6 +26,7 @@ from fairlead.model.actions import (
     Outcome,
     PatchObject,
     Result,
+    ScaleJob,
     TellEvent,
     TouchPod,
     WriteGrants,
@@ -164,6 +166,36 @@ def test_a_pod_is_bound_once_and_another_of_its_name_never(api: ApiClient, waiti
     again = as_service(api, BindPod(waiting, "m", GRANTS, 15))
     assert again.result is Result.UNKNOWN and "already assigned" in again.reason
     assert api.get(pods(waiting.namespace, "p")).body["spec"]["nodeName"] == "n"
+
+
+OWN, OURS = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
+
+
+@pytest.mark.parametrize("notes", [{}, {"their": "own"}], ids=["without annotations", "with annotations"])
+def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(api: ApiClient, space: str, notes: dict[str, str]) -> None:
+    template = pod("p")["spec"] | {"restartPolicy": "Never"}
+    meta = {"name": "j", **({"annotations": notes} if notes else {})}
+    path = f"/apis/batch/v1/namespaces/{space}/jobs"
+    spec = {"parallelism": 4, "suspend": True, "template": {"spec": template}}
+    made = api.post(path, {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}).body
+
+    def job() -> tuple[int, bool, dict[str, str]]:
+        found = api.get(f"{path}/j").body
+        return found["spec"]["parallelism"], found["spec"]["suspend"], found["metadata"].get("annotations") or {}
+
+    ref = ObjectRef("batch/v1", "Job", "j", space, made["metadata"]["uid"])
+    lowered = ScaleJob(ref, 4, 3, 4, is_resumed=True, priority=7, has_annotations=bool(notes))
+    assert as_service(api, lowered).result is Result.DONE
+    marks = {OWN: "4", OURS: "3", "fairlead.io/suspended-priority": "7"}
+    assert job() == (3, False, notes | marks)
+    assert as_service(api, lowered).result is Result.REFUSED, "it is 3 by now"
+    assert as_service(api, replace(lowered, target=replace(ref, uid=ELSEWHERE), before=3)).result is Result.REFUSED
+    api.patch(f"{path}/j", {"spec": {"parallelism": 2}})
+    assert as_service(api, ScaleJob(ref, 3, 4, 4, has_annotations=True)).result is Result.REFUSED
+    assert job() == (2, False, notes | marks)
+    assert as_service(api, ScaleJob(ref, 2, 4, 4, has_annotations=True)).result is Result.DONE
+    assert job() == (4, False, notes)
+    assert as_service(api, ScaleJob(replace(ref, name="not-there"), 4, 3, 4)).result is Result.GONE
 
 
 def test_an_event_is_told(api: ApiClient, waiting: Pod) -> None:

@@ -91,6 +91,37 @@ BIRTHS: Final[dict[str, Birth]] = {
 }
 
 
+class NewJob(NamedTuple):
+    """A job as it is created, and whether it begins suspended by us."""
+
+    begins_suspended: bool
+    spec: Object
+    kind: str = "Job"
+    version: str = "batch/v1"
+    controller: str = ""
+    annotations: Object = {}
+
+
+def policy(**run_policy: Any) -> Object:
+    return {"runPolicy": run_policy}
+
+
+NEW_JOBS: Final[dict[str, NewJob]] = {
+    "without a deadline": NewJob(False, {}),
+    "with a deadline": NewJob(True, {"activeDeadlineSeconds": 60}),
+    "with a deadline and annotations": NewJob(True, {"activeDeadlineSeconds": 60}, annotations={"a": "b"}),
+    "that says it runs": NewJob(True, {"activeDeadlineSeconds": 60, "suspend": False}),
+    "that its owner suspends": NewJob(False, {"activeDeadlineSeconds": 60, "suspend": True}),
+    "that a schedule made": NewJob(True, {"activeDeadlineSeconds": 60}, controller="CronJob"),
+    "that another job looks after": NewJob(False, {"activeDeadlineSeconds": 60}, controller="MPIJob"),
+    "a TFJob with a deadline": NewJob(True, policy(activeDeadlineSeconds=60), "TFJob", "kubeflow.org/v1"),
+    "a PyTorchJob with a deadline": NewJob(True, policy(activeDeadlineSeconds=60, suspend=False), "PyTorchJob", "kubeflow.org/v1"),
+    "an MPIJob with a deadline": NewJob(True, policy(activeDeadlineSeconds=60), "MPIJob", "kubeflow.org/v2beta1"),
+    "an MPIJob without one": NewJob(False, policy(cleanPodPolicy="None"), "MPIJob", "kubeflow.org/v2beta1"),
+    "a TFJob without a policy": NewJob(False, {}, "TFJob", "kubeflow.org/v1"),
+}
+
+
 class Change(NamedTuple):
     """`labels` and `annotations` are merged into those `before` (None takes a key away), on a pod that waits or is `admitted`.
 

@@ -26,6 +26,7 @@ from tests.kube.quota_admission_cases import (
     KUBELET,
     LEAF,
     MANAGED,
+    NEW_JOBS,
     USER,
     Birth,
     Change,
@@ -317,6 +318,22 @@ def test_what_a_user_makes_bears_his_name_and_keeps_it(place: Place) -> None:
         assert place.api.patch(f"{JOBS}/j", {"metadata": {"labels": {USER: "alice"}}}).status == 200
     finally:
         place.api.ask("DELETE", f"{JOBS}/j", {"propagationPolicy": "Background"})
+
+
+@pytest.mark.parametrize("case", [case for case, job in NEW_JOBS.items() if job.version == "batch/v1"])
+def test_a_job_with_a_deadline_begins_suspended(place: Place, case: str) -> None:
+    """Training jobs, whose kinds are not served here, are created in `tests/kube/test_quota_training.py`."""
+    job = NEW_JOBS[case]
+    owner = {"apiVersion": "batch/v1", "kind": job.controller, "name": "o", "uid": "u", "controller": True}
+    meta = {"name": "j", "annotations": job.annotations or None, "ownerReferences": [owner] if job.controller else []}
+    template = {"spec": {**SPEC, "restartPolicy": "Never"}}
+    made = place.as_(ALICE).post(
+        JOBS, {"apiVersion": job.version, "kind": job.kind, "metadata": meta, "spec": {**job.spec, "template": template}}, dryRun="All"
+    )
+    assert made.status == 201, made.message
+    marks = {"fairlead.io/suspended-for": "first-admission"} if job.begins_suspended else {}
+    assert made.body["metadata"].get("annotations", {}) == {**job.annotations, **marks}
+    assert made.body["spec"]["suspend"] == (job.begins_suspended or job.spec.get("suspend", False))
 
 
 def test_controllers_make_pods_that_wait(cluster: ControlPlane, place: Place) -> None:

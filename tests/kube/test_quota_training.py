@@ -5,6 +5,8 @@ In MPIJob v2 a worker that is evicted fails the job for good; so does a Master i
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,6 +92,155 @@ def test_a_training_job_is_suspended_and_resumed_and_never_loses_a_worker(
         for place in PLACES:
             cluster.admin.run("delete", "deployments", "--all", "-n", place)
             cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+
+
+def batch_job(name: str, pods: int, **more: Any) -> Object:
+    container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "5"}}}
+    template = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}}
+    spec = {"parallelism": pods, "completions": 20, "backoffLimit": 0, "template": template, **more}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "lender"}, "spec": spec}
+
+
+@pytest.fixture
+def truth(cluster: ControlPlane, controller: QuotaController) -> Iterator[QuotaTruth]:
+    made = QuotaTruth(cluster, ROOT)
+    try:
+        yield made
+    finally:
+        made.stop()
+        for place in PLACES:
+            cluster.admin.run("delete", "jobs,deployments", "--all", "-n", place, "--wait")
+            cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+
+
+def sweep(cluster: ControlPlane) -> Object:
+    return next(each for each in cluster.admin.get("jobs.batch", "-n", "lender") if each["metadata"]["name"] == "sweep")
+
+
+def test_of_a_batch_job_as_many_pods_go_as_are_needed_and_none_counts_as_failed(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """Its `backoffLimit` is 0: one pod that counts as failed would end it. Two of its ten pods wait for quota all the while."""
+    cluster.admin.create([batch_job("sweep", 10)])
+    settled(truth, {"lender": 8})
+    cluster.admin.create([deployment("back", "owner", 2, "5")])
+    settled(truth, {"owner": 2, "lender": 6}, seconds=90)
+    lowered = sweep(cluster)
+    assert lowered["spec"]["parallelism"] == 6 and not lowered["spec"]["suspend"]
+    marks = {"fairlead.io/parallelism": "10", "fairlead.io/lowered-parallelism": "6"}
+    assert lowered["metadata"]["annotations"].items() >= marks.items()
+    assert (len(truth.stopped), truth.evicted) == (2, {})
+    cluster.admin.run("scale", "deployment", "back", "-n", "owner", "--replicas=1")
+    settled(truth, {"owner": 1, "lender": 7}, seconds=90)
+    assert sweep(cluster)["spec"]["parallelism"] == 7
+    cluster.admin.run("patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", '{"spec":{"parallelism":3}}')
+    settled(truth, {"owner": 1, "lender": 3}, seconds=90)
+    wait_until("the owner's edit wins", lambda: not marks.keys() & sweep(cluster)["metadata"].get("annotations", {}).keys(), 30)
+    cluster.admin.run("delete", "deployment", "back", "-n", "owner")
+    settled(truth, {"lender": 3}, seconds=90)
+    end = sweep(cluster)
+    assert end["spec"]["parallelism"] == 3
+    assert "failed" not in end["status"] and truth.faults == [] and truth.evicted == {}
+
+
+def test_a_batch_job_that_its_owner_suspends_again_stays_suspended(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    def edit(suspend: str) -> None:
+        cluster.admin.run("patch", "job", "sweep", "-n", "lender", "--type=merge", "-p", f'{{"spec":{{"suspend":{suspend}}}}}')
+
+    cluster.admin.create([deployment("older", "lender", 2, "5")])
+    settled(truth, {"lender": 2})
+    cluster.admin.create([batch_job("sweep", 6)])
+    settled(truth, {"lender": 8})
+    cluster.admin.create([deployment("back", "owner", 6, "5")])
+    settled(truth, {"owner": 6, "lender": 2}, seconds=90)
+    assert sweep(cluster)["spec"]["suspend"] is True
+    edit("false")
+    edit("true")
+    wait_until("no mark of ours is left", lambda: "fairlead.io/suspended-for" not in sweep(cluster)["metadata"].get("annotations", {}), 30)
+    cluster.admin.run("delete", "deployment", "--all", "-n", "owner")
+    settled(truth, {"lender": 2}, seconds=90)
+    assert sweep(cluster)["spec"]["suspend"] is True and "failed" not in sweep(cluster)["status"]
+    assert truth.faults == [] and truth.evicted == {}
+
+
+def test_a_job_with_a_deadline_does_not_die_while_it_waits(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """Its 25 seconds begin when it is admitted: it has waited longer than that by then. KWOK's pods never end, so its deadline does."""
+    cluster.admin.create([deployment("back", "owner", 6, "5"), deployment("older", "lender", 2, "5")])
+    settled(truth, {"owner": 6, "lender": 2}, seconds=90)
+    cluster.admin.create([batch_job("sweep", 2, activeDeadlineSeconds=25)])
+    made = sweep(cluster)
+    assert made["spec"]["suspend"] is True and made["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+    began = time.monotonic()
+    wait_until("more time than its deadline has gone by", lambda: time.monotonic() > began + 27, 60)
+    assert not sweep(cluster)["status"].get("startTime")
+    cluster.admin.run("scale", "deployment", "back", "-n", "owner", "--replicas=5")
+    settled(truth, {"owner": 5, "lender": 3}, seconds=90)
+    running = sweep(cluster)
+    assert (running["spec"]["suspend"], running["spec"]["parallelism"]) == (False, 1)
+    assert "failed" not in running["status"] and truth.faults == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_member_beyond_the_least_of_a_training_job_is_evicted(cluster: ControlPlane, truth: QuotaTruth, kind: str) -> None:
+    """It needs three of its five pods, and one worker would be enough. All of it goes, and none by an eviction."""
+    elastic = training_job(kind)
+    elastic["spec"]["runPolicy"]["schedulingPolicy"] = {"minAvailable": 3}
+    elastic["metadata"]["name"] = "elastic"
+    try:
+        cluster.admin.create([elastic])
+        settled(truth, {"lender": 5})
+        cluster.admin.create([deployment("back", "owner", 4, "5")])
+        settled(truth, {"owner": 4}, seconds=90)
+        assert the_job(cluster, kind)["spec"]["runPolicy"]["suspend"] is True
+        cluster.admin.run("delete", "deployment", "back", "-n", "owner")
+        settled(truth, {"lender": 5}, seconds=90)
+        assert "Failed" not in true_conditions(cluster, kind)
+        assert truth.evicted == {} and truth.faults == []
+    finally:
+        cluster.admin.run("delete", kind, "elastic", "-n", "lender", "--ignore-not-found", "--wait")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_admitted(
+    cluster: ControlPlane, truth: QuotaTruth, kind: str
+) -> None:
+    late = training_job(kind)
+    late["spec"]["runPolicy"]["activeDeadlineSeconds"] = 600
+    try:
+        cluster.admin.create([deployment("back", "owner", 6, "5")])
+        settled(truth, {"owner": 6}, seconds=90)
+        cluster.admin.create([late])
+        made = the_job(cluster, kind)
+        assert made["spec"]["runPolicy"]["suspend"] is True
+        assert made["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+        cluster.admin.run("delete", "deployment", "back", "-n", "owner")
+        settled(truth, {"lender": 5}, seconds=90)
+        running = the_job(cluster, kind)
+        assert running["spec"]["runPolicy"]["suspend"] is False
+        assert "fairlead.io/suspended-for" not in running["metadata"].get("annotations", {})
+        assert truth.evicted == {} and truth.faults == []
+    finally:
+        cluster.admin.run("delete", kind, "train", "-n", "lender", "--ignore-not-found", "--wait")
+
+
+def test_pods_of_a_job_that_no_node_takes_are_not_counted_as_failed(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """They ask for a node that is not there. Its `backoffLimit` is 0, and they are returned after two seconds."""
+    tree = cluster.admin.get("elasticquotatrees.scheduling.sigs.k8s.io", "-n", "kube-system")[0]
+    attributes = dict(tree["spec"]["root"].get("attributes") or {})
+    place = ["patch", "eqtree", "elasticquotatree", "-n", "kube-system", "--type=merge", "-p"]
+    cluster.admin.run(*place, json.dumps({"spec": {"root": {"attributes": {**attributes, "fairlead.io/unbound-return": "2s"}}}}))
+    try:
+        homeless = batch_job("sweep", 2)
+        homeless["spec"]["template"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "not-there"}}]
+        cluster.admin.create([homeless])
+        wait_until("it was returned twice", lambda: len(returns(cluster)) >= 2, 90)
+        assert "failed" not in sweep(cluster)["status"]
+        assert not [each for each in sweep(cluster)["status"].get("conditions", ()) if each["type"] == "Failed"]
+    finally:
+        cluster.admin.run(*place, json.dumps({"spec": {"root": {"attributes": {"fairlead.io/unbound-return": None}}}}))
+
+
+def returns(cluster: ControlPlane) -> list[Object]:
+    events = cluster.admin.get("events", "-n", "lender")
+    return [each for each in events if each["reason"] == "QuotaReturned" and each["involvedObject"]["kind"] == "Job"]
 
 
 def the_job(cluster: ControlPlane, kind: str) -> Object:

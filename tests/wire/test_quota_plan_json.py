@@ -98,7 +98,7 @@ def test_jobs_returned_pods_nodes_and_violations() -> None:
     assert told["evict"][0]["frees"] == {"memory": "16Gi"}
     assert told["waiting"][0]["pods"] == 4, "a suspended job waits without pods"
     assert [(each["pod"], each["how"]) for each in told["return"]] == [("lost", "delete"), ("bare", "tell")]
-    assert told["resume"] == [{"namespace": "ns", "kind": "Job", "name": "train", "uid": "uid-job", "leaf": "a"}]
+    assert told["resume"] == [{"namespace": "ns", "kind": "Job", "name": "train", "uid": "uid-job", "leaf": "a", "pods": 0}]
     assert told["nodes"] == [
         {
             "name": "a",

@@ -13,12 +13,22 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from fairlead.errors import FairleadError, UserError
-from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA_NAME
+from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA_NAME
 from fairlead.model.quota.tree import QuotaTree, Violation, ViolationCode
 from fairlead.model.quota.written import Written
 from fairlead.model.refusal import Refusal
 from fairlead.ports import AdmissionApi
-from fairlead.rules.quota.admission import additions, refuse_binding, refuse_change, refuse_new, refuse_resize, refuse_stamp, stamp
+from fairlead.rules.quota.admission import (
+    FIRST_ADMISSION,
+    additions,
+    begins_suspended,
+    refuse_binding,
+    refuse_change,
+    refuse_new,
+    refuse_resize,
+    refuse_stamp,
+    stamp,
+)
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate, validate_deletion
 from fairlead.wire.kube.admission_review import CREATE, Review, parse_written, render_allowed, render_refused
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
@@ -73,7 +83,7 @@ class QuotaQuestions:
         except ValueError as error:
             return render_refused(review, str(error), 400, "BadRequest")
         if review.resource != "pods":
-            return render_allowed(review, _labelling(new, dict(stamp(review.writer))))
+            return render_allowed(review, [*_labelling(new, dict(stamp(review.writer))), *_suspending(new)])
         added = additions(new, review.writer)
         patch = _labelling(new, dict(added.labels))
         if added.gate and new.gates:
@@ -209,3 +219,13 @@ def _labelling(obj: Written, labels: dict[str, str]) -> list[dict[str, Any]]:
         return [{"op": "add", "path": "/metadata/labels", "value": missing}]
     escaped = {key.replace("~", "~0").replace("/", "~1"): value for key, value in missing.items()}
     return [{"op": "add", "path": f"/metadata/labels/{key}", "value": value} for key, value in escaped.items()]
+
+
+def _suspending(job: Written) -> list[dict[str, Any]]:
+    """What has a job begin suspended by us."""
+    if not begins_suspended(job):
+        return []
+    place = "/spec/suspend" if job.kind == "Job" else "/spec/runPolicy/suspend"
+    mark = "/metadata/annotations/" + ANNOTATION_SUSPENDED_FOR.replace("/", "~1")
+    none = [] if job.annotations else [{"op": "add", "path": "/metadata/annotations", "value": {}}]
+    return [{"op": "add", "path": place, "value": True}, *none, {"op": "add", "path": mark, "value": FIRST_ADMISSION}]

@@ -14,7 +14,7 @@ from fairlead.kinds.parts.kind import JobKind, source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_USER
-from fairlead.model.quota.rows import Workload, preemptible, suspended_priority
+from fairlead.model.quota.rows import Workload, preemptible, stale_marks, suspended_priority
 from fairlead.model.resources import Amounts, sum_of
 from fairlead.wire.kube.workloads import (
     WireBatchJob,
@@ -74,6 +74,8 @@ def workload_of(job: Job) -> Workload:
         user=job.labels.get(LABEL_USER, ""),
         is_finished=job.finished_at is not None,
         created_at=job.created_at or 0.0,
+        stale=stale_marks(job.annotations, is_suspended=job.suspended),
+        has_annotations=bool(job.annotations),
     )
 
 

@@ -136,6 +136,23 @@ class EvictPod(Struct, frozen=True):
     is_trial: bool = False
 
 
+class ScaleJob(Struct, frozen=True):
+    """Set `spec.parallelism` of this very batch Job (uid) to `count`, if it is `before` now.
+
+    `own`: what its owner wrote; while `count` is another number, annotations keep both. `is_resumed`: let it
+    run in the same call, if it is suspended now. `priority`: of its pods. `has_annotations`: whether the Job
+    has any.
+    """
+
+    target: ObjectRef
+    before: int
+    count: int
+    own: int
+    is_resumed: bool = False
+    priority: int = 0
+    has_annotations: bool = False
+
+
 class SetPodCondition(Struct, frozen=True):
     """Write one condition of this very pod's status (uid); the others stay."""
 
@@ -167,7 +184,7 @@ class WriteTreeStatus(Struct, frozen=True):
 
 ObjectAction = CreateObject | PatchObject | DeleteObject
 SharingAction = BindPod | WriteGrants | TouchPod | TellEvent
-QuotaAction = AdmitPod | EvictPod | SetPodCondition | TellObjectEvent | WriteTreeStatus | PatchObject | DeleteObject
+QuotaAction = AdmitPod | EvictPod | ScaleJob | SetPodCondition | TellObjectEvent | WriteTreeStatus | PatchObject | DeleteObject
 Action = ObjectAction | SharingAction | QuotaAction
 
 

@@ -15,12 +15,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, Result, SetPodCondition
+from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, Result, ScaleJob, SetPodCondition
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
-from fairlead.model.quota.rows import Budget, Namespace, Workload
+from fairlead.model.quota.rows import Budget, Namespace, Workload, stale_marks
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -28,11 +28,13 @@ START = 1_000_000.0
 NODE = Node("node-1", "node", allocatable=dict.fromkeys(("gpu", "cpu", "pods"), 10_000), conditions=(Condition("Ready", "True"),))
 PROTECTED = "kube-system"
 """Its pods are strangers, wherever the tree has it."""
-KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", "MPIJob")
+KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", "RayJob", "MPIJob")
 
 
 class Owning(Struct):
-    """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, MPIJob (without suspend), or Bare."""
+    """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, RayJob (suspended as a whole), MPIJob (without
+    suspend), or Bare. `replicas`: of a Job its `parallelism`. `marks`: its annotations. `failed`: pods of a Job that somebody else than
+    its controller deleted."""
 
     kind: str
     namespace: str
@@ -43,10 +45,18 @@ class Owning(Struct):
     priority: int = 0
     gang: bool = False
     is_suspended: bool = False
-    suspended_for: str = ""
-    suspended_priority: str | None = None
+    marks: dict[str, str] = {}
+    failed: int = 0
     labels: Mapping[str, str] = {}
     made: int = 0
+
+    @property
+    def suspended_for(self) -> str:
+        return self.marks.get(ANNOTATION_SUSPENDED_FOR, "")
+
+    @property
+    def suspended_priority(self) -> str | None:
+        return self.marks.get("fairlead.io/suspended-priority")
 
 
 class Faults(Struct, frozen=True):
@@ -63,8 +73,9 @@ NO_FAULTS = Faults()
 class FakeCluster:
     """`unclaimed`: evictions that came to the API server while no pod there said that it waits for any.
 
-    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order. `machine`: what is under test.
-    `is_binding`: whether pods come to nodes."""
+    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order; `removed`: admitted pods that the
+    controller of a Job removed since its `parallelism` was lowered. `machine`: what is under test.
+    `is_binding`: whether pods come to nodes; `is_answering`: whether a scheduler refuses those that do not."""
 
     def __init__(
         self,
@@ -87,12 +98,14 @@ class FakeCluster:
         self.namespaces = {space: Namespace(space, f"ns-{space}") for leaf in root.leaves() for space in leaf.namespaces}
         self.tree: QuotaTree | None = QuotaTree("elasticquotatree", "kube-system", root, "tree-uid")
         self.evictions: list[str] = []
+        self.removed: list[str] = []
         self.unclaimed: list[str] = []
         self.calls: list[QuotaAction] = []
         self.crashes = 0
         self.broken: list[str] = []
         self.machine: QuotaMachine | None = None
         self.is_binding = True
+        self.is_answering = True
         self._machine_class = machine
         self._life = 0
         self._flying = 0
@@ -212,7 +225,12 @@ class FakeCluster:
                 self._make(owner, f"{owner.name}-{owner.made:03d}")
         elif owner.is_suspended:
             for pod in live:
-                self._stop(pod.uid)
+                self._stop(pod.uid, by_owner=True)
+        elif owner.kind == "Job" and len(live) > owner.replicas:
+            self.rng.shuffle(live)  # the real order leaves ties to chance
+            live.sort(key=lambda pod: (bool(pod.node), self._is_ready(pod), -(pod.created_at or 0.0)))
+            for pod in live[: len(live) - owner.replicas]:
+                self._stop(pod.uid, by_owner=True)
         elif owner.kind == "StatefulSet":
             names = {pod.name: pod for pod in self.pods.values() if pod.owners and pod.owners[0].uid == uid}
             for ordinal in range(owner.replicas):
@@ -250,16 +268,25 @@ class FakeCluster:
 
     def _bind(self, uid: str) -> None:
         pod = self.pods.get(uid)
-        if self.is_binding and pod is not None and not pod.node and pod.deleted_at is None:
+        if not self.is_binding and pod is not None:
+            refused = Condition("PodScheduled", "False", "Unschedulable", at=pod.created_at)
+            if self.is_answering:
+                self.pods[uid] = replace(pod, conditions=(*pod.conditions, refused))
+                self._watch("pod", uid)
+        elif pod is not None and not pod.node and pod.deleted_at is None:
             ready = Condition("Ready", "True", at=float(int(self.now)))
             self.pods[uid] = replace(pod, node="node-1", phase=PodPhase.RUNNING, conditions=(*pod.conditions, ready))
             self._watch("pod", uid)
             self._react(pod)
 
-    def _stop(self, uid: str, grace: float | None = None) -> None:
+    def _stop(self, uid: str, grace: float | None = None, *, by_owner: bool = False) -> None:
         pod = self.pods[uid]
         if pod.deleted_at is not None:
             return
+        if not by_owner and pod.owners and pod.owners[0].kind == "Job":
+            self.owners[pod.owners[0].uid].failed += 1
+        if by_owner and self.is_admitted(pod) and pod.owners[0].kind == "Job" and not self.owners[pod.owners[0].uid].is_suspended:
+            self.removed.append(uid)
         seconds = self.some(self.grace) if grace is None else min(grace, self.some(self.grace))
         if not pod.node:  # nobody has to stop it
             seconds = 0.0
@@ -334,6 +361,8 @@ class FakeCluster:
                 self._watch("pod", pod.uid)
             case PatchObject():
                 return self._patch(action)
+            case ScaleJob():
+                return self._scale(action)
             case _:
                 pass
         return Outcome()
@@ -349,15 +378,36 @@ class FakeCluster:
             self._watch("namespace", space.name)
             return Outcome()
         owner = self.owners[action.target.uid]
-        suspend = action.patch["spec"]["suspend"]
-        if suspend and not owner.is_suspended:
-            self.evictions.append(owner.uid)
-        owner.is_suspended = suspend
-        owner.suspended_for = meta["annotations"][ANNOTATION_SUSPENDED_FOR] or ""
-        owner.suspended_priority = meta["annotations"]["fairlead.io/suspended-priority"]
+        if "spec" in action.patch:
+            suspend = action.patch["spec"]["suspend"]
+            if suspend and not owner.is_suspended:
+                self.evictions.append(owner.uid)
+            owner.is_suspended = suspend
+        owner.marks = {key: value for key, value in {**owner.marks, **meta["annotations"]}.items() if value is not None}
         self._tell_owner(owner.uid)
         self.after(self.some(self.delay), lambda: self._sync(owner.uid))
         return Outcome()
+
+    def _scale(self, action: ScaleJob) -> Outcome:
+        owner = self.owners[action.target.uid]
+        if owner.replicas != action.before or (action.is_resumed and not owner.is_suspended):
+            return Outcome(Result.REFUSED, "the server rejected our request due to an error in our request")
+        owner.replicas = action.count
+        owner.is_suspended = owner.is_suspended and not action.is_resumed
+        ours = {"fairlead.io/parallelism": str(action.own), "fairlead.io/lowered-parallelism": str(action.count)}
+        kept = {key: value for key, value in owner.marks.items() if key not in ours and (not action.is_resumed or "suspended" not in key)}
+        owner.marks = kept | (ours if action.count != action.own else {})
+        self._tell_owner(owner.uid)
+        self.after(self.some(self.delay), lambda: self._sync(owner.uid))
+        return Outcome()
+
+    def edit(self, uid: str, **changes: Any) -> None:
+        """The owner of a job changes it: `parallelism`, `suspend`."""
+        owner = self.owners[uid]
+        owner.replicas = changes.get("parallelism", owner.replicas)
+        owner.is_suspended = changes.get("suspend", owner.is_suspended)
+        self._tell_owner(uid)
+        self.after(self.some(self.delay), lambda: self._sync(uid))
 
     # --- the watch ------------------------------------------------------------------------------------------
 
@@ -398,7 +448,9 @@ class FakeCluster:
             self._watch(self.owners[uid].kind, uid)
 
     def _row(self, owner: Owning) -> Workload:
-        can = owner.kind == "Job"
+        can, is_single = owner.kind in ("Job", "RayJob"), owner.kind == "Job"
+        own = int(owner.marks.get("fairlead.io/parallelism", 0))
+        own = own if owner.marks.get("fairlead.io/lowered-parallelism") == str(owner.replicas) else 0
         total = {each: amount * owner.replicas for each, amount in owner.request.items()}
         return Workload(
             owner.kind,
@@ -413,6 +465,14 @@ class FakeCluster:
             request=total,
             priority=int(owner.suspended_priority or 0),
             is_preemptible=False if owner.kind == "MPIJob" else None,
+            can_lower=is_single,
+            is_gang=is_single and owner.gang,
+            parallelism=owner.replicas if is_single else 0,
+            own_parallelism=own if is_single else 0,
+            each=owner.request if is_single else {},
+            held=max(0, own - owner.replicas) if is_single else 0,
+            stale=stale_marks(owner.marks, is_suspended=owner.is_suspended, own_parallelism=own),
+            has_annotations=bool(owner.marks),
         )
 
     # --- the driver -----------------------------------------------------------------------------------------

@@ -129,7 +129,8 @@ def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
         if str(row.reason) in ("NeverFits", "GangIncomplete", "UserCap", "NonPreemptibleOverMin") or row.message.startswith("gang "):
             continue
         leaf = leaves[row.leaf]
-        asked = [pod.request for pod in row.pods] or ([row.workload.request] if row.workload else [])
+        job = row.workload
+        asked = [pod.request for pod in row.pods] or ([job.each if job.gives_singly else job.request] if job else [])
         own = [pod.request for pod in world.pods.values() if pod.namespace in leaf.namespaces and pod.is_admitted]
         covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= counted_min(world, leaf, name) for name in world.tree.min)
         if covered and world.nodes is not None:

@@ -14,8 +14,8 @@ from typing import Any
 from msgspec.structs import replace
 from tests.scenarios.quota.files import parse_tree
 
-from fairlead.model.quota.plan import QuotaPlan
-from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.plan import How, QuotaPlan
+from fairlead.model.quota.rows import Workload, scaled
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import sum_of
@@ -78,6 +78,8 @@ class SmallWorld:
         self.workloads[uid] = Workload(
             kind, "", leaf, name, uid, can_suspend=True, pods=count, request=total, least=size, priority=priority, created_at=self.now
         )
+        if kind == "Job":
+            self.workloads[uid] = replace(self.workloads[uid], can_lower=True, parallelism=count, each=asked)
         gang = {"gang": name, "gang_size": size} if size else {}
         self.add(leaf, count, asked, owner=uid, **gang, **more)
 
@@ -112,12 +114,21 @@ class SmallWorld:
             self._start(admission.pod.key)
         for eviction in plan.evict:
             self._stop(eviction.pod)
-            if eviction.workload is not None:
+            if eviction.how == How.LOWER:
+                self._lower(eviction.workload)
+            elif eviction.workload is not None:
                 self._suspend(eviction.workload, eviction.for_unit)
         for resume in plan.resume:
             uid = resume.workload.uid
+            away = self._away.pop(uid, [])
+            if resume.pods:
+                away, self._away[uid] = away[: resume.pods], away[resume.pods :]
+                job = self.workloads[uid]
+                count = job.pods * (not job.is_suspended) + resume.pods
+                own = job.own_parallelism or job.parallelism
+                self.workloads[uid] = scaled(job, count, own if count < own else 0)
             self.workloads[uid] = replace(self.workloads[uid], is_suspended=False, suspended_for="")
-            for pod in self._away.pop(uid, []):
+            for pod in away:
                 self._come(pod)
         for waiting in plan.waiting:
             for pod in waiting.pods:
@@ -169,7 +180,8 @@ class SmallWorld:
 
     def _go(self, gone: QuotaPod) -> None:
         owner = self.workloads.get(gone.owner)
-        if owner is not None and owner.is_suspended:
+        mine = sum(pod.owner == gone.owner for pod in self.pods.values() if not pod.is_stopping)
+        if owner is not None and (owner.is_suspended or (owner.held and mine >= owner.pods)):
             self._away.setdefault(owner.uid, []).append(gone)
         elif gone.owner != "none":
             self._come(gone)
@@ -209,6 +221,19 @@ class SmallWorld:
         self.workloads[workload.uid] = replace(self.workloads[workload.uid], is_suspended=True, suspended_for=for_unit)
         for pod in [pod for pod in self.pods.values() if pod.owner == workload.uid and not pod.is_admitted]:
             self._go(self.pods.pop(pod.key))
+
+    def _lower(self, workload: Workload | None) -> None:
+        """One pod fewer. Those that wait would go before any that runs, as its controller has it."""
+        assert workload is not None
+        job = self.workloads[workload.uid]
+        waiting = [pod for pod in self.pods.values() if pod.owner == job.uid and not pod.is_admitted]
+        count = job.pods - len(waiting) - 1
+        if count > 0:
+            self.workloads[job.uid] = scaled(job, count, job.own_parallelism or job.parallelism)
+            for pod in waiting:
+                self._go(self.pods.pop(pod.key))
+        else:
+            self._suspend(job, "another")
 
     def _set(self, key: str, **more: Any) -> None:
         self.pods[key] = replace(self.pods[key], **more)

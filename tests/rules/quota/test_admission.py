@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.kube.quota_admission_cases import BIRTHS, CHANGES, GATE, GROWTHS, LEAF, MANAGED, USER, Change, Who, merged
+from tests.kube.quota_admission_cases import BIRTHS, CHANGES, GATE, GROWTHS, LEAF, MANAGED, NEW_JOBS, USER, Change, Who, merged
 
-from fairlead.model.quota.written import Writer, Written
-from fairlead.rules.quota.admission import additions, refuse_binding, refuse_change, refuse_new, refuse_resize, refuse_stamp, stamp
+from fairlead.model.quota.written import Writer, Written, written_job
+from fairlead.rules.quota.admission import (
+    additions,
+    begins_suspended,
+    refuse_binding,
+    refuse_change,
+    refuse_new,
+    refuse_resize,
+    refuse_stamp,
+    stamp,
+)
 from fairlead.wire.kube.quantity import parse_amounts
 
 
@@ -78,6 +87,14 @@ def test_a_resize(case: str) -> None:
 def total(requests: tuple[dict[str, str], ...]) -> dict[str, int]:
     amounts = [parse_amounts(each) for each in requests]
     return {name: sum(each.get(name, 0) for each in amounts) for name in {key for each in amounts for key in each}}
+
+
+@pytest.mark.parametrize("case", NEW_JOBS)
+def test_a_job_with_a_deadline_begins_suspended(case: str) -> None:
+    job = NEW_JOBS[case]
+    owners = [{"kind": job.controller, "controller": True}] if job.controller else []
+    obj = {"apiVersion": job.version, "kind": job.kind, "metadata": {"ownerReferences": owners}, "spec": job.spec}
+    assert begins_suspended(written_job(obj, {}, job.annotations)) == job.begins_suspended
 
 
 def test_a_namespace_without_a_leaf_accepts_no_name() -> None:

@@ -111,11 +111,73 @@ def test_a_pod_that_does_not_stop_is_lost_after_five_minutes() -> None:
 
 
 def test_who_is_never_bound_returns_and_a_bare_pod_is_told() -> None:
-    owned, bare = (replace(running(name), node="", owner=owner) for name, owner in (("owned", "u"), ("bare", "")))
+    owned, bare = (replace(running(name), node="", owner=owner, is_refused=True) for name, owner in (("owned", "u"), ("bare", "")))
     state = QuotaState(tree("root[4]{a[4]}"), (owned, bare, running("bound")), now=300.0)
     assert plan_quota(state).returned == ()
     told = {each.pod.name: each.is_told for each in plan_quota(replace(state, now=301.0)).returned}
     assert told == {"owned": False, "bare": True}
+
+
+def test_nobody_returns_where_no_scheduler_answers() -> None:
+    """Nobody was placed and nobody refused since the pod was admitted: deleting it would help nobody."""
+    unbound = replace(running("unbound"), node="", owner="u", admitted_at=50.0)
+    state = QuotaState(tree("root[9]{a[9]}"), (unbound, running("bound")), now=1000.0, scheduled_at=49.0)
+    assert plan_quota(state).returned == ()
+    placed = replace(state, scheduled_at=50.0)
+    refused = replace(state, pods=(*state.pods, replace(unbound, name="other", uid="other", admitted_at=60.0, is_refused=True)))
+    for answered in (placed, refused):
+        assert "unbound" in [each.pod.name for each in plan_quota(answered).returned]
+
+
+def test_of_a_job_as_many_pods_go_as_are_needed_and_come_back_one_by_one() -> None:
+    world = SmallWorld(tree("root[4]{a[0] b[4]}"))
+    world.add_job("a", "sweep", 4, kind="Job")
+    world.settle()
+    assert world.running("a") == (4,)
+    world.add("b", 1, 1, owner="b")
+    plan = world.step()
+    assert [(each.how, each.workload and each.workload.name) for each in plan.evict] == [(How.LOWER, "sweep")]
+    world.add("b", 1, 1, owner="b")
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((2, 2), 2)
+    assert [(row.unit, row.pods) for row in plan_quota(world.state()).waiting] == [("a/sweep", ())] * 2
+    kept = next(each.key for each in world.pods.values() if each.namespace == "b")
+    world.remove(lambda each: each.namespace != "b" or each.key == kept)
+    assert [(each.workload.name, each.pods) for each in world.step().resume] == [("sweep", 1)]
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((3, 1), 2)
+
+
+def test_the_first_of_a_job_to_go_is_whom_its_controller_removes_first() -> None:
+    """By our own order the newest would go, but the controller takes one that is on no node, and then one that is not ready."""
+    job = Workload("Job", "batch/v1", "a", "sweep", "u", can_suspend=True, can_lower=True, pods=3, parallelism=3, each={"gpu": 1})
+    ready = running("ready", owner="u", created_at=9.0, removal=(1.0, 2.0, 1.0, -9.0))
+    starting = replace(running("starting", owner="u", created_at=5.0, removal=(1.0, 0.0, 0.0, -5.0)), is_ready=False)
+    placeless = replace(running("placeless", owner="u", created_at=1.0, removal=(0.0, 0.0, 0.0, -1.0)), node="", is_ready=False)
+    for number, names in ((1, ["placeless"]), (2, ["placeless", "starting"]), (3, ["placeless", "ready", "starting"])):
+        pods = (ready, starting, placeless, pod("owner", "b", number))
+        plan = plan_quota(QuotaState(tree("root[3]{a[0] b[3]}"), pods, workloads={"u": job}))
+        assert sorted(each.pod.name for each in plan.evict) == names
+    kept = replace(placeless, budgets=("a/web",))
+    assert plan_quota(QuotaState(tree("root[3]{a[0] b[3]}"), (ready, starting, kept, pod("owner", "b")), workloads={"u": job})).evict == ()
+
+
+def test_no_member_of_a_training_job_goes_alone_not_even_one_beyond_its_least() -> None:
+    for kind in ("MPIJob", "TFJob", "PyTorchJob"):
+        job = Workload(kind, "", "a", "train", "u", can_suspend=True, pods=4, request={"gpu": 4}, least=2)
+        members = [running(f"worker-{number}", gang="train", gang_size=2, owner="u") for number in range(4)]
+        plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b")), workloads={"u": job}))
+        assert [each.how for each in plan.evict] == [How.SUSPEND] * 4, kind
+
+
+def test_surplus_of_a_gang_job_goes_by_lowering_it_and_the_gang_by_suspending_it() -> None:
+    job = Workload("Job", "", "a", "gang", "u", can_suspend=True, can_lower=True, is_gang=True, pods=4, parallelism=4, each={"gpu": 1})
+    members = [running(f"p{number}", gang="g", gang_size=2, owner="u", created_at=float(number)) for number in range(4)]
+    for asked, how in ((1, {"p3": How.LOWER}), (2, {"p3": How.LOWER, "p2": How.LOWER})):
+        state = QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", asked)), workloads={"u": job})
+        assert {each.pod.name: each.how for each in plan_quota(state).evict} == how
+    state = QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", 3)), workloads={"u": job})
+    assert How.SUSPEND in {each.how for each in plan_quota(state).evict}
 
 
 def test_a_long_grace_period_is_cut() -> None:

@@ -56,11 +56,16 @@ class Checked(QuotaMachine):
         known = [pod for pod in self.feed.known.values() if pod.namespace in spaces]
         self.whole = QuotaState(
             root,
-            (*(self.calls.over(self.telling.over(pod)) for pod in known), *(pod for pod, _ in self.calls.ghosts.values())),
+            (
+                *(self.calls.over(self.telling.over(pod)) for pod in known),
+                *(pod for pod, _ in self.calls.ghosts.values()),
+                *(pod for uid in self.calls.admitting if (pod := self.calls.going_though_admitted(uid)) is not None),
+            ),
             budgets=self.feed.sight.allowed(),
             now=now,
             nodes=account.nodes,
             workloads={uid: self.calls.over_workload(job) for uid, job in self.feed.workload_of.items()},
+            scheduled_at=self.feed.scheduled_at,
         )
         return account
 
@@ -75,7 +80,7 @@ def test_kept_pod_by_pod_or_read_at_once_the_plan_is_the_same(first: int) -> Non
         world = FakeCluster(root, seed=seed, faults=faults, delay=rng.choice((0.0, 0.5, 5.0)), machine=Checked)
         leaves = [leaf.name for leaf in root.leaves()]
         for number in range(rng.randint(3, 7)):
-            kind = rng.choice(("Deployment", "Job", "Job", "StatefulSet", "Bare"))
+            kind = rng.choice(("Deployment", "Job", "Job", "RayJob", "StatefulSet", "Bare"))
             request = {each: rng.randint(0, 5) for each in root.min}
             world.create(kind, rng.choice(leaves), f"w{number}", rng.randint(1, 4), request, priority=rng.choice((0, 0, 10)))
             if rng.random() < 0.3:
@@ -88,7 +93,7 @@ def test_kept_pod_by_pod_or_read_at_once_the_plan_is_the_same(first: int) -> Non
 def job_and_owner() -> tuple[FakeCluster, str]:
     """A job borrows all of it; then its owner comes."""
     world = FakeCluster(tree(LEAVES))
-    job = world.create("Job", "a", "train", 4, 5)
+    job = world.create("RayJob", "a", "train", 4, 5)
     world.settle()
     assert world.running("a") == (4,)
     world.calls.clear()
@@ -126,7 +131,7 @@ def test_a_job_is_suspended_for_a_claimant_and_resumed_when_there_is_room() -> N
 def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_back_first() -> None:
     """Their templates name a class at most; what it was worth is known of their pods."""
     world = FakeCluster(tree(LEAVES))
-    jobs = [world.create("Job", "a", name, 2, 5, priority=priority) for name, priority in (("older", 0), ("newer", 1000))]
+    jobs = [world.create("RayJob", "a", name, 2, 5, priority=priority) for name, priority in (("older", 0), ("newer", 1000))]
     world.settle()
     web = world.create("Deployment", "b", "web", 4, 5)
     world.settle()
@@ -140,7 +145,7 @@ def test_of_two_suspended_jobs_the_one_whose_pods_had_the_higher_priority_comes_
 def test_the_room_of_a_worker_that_failed_is_kept_for_the_one_that_follows() -> None:
     """A borrower who got it would be evicted as soon as the operator has made the new worker."""
     world = FakeCluster(tree(LEAVES), delay=2.0)
-    world.create("Job", "b", "train", 2, 5, gang=True)
+    world.create("RayJob", "b", "train", 2, 5, gang=True)
     world.create("Deployment", "a", "web", 4, 5)
     world.settle()
     assert world.running("a", "b") == (2, 2)
@@ -152,7 +157,7 @@ def test_the_room_of_a_worker_that_failed_is_kept_for_the_one_that_follows() -> 
 
 def test_it_is_kept_for_some_seconds_and_not_longer() -> None:
     world = FakeCluster(tree(LEAVES), delay=0.1)
-    job = world.create("Job", "b", "train", 2, 5, gang=True)
+    job = world.create("RayJob", "b", "train", 2, 5, gang=True)
     world.create("Deployment", "a", "web", 4, 5)
     world.settle()
     world.owners[job].replicas = 1  # nobody follows, and the job's object says two still
@@ -165,7 +170,7 @@ def test_it_is_kept_for_some_seconds_and_not_longer() -> None:
 
 def test_a_job_that_its_owner_suspended_is_not_touched() -> None:
     world = FakeCluster(tree(LEAVES))
-    job = world.create("Job", "a", "train", 4, 5, is_suspended=True)
+    job = world.create("RayJob", "a", "train", 4, 5, is_suspended=True)
     world.settle()
     world.run(600)
     assert not [call for call in world.calls if isinstance(call, PatchObject) and call.target.uid == job]

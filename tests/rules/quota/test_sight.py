@@ -6,10 +6,12 @@ from math import inf
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.rules.quota.sights import condition, counted, gated, meta, pod, read_budget, read_pod, read_workload, seen, template, workload
 
 from fairlead.model.quota.plan import Reason
-from fairlead.rules.quota.sight import QuotaSight
+from fairlead.rules.quota.jobs.removal import surplus_in, surplus_of
+from fairlead.rules.quota.sight import QuotaSight, quota_pod
 
 GIB = 1 << 30
 DEPLOYMENT = workload("apps/v1", "Deployment", "web", labels={"arena.kubeflow.org/console-user": "bob"})
@@ -249,6 +251,68 @@ def test_a_job_brings_what_may_run_at_once_and_is_missing(spec: dict[str, Any], 
     found = read_workload(workload("batch/v1", "Job", "j", body, status, annotations={"fairlead.io/suspended-for": "ns/p"}))
     assert (found.pods, found.request, found.least) == (pods, {"cpu": 2000 * pods} if pods else {}, 0)
     assert (found.can_suspend, found.is_suspended, found.suspended_for) == (True, True, "ns/p")
+
+
+LOWERED = {"fairlead.io/parallelism": "4", "fairlead.io/lowered-parallelism": "2"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "notes", "pods", "held", "own"),
+    [
+        ({"parallelism": 2}, {}, LOWERED, 2, 2, 4),
+        ({"parallelism": 2, "completions": 9}, {"succeeded": 6}, LOWERED, 2, 1, 4),
+        ({"parallelism": 2, "completions": 9}, {"succeeded": 6, "uncountedTerminatedPods": {"succeeded": ["u"]}}, LOWERED, 2, 0, 4),
+        ({"parallelism": 3}, {}, LOWERED, 3, 0, 0),
+        ({"parallelism": 2}, {}, {**LOWERED, "fairlead.io/parallelism": "forged"}, 2, 0, 0),
+        ({"parallelism": 2}, {}, {}, 2, 0, 0),
+    ],
+)
+def test_what_a_lowered_job_lacks(
+    spec: dict[str, Any], status: dict[str, Any], notes: dict[str, str], pods: int, held: int, own: int
+) -> None:
+    """Once its owner has written another number, what we kept of it does not hold any more."""
+    body = {**spec, "template": template("2")}
+    found = read_workload(workload("batch/v1", "Job", "j", body, status, annotations=notes))
+    assert (found.pods, found.held, found.own_parallelism, found.each) == (pods, held, own, {"cpu": 2000})
+    assert found.gives_singly and bool(found.stale) == (bool(notes) and not own)
+
+
+def test_indexes_that_run_all_at_once_are_a_gang_and_others_are_not() -> None:
+    """An index that failed for good makes no pod again, so the gang is smaller."""
+    body = {"completionMode": "Indexed", "completions": 5, "backoffLimitPerIndex": 0, "template": template("2")}
+    for parallelism, least in ((5, 2), (7, 2), (4, 0)):
+        status = {"succeeded": 1, "failedIndexes": "0,3"}
+        found = read_workload(workload("batch/v1", "Job", "j", {**body, "parallelism": parallelism}, status))
+        assert (found.least, found.gives_singly) == (least, not least)
+    labelled = {"metadata": {"labels": {"pod-group.scheduling.sigs.k8s.io/name": "g"}}, **template("2")}
+    gang = read_workload(workload("batch/v1", "Job", "j", {"parallelism": 4, "template": labelled}))
+    assert (gang.is_gang, gang.can_lower, gang.gives_singly) == (True, True, False)
+
+
+def test_a_work_queue_that_is_winding_down_gives_nothing_back() -> None:
+    """Its controller starts no pod any more once one has succeeded: whoever went would be lost."""
+    for succeeded, expected in ((0, (True, None)), (1, (False, False))):
+        job = read_workload(workload("batch/v1", "Job", "j", {"parallelism": 4, "template": template("2")}, {"succeeded": succeeded}))
+        assert (job.can_lower, job.is_preemptible) == expected
+
+
+def test_pods_that_the_controller_of_a_job_removes_are_stopping() -> None:
+    """After a crash between our call and its: the Job is lowered, its pods are all there."""
+    job = workload(
+        "batch/v1",
+        "Job",
+        "j",
+        {"parallelism": 1, "template": template("2")},
+        annotations=LOWERED | {"fairlead.io/lowered-parallelism": "1"},
+    )
+    pods = [read_pod(pod(f"p{number}", owner=job, creationTimestamp=f"2026-01-05T08:0{number}:00Z")) for number in range(3)]
+    row = read_workload(job)
+    assert [each.name for each in surplus_in(pods, row)] == ["p2", "p1"]
+    assert surplus_in(pods, replace(row, is_suspended=True)) == []
+    around = QuotaSight()
+    around.put(row)
+    around.surplus = surplus_of(pods, around.workloads)
+    assert [found.is_stopping for each in pods if (found := quota_pod(each, around))] == [False, True, True]
 
 
 def test_a_suspended_job_is_worth_what_its_pods_were() -> None:

@@ -24,6 +24,7 @@ Object = dict[str, Any]
 GATE = "fairlead.io/quota"
 CONDITION = "fairlead.io/QuotaAdmitted"
 SUSPENDED_FOR = "fairlead.io/suspended-for"
+OWN_PARALLELISM = "fairlead.io/parallelism"
 REFUSED = {
     "remove the gate": ("takes the scheduling gate fairlead.io/quota away",),
     "set the node": ("may not name its node", "nodeName: Forbidden: cannot be set until all schedulingGates"),
@@ -152,15 +153,15 @@ class ScenarioPlayer:
         return found
 
     def _suspended(self, leaf: str) -> int:
-        """Jobs of the leaf that we suspended."""
-        return sum(1 for job in self.hands.jobs() if _space(job) in self._spaces[leaf] and _is_suspended_by_us(job))
+        """Units of the leaf that have no pod: Jobs that we suspended, and each pod that we took from a batch Job."""
+        return sum(_units_away(job) for job in self.hands.jobs() if _space(job) in self._spaces[leaf])
 
     def _compare_waiting(self, found: list[str], leaf: str, wanted: Counter[str], pods: list[Object]) -> None:
         """Units by reason; a Job that we suspended has no pod that could say its reason."""
         seen = Counter({_unit(pod): str(_said(pod).get("reason", "")) for pod in pods if not _is_admitted(pod)}.values())
         away = self._suspended(leaf)
         if seen - wanted or (wanted - seen).total() != away:
-            found.append(f"waiting in {leaf}: {dict(wanted)} are expected, {dict(seen)} and {away} suspended Jobs are there")
+            found.append(f"waiting in {leaf}: {dict(wanted)} are expected, {dict(seen)} and {away} without a pod are there")
         rows = (self.hands.tree().get("status") or {}).get("nodes") or ()
         told = next(((row.get("waiting") or {}).get("units", 0) for row in rows if row["name"] == leaf), 0)
         self._tell(found, f"waiting units of {leaf} in the tree's status", wanted.total(), told)
@@ -208,8 +209,12 @@ def _is_stopping(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
-def _is_suspended_by_us(job: Object) -> bool:
-    return SUSPENDED_FOR in (job["metadata"].get("annotations") or {})
+def _units_away(job: Object) -> int:
+    annotations = job["metadata"].get("annotations") or {}
+    if "parallelism" not in job["spec"]:  # an item of a list says no kind
+        return int(SUSPENDED_FOR in annotations)
+    runs = 0 if SUSPENDED_FOR in annotations else int(job["spec"]["parallelism"])
+    return int(annotations.get(OWN_PARALLELISM, job["spec"]["parallelism"])) - runs
 
 
 def _said(pod: Object) -> Object:

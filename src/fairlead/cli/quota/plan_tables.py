@@ -35,7 +35,7 @@ def settled_text(settled: Settled, before: Mapping[str, int], after: Mapping[str
     told = f"Settled after {_count(settled.plans, 'plan')} with {_count(evicted, 'eviction')}. Nothing was written."
     waiting = Counter[str]()
     for each in settled.plan.waiting:
-        waiting[each.leaf] += _pods(each)
+        waiting[each.leaf] += each.pod_count
     rows = [("LEAF", "NAMESPACES", "RUN NOW", "RUN THEN", "WAIT THEN")]
     for leaf in settled.state.tree.leaves():
         now, then = str(before.get(leaf.name, 0)), str(after.get(leaf.name, 0))
@@ -55,7 +55,7 @@ def _violations(violations: Sequence[Violation]) -> str:
 def _headline(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
     if any(each.stops for each in violations):
         return "The quota tree is invalid: nobody is admitted, nobody is evicted.\n"
-    suspended = {each.workload.uid for each in plan.evict if each.workload is not None}
+    suspended = {each.workload.uid for each in plan.evict if each.workload is not None and str(each.how) == "suspend"}
     done = [(len(plan.admit), "admit {}", "pod"), (len(plan.evict), "evict {}", "pod"), (len(suspended), "suspend {}", "job")]
     done += [(len(plan.resume), "resume {}", "job"), (len(plan.returned), "return {}", "pod")]
     told = ", ".join(verb.format(_count(number, what)) for number, verb, what in done if number)
@@ -86,14 +86,10 @@ def _waiting(waiting: Sequence[QuotaWaiting]) -> list[str]:
     if not waiting:
         return []
     rows = [("WAITS", "PODS", "LEAF", "PLACE", "REASON")]
-    rows += [(each.unit, str(_pods(each)), each.leaf, str(each.position), str(each.reason)) for each in waiting]
+    rows += [(each.unit, str(each.pod_count), each.leaf, str(each.position), str(each.reason)) for each in waiting]
     told = Counter((each.leaf, each.message) for each in waiting)
     sentences = "".join(render_rows([(f"{leaf} ({number}): {message}",)]) for (leaf, message), number in told.items())
     return [render_rows(rows), sentences]
-
-
-def _pods(waiting: QuotaWaiting) -> int:
-    return len(waiting.pods) or (waiting.workload.pods if waiting.workload is not None else 0)
 
 
 def _told(amounts: Amounts) -> str:

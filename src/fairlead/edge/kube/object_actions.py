@@ -13,7 +13,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import NOT_JSON, ApiFailure
 from fairlead.edge.kube.api_request import ApiRequest, PatchKind, create_request, delete_request, encode_body, patch_request
-from fairlead.edge.kube.resource import PODS, QUOTA_TREES, WELL_KNOWN, Resource
+from fairlead.edge.kube.resource import JOBS, PODS, QUOTA_TREES, WELL_KNOWN, Resource
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import (
     Action,
@@ -27,6 +27,7 @@ from fairlead.model.actions import (
     Outcome,
     PatchObject,
     Result,
+    ScaleJob,
     SetPodCondition,
     TellEvent,
     TellObjectEvent,
@@ -35,7 +36,13 @@ from fairlead.model.actions import (
     WriteTreeStatus,
     object_ref,
 )
-from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.keys import (
+    ANNOTATION_LOWERED,
+    ANNOTATION_PARALLELISM,
+    ANNOTATION_SUSPENDED_FOR,
+    ANNOTATION_SUSPENDED_PRIORITY,
+    QUOTA_GATE,
+)
 from fairlead.wire.kube.time import render_micro_time
 from fairlead.wire.quota.tree_status import render_tree_status
 
@@ -108,6 +115,35 @@ def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
             return patch_request(PODS, target.name, body, target.namespace, kind="strategic", subresource="status")
 
 
+def scale_request(action: ScaleJob) -> ApiRequest:
+    """By a JSON patch that tests what it changes: a number that somebody else has written meanwhile stays."""
+    target = action.target
+    patch: list[dict[str, Any]] = [
+        {"op": "test", "path": "/metadata/uid", "value": target.uid},
+        {"op": "test", "path": "/spec/parallelism", "value": action.before},
+        {"op": "replace", "path": "/spec/parallelism", "value": action.count},
+    ]
+    if action.is_resumed:
+        patch += [{"op": "test", "path": "/spec/suspend", "value": True}, {"op": "replace", "path": "/spec/suspend", "value": False}]
+    if not action.has_annotations:
+        patch.append({"op": "test", "path": "/metadata/annotations", "value": None})
+        patch.append({"op": "add", "path": "/metadata/annotations", "value": {}})
+    is_own = action.count == action.own
+    marks: dict[str, str | None] = {
+        ANNOTATION_PARALLELISM: None if is_own else str(action.own),
+        ANNOTATION_LOWERED: None if is_own else str(action.count),
+        ANNOTATION_SUSPENDED_PRIORITY: str(action.priority) if action.priority and not is_own else None,
+    }
+    if action.is_resumed:
+        marks[ANNOTATION_SUSPENDED_FOR] = None
+    for key, value in marks.items():
+        place = "/metadata/annotations/" + key.replace("/", "~1")
+        patch.append({"op": "add", "path": place, "value": value or ""})
+        if value is None:  # what is not there cannot be removed, so it is put there first
+            patch.append({"op": "remove", "path": place})
+    return patch_request(JOBS, target.name, patch, target.namespace, kind="json")
+
+
 def tree_status_request(action: WriteTreeStatus) -> ApiRequest:
     """By a JSON patch: the API server does not look at the uid of a custom object whose status is merged."""
     tree = action.tree
@@ -162,7 +198,7 @@ def _is_gone(action: Action, error: ApiFailure) -> bool:
     match action:
         case CreateObject() | BindPod() | TellEvent() | TellObjectEvent():
             return False
-        case PatchObject() | WriteGrants() | TouchPod() | AdmitPod() | SetPodCondition() | WriteTreeStatus():
+        case PatchObject() | WriteGrants() | TouchPod() | AdmitPod() | ScaleJob() | SetPodCondition() | WriteTreeStatus():
             return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)
         case DeleteObject() | EvictPod():
             return error.status == 404 or (error.status == 409 and "precondition" in error.message.lower())

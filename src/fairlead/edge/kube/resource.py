@@ -47,6 +47,7 @@ class Resource(Struct, frozen=True, gc=False):
 
 NODES = Resource("", "v1", "nodes", is_namespaced=False, kind="Node")
 PODS = Resource("", "v1", "pods", kind="Pod")
+JOBS = Resource("batch", "v1", "jobs", kind="Job")
 EVENTS = Resource("", "v1", "events", kind="Event")
 CONFIG_MAPS = Resource("", "v1", "configmaps", kind="ConfigMap")
 SECRETS = Resource("", "v1", "secrets", kind="Secret")

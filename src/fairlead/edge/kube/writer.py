@@ -24,6 +24,7 @@ from fairlead.edge.kube.object_actions import (
     outcome_of_answer,
     outcome_of_failure,
     pod_request,
+    scale_request,
     target_of,
     tree_status_request,
 )
@@ -40,6 +41,7 @@ from fairlead.model.actions import (
     Outcome,
     PatchObject,
     Result,
+    ScaleJob,
     SetPodCondition,
     TellEvent,
     TellObjectEvent,
@@ -99,6 +101,8 @@ class KubeWriter:
                 return object_event_request(action, time.time())
             case AdmitPod() | EvictPod() | SetPodCondition():
                 return pod_request(action)
+            case ScaleJob():
+                return scale_request(action)
             case WriteTreeStatus():
                 return tree_status_request(action)
             case CreateObject() | PatchObject() | DeleteObject():

@@ -43,14 +43,17 @@ class QuotaAdmission(Struct, frozen=True):
 
 
 class How(StrEnum):
-    """How a victim is stopped: by the eviction API, or by suspending its topmost workload."""
+    """How a victim is stopped: by the eviction API, by suspending its topmost workload, or by lowering the
+    `parallelism` of its Job.
+    """
 
     EVICT = "evict"
     SUSPEND = "suspend"
+    LOWER = "lower"
 
 
 class QuotaEviction(Struct, frozen=True):
-    """`for_unit`: for whom room is made. `workload`: what is suspended, where `how` says so.
+    """`for_unit`: for whom room is made. `workload`: what is suspended or lowered, where `how` says so.
 
     `grace_seconds`: how long it may take to stop; None = as it asked itself. `told`: the sentence for its
     owner: who takes back how much of which min, and why this pod.
@@ -88,8 +91,11 @@ class QuotaReturn(Struct, frozen=True):
 
 
 class QuotaResume(Struct, frozen=True):
+    """A job that we suspended or lowered. `pods`: so many more of a batch Job may run; 0 = all it asks."""
+
     workload: Workload
     leaf: str
+    pods: int = 0
 
 
 class Spared(Struct, frozen=True):
@@ -133,6 +139,14 @@ class QuotaWaiting(Struct, frozen=True):
     borrowers: tuple[Borrower, ...] = ()
     spared: tuple[Spared, ...] = ()
     workload: Workload | None = None
+
+    @property
+    def pod_count(self) -> int:
+        """Pods that it would bring. A batch Job that was lowered waits once for each pod that it lacks."""
+        job = self.workload
+        if self.pods or job is None:
+            return len(self.pods)
+        return 1 if job.gives_singly or (job.held and not job.is_suspended) else job.pods
 
 
 class QuotaNodeUse(Struct, frozen=True):

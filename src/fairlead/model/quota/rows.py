@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from fairlead.model.keys import ANNOTATION_SUSPENDED_PRIORITY, LABELS_PREEMPTIBLE
+from fairlead.model.keys import (
+    ANNOTATION_LOWERED,
+    ANNOTATION_PARALLELISM,
+    ANNOTATION_SUSPENDED_FOR,
+    ANNOTATION_SUSPENDED_PRIORITY,
+    LABELS_PREEMPTIBLE,
+)
 from fairlead.model.moment import Moment
 from fairlead.model.node_choice import Expression
 from fairlead.model.resources import NOTHING, Amounts
@@ -28,6 +35,12 @@ class Workload(Struct, frozen=True, gc=False):
     `late`: what of the request belongs to pods that are made only after the others run, and `late_pods` how
     many of `pods` these are; `least` does not count them. `priority`: of its pods, as far as it is known
     while they are away. `is_preemptible`: as its label says; None = it says nothing.
+
+    Of a batch Job, whose pods need not run together: `parallelism` as its spec says, `each` what one pod
+    asks, `held` how many pods it lacks because we lowered `parallelism`, `own_parallelism` what its owner
+    wrote (0 = we did not lower it). `can_lower`: a lower `parallelism` makes its controller remove pods
+    without counting a failure. `is_gang`: its pods run together all the same. `stale`: annotations of ours
+    that do not hold any more, since somebody else has changed the job. `has_annotations`: any at all.
     """
 
     kind: str
@@ -52,10 +65,23 @@ class Workload(Struct, frozen=True, gc=False):
     user: str = ""
     is_finished: bool = False
     created_at: Moment = 0.0
+    parallelism: int = 0
+    own_parallelism: int = 0
+    each: Amounts = NOTHING
+    held: int = 0
+    can_lower: bool = False
+    is_gang: bool = False
+    stale: tuple[str, ...] = ()
+    has_annotations: bool = False
 
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def gives_singly(self) -> bool:
+        """Whether its pods are admitted and taken one by one."""
+        return self.can_lower and not self.is_gang
 
 
 class Budget(Struct, frozen=True, gc=False):
@@ -90,6 +116,38 @@ class LeafGroup(Struct, frozen=True, gc=False):
 
     name: str
     leaf: str
+
+
+def scaled(job: Workload, parallelism: int, own_parallelism: int = 0) -> Workload:
+    """A batch Job whose `parallelism` is this now; `own_parallelism`: its owner's, 0 = this one.
+
+    >>> job = Workload("Job", "batch/v1", "a", "train", "u", pods=4, parallelism=4, each={"cpu": 500})
+    >>> lowered = scaled(job, 1, 4)
+    >>> lowered.pods, lowered.held, lowered.request, scaled(lowered, 4).held
+    (1, 3, {'cpu': 500}, 0)
+    """
+    most = job.pods + job.held
+    pods = min(parallelism, most)
+    request = {name: pods * amount for name, amount in job.each.items()} if pods else NOTHING
+    held = most - pods if own_parallelism else 0
+    return replace(job, parallelism=parallelism, own_parallelism=own_parallelism, pods=pods, held=held, request=request)
+
+
+def stale_marks(annotations: Mapping[str, str | None], *, is_suspended: bool, own_parallelism: int = 0) -> tuple[str, ...]:
+    """Those of our annotations of a job that do not hold: it runs, or its `parallelism` is another by now.
+
+    >>> stale_marks({ANNOTATION_SUSPENDED_FOR: "b/web"}, is_suspended=False)
+    ('fairlead.io/suspended-for',)
+    >>> stale_marks({ANNOTATION_SUSPENDED_FOR: "b/web"}, is_suspended=True)
+    ()
+    """
+    holds = {
+        ANNOTATION_SUSPENDED_FOR: is_suspended,
+        ANNOTATION_PARALLELISM: bool(own_parallelism),
+        ANNOTATION_LOWERED: bool(own_parallelism),
+        ANNOTATION_SUSPENDED_PRIORITY: bool(own_parallelism) or (is_suspended and bool(annotations.get(ANNOTATION_SUSPENDED_FOR))),
+    }
+    return tuple(key for key, it_holds in holds.items() if key in annotations and not it_holds)
 
 
 def suspended_priority(annotations: Mapping[str, str | None]) -> int:

@@ -27,7 +27,8 @@ class QuotaPod(Struct, frozen=True, gc=False):
     (`namespace/name`) that select it. `node`: where it is bound. `said_reason` and `said`: what its condition
     says now, `said_at` since when. `admitted_at`: infinity = a
     moment ago, nobody says when. `card_units`: GPU memory that it needs on
-    one card. `choice` is told while it has no node.
+    one card. `choice` is told while it has no node. `removal`: of a Job's pod; the lower, the sooner its
+    controller removes it. `is_refused`: kube-scheduler has said that no node takes it.
     """
 
     namespace: str
@@ -59,6 +60,8 @@ class QuotaPod(Struct, frozen=True, gc=False):
     said_reason: str = ""
     said: str = ""
     said_at: Moment | None = None
+    removal: tuple[float, ...] = ()
+    is_refused: bool = False
 
     @property
     def key(self) -> str:
@@ -87,7 +90,8 @@ class QuotaState(Struct, frozen=True):
 
     `nodes`: None = not known, then only `capacity` and the tree bind. `capacity`: what schedulable nodes have
     for pods that quota counts; None = follows from `nodes`, or is not known. `workloads` by uid.
-    `violations`: of the tree; one that `stops` makes an empty plan.
+    `violations`: of the tree; one that `stops` makes an empty plan. `scheduled_at`: when any pod of the
+    cluster came to a node, last.
     """
 
     tree: QuotaNode
@@ -100,3 +104,4 @@ class QuotaState(Struct, frozen=True):
     nodes: tuple[NodeRoom, ...] | None = None
     workloads: Mapping[str, Workload] = {}
     violations: tuple[Violation, ...] = ()
+    scheduled_at: Moment = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -20,7 +21,8 @@ class Written(Struct, frozen=True):
     """A pod as it is written, or a Binding, or the owner of pods: these have labels and annotations alone.
 
     `requests`: what its containers that stay ask for together, or the whole pod where that is said (what a
-    resize can change).
+    resize can change). Of a job: its `kind`, that of its `controller`, whether it `is_suspended`, and whether
+    it `has_deadline` (`activeDeadlineSeconds`).
     """
 
     labels: Mapping[str, str] = {}
@@ -28,3 +30,43 @@ class Written(Struct, frozen=True):
     gates: tuple[str, ...] = ()
     node: str = ""
     requests: Amounts = NOTHING
+    kind: str = ""
+    controller: str = ""
+    is_suspended: bool = False
+    has_deadline: bool = False
+
+
+DEADLINE_KINDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "batch/v1": {"Job": ()},
+    "kubeflow.org/v1": {"TFJob": ("runPolicy",), "PyTorchJob": ("runPolicy",), "MPIJob": ("runPolicy",)},
+    "kubeflow.org/v2beta1": {"MPIJob": ("runPolicy",)},
+}
+"""Jobs that may have a deadline whose clock stands still while they are suspended: kinds by version, with the
+place below `spec` where both are written."""
+
+
+def job_part(obj: Any) -> Mapping[str, Any] | None:
+    """Where a job of these kinds says `suspend` and `activeDeadlineSeconds`; None = it is none of them.
+
+    >>> job_part({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {"runPolicy": {"suspend": True}}})
+    {'suspend': True}
+    """
+    place = DEADLINE_KINDS.get(str(obj.get("apiVersion")), {}).get(str(obj.get("kind"))) if isinstance(obj, dict) else None
+    if place is None:
+        return None
+    part = obj.get("spec")
+    for name in place:
+        part = part.get(name) if isinstance(part, dict) else None
+    return part if isinstance(part, dict) else None
+
+
+def written_job(obj: Any, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Written:
+    """An owner of pods as it is written: the labels and annotations, and what a job says of itself."""
+    part = job_part(obj)
+    if part is None:
+        return Written(labels, annotations)
+    owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
+    controller = next((str(each.get("kind", "")) for each in owners if isinstance(each, dict) and each.get("controller")), "")
+    deadline = bool(part.get("activeDeadlineSeconds"))
+    kind, is_suspended = str(obj["kind"]), bool(part.get("suspend"))
+    return Written(labels, annotations, kind=kind, controller=controller, is_suspended=is_suspended, has_deadline=deadline)

@@ -19,7 +19,7 @@ from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.room import Placed, Rooms
 from fairlead.rules.quota.tree import Capacity, Sums, TreeIndex, Vector
-from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, missing_part, suspended_unit, waiting_units
+from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, missing_part, units_held, waiting_units
 
 NEVER: Final = float("inf")
 _NO_FIT: Final = Reason.NO_FIT_ON_NODES
@@ -73,6 +73,8 @@ class QuotaAccount:
         self.user_caps: Mapping[tuple[str, str], Amounts] = {}
         self.returns: Mapping[str, int] = {}
         self.nodes: tuple[NodeRoom, ...] | None = None
+        self.scheduled_at = 0.0
+        """When any pod of the cluster came to a node, last."""
         self.violations: tuple[Violation, ...] = ()
         self.rooms: Rooms | None = None
         """The cluster's nodes with the pods on them; None = not known."""
@@ -167,7 +169,7 @@ class QuotaAccount:
     def _note(self, job: Workload) -> None:
         place = self.index.leaf_of.get(job.namespace)
         if place is not None:
-            if job.is_suspended and job.suspended_for and not job.is_finished:
+            if (job.suspended_for if job.is_suspended else job.held) and not job.is_finished:
                 self.books[place].suspended[job.uid] = job
             if job.is_awaited and not job.is_finished:
                 self.books[place].awaited[job.uid] = job
@@ -273,7 +275,11 @@ class QuotaAccount:
                 self._unbound(book, pod)
         if is_any_waiting:
             book.units = waiting_units(index, counted, self.workloads)
-        book.units += [suspended_unit(index, job) for job in book.suspended.values()]
+        newest: dict[str, float] = {}
+        for pod in counted if book.suspended else ():
+            if not pod.is_admitted and pod.owner in book.suspended:
+                newest[pod.owner] = max(pod.created_at, newest.get(pod.owner, 0.0))
+        book.units += [unit for uid, job in book.suspended.items() for unit in units_held(index, job, newest.get(uid, 0.0))]
         for owner, members in gangs.items():
             late = None if owner in book.awaited else late_part(index, members, self.workloads.get(owner))
             if late is not None and all(pod.is_admitted for pod in members):
@@ -309,6 +315,17 @@ class QuotaAccount:
         if pod.stopping_at is not None:
             self._wake(book, pod.stopping_at + self.settings.stuck_seconds)
         return False
+
+    def unbound(self, book: LeafBook) -> list[QuotaPod]:
+        """Admitted pods of a leaf that no node has taken for too long, though kube-scheduler answers.
+
+        It has answered since when it has placed a pod, or refused one that was admitted no sooner.
+        """
+        if not book.unbound:
+            return []
+        refused = max((pod.admitted_at for pod in self.pods.values() if pod.is_refused and pod.admitted_at < NEVER), default=-NEVER)
+        answered = max(self.scheduled_at, refused)
+        return [pod for pod in book.unbound if pod.admitted_at <= answered]
 
     def _unbound(self, book: LeafBook, pod: QuotaPod) -> None:
         """Admitted, and no node took it: for how long?"""
@@ -486,6 +503,7 @@ def account_of(state: QuotaState, capacity: Amounts | None = None) -> QuotaAccou
     account = QuotaAccount(state.tree, state.settings, state.capacity if capacity is None else capacity)
     account.set_nodes(state.nodes)
     account.budgets, account.user_caps, account.violations = state.budgets, state.user_caps, state.violations
+    account.scheduled_at = state.scheduled_at
     fill(account, state.pods, state.workloads.values())
     return account
 

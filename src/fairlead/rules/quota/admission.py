@@ -42,6 +42,9 @@ GANG_ANNOTATIONS: Final = (
     "scheduling.k8s.io/group-name",
 )
 """Volcano's controller writes them on pods that are there already: free while the pod waits."""
+FIRST_ADMISSION: Final = "first-admission"
+"""What a job is suspended for that has a deadline and has not been admitted yet."""
+SCHEDULE: Final = "CronJob"
 GUARD_POLICY: Final = "fairlead-quota-guard"
 USER_POLICY: Final = "fairlead-quota-user"
 RESIZE_POLICY: Final = "fairlead-quota-resize"
@@ -77,6 +80,18 @@ def additions(pod: Written, writer: Writer) -> Additions:
 def stamp(writer: Writer) -> Mapping[str, str]:
     """The label with the user's id, for what a user of ours creates; {} of anybody else."""
     return {LABEL_USER: writer.user.removeprefix(USERS)} if writer.user.startswith(USERS) else {}
+
+
+def begins_suspended(job: Written) -> bool:
+    """Whether a new job is created suspended: the clock of its deadline would run while its pods wait.
+
+    One that another controller looks after is left to it, but for what a schedule made.
+
+    >>> jobs = [Written(kind="Job", has_deadline=True, controller=kind) for kind in ("", "CronJob", "MPIJob")]
+    >>> [begins_suspended(job) for job in jobs]
+    [True, True, False]
+    """
+    return job.has_deadline and not job.is_suspended and job.controller in ("", SCHEDULE)
 
 
 def refuse_new(pod: Written, writer: Writer, leaf: str) -> Refusal | None:

@@ -14,8 +14,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, Result
-from fairlead.model.quota.rows import Workload, suspended_priority
+from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, Result, ScaleJob
+from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.quota.rows import Workload, scaled, suspended_priority
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.feed import QuotaFeed
 
@@ -27,19 +28,22 @@ RESUME_SECONDS: Final = 60.0
 """So long the room of a resumed job is kept for pods that its operator has not made yet."""
 LOST_SECONDS: Final = 5.0
 """The same for the pod that follows one which failed: else a borrower gets its room and has to go at once."""
-CallAction = AdmitPod | EvictPod | DeleteObject | PatchObject
+CallAction = AdmitPod | EvictPod | DeleteObject | PatchObject | ScaleJob
 
 
 class CallUnderWay(Struct):
     """`is_flying`: its answer has not come. `doubted_at`: when a sending of it ended without an answer, last.
 
     `again_at`: when it is repeated. `listing`: what was the feed's when its answer came, a later listing
-    tells the truth. `for_unit`: for whom it is made.
+    tells the truth. `for_unit`: for whom it is made. `victims`: uids of the pods that go by it, of a Job that
+    is lowered. `pod`: who is admitted by it.
     """
 
     action: CallAction
     sent_at: float
     for_unit: str = ""
+    victims: frozenset[str] = frozenset()
+    pod: QuotaPod | None = None
     is_flying: bool = True
     doubted_at: float | None = None
     again_at: float | None = None
@@ -48,7 +52,7 @@ class CallUnderWay(Struct):
 
 
 class Calls:
-    """By uid: `admitting` and `stopping` pods, `turning` workloads (suspended or resumed).
+    """By uid: `admitting` and `stopping` pods, `turning` workloads (suspended or resumed, lowered or raised).
 
     `refused_at`: victims that were refused. `pauses`: what was refused is left alone until then. `awaited`:
     jobs that we resumed and whose pods are still to come, and until when their room is kept. `ghosts`: pods
@@ -76,14 +80,17 @@ class Calls:
         if stopping is not None and not pod.is_stopping:
             pod = replace(pod, is_stopping=True, stopping_at=stopping.sent_at)
         turning = self.turning.get(pod.owner)
-        if turning is not None and turning.for_unit and pod.is_admitted and not pod.is_stopping:
-            pod = replace(pod, is_stopping=True)
+        if turning is not None and not pod.is_stopping and pod.is_admitted:
+            is_going = pod.uid in turning.victims if isinstance(turning.action, ScaleJob) else bool(turning.for_unit)
+            pod = replace(pod, is_stopping=True) if is_going else pod
         if pod.uid in self.refused_at:
             pod = replace(pod, refused_at=self.refused_at[pod.uid])
         return pod
 
     def over_workload(self, workload: Workload) -> Workload:
         call = self.turning.get(workload.uid)
+        if call is not None and isinstance(call.action, ScaleJob):
+            return self._over_scaled(workload, call.action)
         if call is None or not isinstance(call.action, PatchObject):
             return replace(workload, is_awaited=True) if workload.uid in self.awaited else workload
         is_suspended = bool(call.for_unit)
@@ -96,6 +103,17 @@ class Calls:
             priority=workload.priority or priority,
         )
 
+    @staticmethod
+    def _over_scaled(job: Workload, action: ScaleJob) -> Workload:
+        if job.parallelism != action.before:  # it has been done, or somebody else has changed it
+            return job
+        own = action.own if action.own != action.count else 0
+        is_raised = action.is_resumed or action.count > action.before
+        job = scaled(job, action.count, own)
+        if action.is_resumed:
+            job = replace(job, is_suspended=False, suspended_for="")
+        return replace(job, is_awaited=is_raised, priority=job.priority or action.priority)
+
     @property
     def touched(self) -> set[str]:
         """Uids of the pods that look different with them."""
@@ -104,9 +122,20 @@ class Calls:
 
     # --- their lives ----------------------------------------------------------------------------------------
 
-    def send(self, action: CallAction, now: float, for_unit: str = "") -> CallAction:
-        self._book(action)[action.target.uid] = CallUnderWay(action, now, for_unit)
+    def send(self, action: CallAction, now: float, for_unit: str = "", victims: frozenset[str] = frozenset()) -> CallAction:
+        pod = self._feed.known.get(action.target.uid) if isinstance(action, AdmitPod) else None
+        self._book(action)[action.target.uid] = CallUnderWay(action, now, for_unit, victims, pod)
         return action
+
+    def going_though_admitted(self, uid: str) -> QuotaPod | None:
+        """A pod whose job was to be rid of it while it waited, and which a call of ours may have admitted.
+
+        It is charged until the watch says what became of it.
+        """
+        call = self.admitting.get(uid)
+        if call is None or call.pod is None or uid in self._feed.known or uid not in self._feed.rows:
+            return None
+        return replace(call.pod, is_admitted=True, is_stopping=True, admitted_at=call.sent_at, claim_since=None)
 
     def is_paused(self, uid: str, now: float) -> bool:
         return uid in self.pauses and now < self.pauses[uid][0]
@@ -152,17 +181,18 @@ class Calls:
                 if call.is_flying:
                     call.is_flying, call.doubted_at, call.again_at = False, now, now + SETTLE_SECONDS
         for uid, call in list(self.admitting.items()):
-            if not call.is_flying and (uid not in known or known[uid].is_admitted or self._is_denied(call, now)):
+            row = feed.rows.get(uid)
+            if not call.is_flying and (row is None or QUOTA_GATE not in row.gates or self._is_denied(call, now)):
                 del self.admitting[uid]
         for uid, call in list(self.stopping.items()):
             if not call.is_flying and (uid not in known or known[uid].is_stopping or self._is_denied(call, now)):
                 del self.stopping[uid]
         for uid, call in list(self.turning.items()):
             workload = feed.workload_of.get(uid)
-            is_seen = workload is not None and workload.is_suspended == bool(call.for_unit)
+            is_seen = workload is not None and _is_turned(workload, call)
             if not call.is_flying and (workload is None or is_seen or self._is_denied(call, now)):
                 del self.turning[uid]
-                if is_seen and not call.for_unit:
+                if is_seen and _brings_pods(call):
                     self.awaited[uid] = now + RESUME_SECONDS
         self.ghosts |= {pod.uid: (replace(pod, is_stopping=True), now + LOST_SECONDS) for pod in feed.fallen}
         feed.fallen.clear()
@@ -199,7 +229,8 @@ class Calls:
         job = self._feed.workload_of.get(uid)
         if job is None or job.is_suspended or job.is_finished:
             return False
-        return self._feed.pods_of[uid] < job.pods - job.late_pods
+        there = len(self._feed.active_of(uid)) if job.can_lower else self._feed.pods_of[uid]
+        return there < job.pods - job.late_pods
 
     def _all(self) -> Iterator[CallUnderWay]:
         return chain(self.stopping.values(), self.admitting.values(), self.turning.values())
@@ -207,7 +238,7 @@ class Calls:
     def _book(self, action: CallAction) -> dict[str, CallUnderWay]:
         if isinstance(action, AdmitPod):
             return self.admitting
-        return self.turning if isinstance(action, PatchObject) else self.stopping
+        return self.turning if isinstance(action, PatchObject | ScaleJob) else self.stopping
 
     def _is_denied(self, call: CallUnderWay, now: float) -> bool:
         """Whether a list that was asked for after it had ended does not show it."""
@@ -219,7 +250,7 @@ class Calls:
         uid = action.target.uid
         if isinstance(action, EvictPod | DeleteObject):
             self.refused_at[uid] = now
-        elif isinstance(action, PatchObject):
+        elif isinstance(action, PatchObject) or (isinstance(action, ScaleJob) and action.count < action.before):
             self.refused_at.update({pod.uid: now for pod in self._feed.known.values() if pod.owner == uid})
         self.pause(uid, now)
 
@@ -240,3 +271,16 @@ class Calls:
         else:
             call.again_at = now + call.pause
             call.pause = min(2 * call.pause, LONGEST_PAUSE_SECONDS)
+
+
+def _is_turned(job: Workload, call: CallUnderWay) -> bool:
+    """Whether the watch shows what the call did, or what somebody else did instead."""
+    action = call.action
+    if isinstance(action, ScaleJob):
+        return (job.parallelism, job.is_suspended and action.is_resumed) != (action.before, action.is_resumed)
+    return job.is_suspended == bool(call.for_unit)
+
+
+def _brings_pods(call: CallUnderWay) -> bool:
+    action = call.action
+    return action.is_resumed or action.count > action.before if isinstance(action, ScaleJob) else not call.for_unit

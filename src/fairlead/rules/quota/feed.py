@@ -12,15 +12,23 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.keys import (
+    ANNOTATION_LOWERED,
+    ANNOTATION_PARALLELISM,
+    ANNOTATION_SUSPENDED_FOR,
+    ANNOTATION_SUSPENDED_PRIORITY,
+    QUOTA_GATE,
+)
+from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree
 from fairlead.rules.nodes.status import is_ready
+from fairlead.rules.quota.jobs.removal import in_removal_order, surplus_in
 from fairlead.rules.quota.room import holes_of, node_room, taken_by
-from fairlead.rules.quota.sight import QuotaSight, quota_pod
+from fairlead.rules.quota.sight import QuotaSight, bound_at, is_job_pod, quota_pod
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE
 
 Row = TypeVar("Row")
@@ -38,7 +46,8 @@ class QuotaFeed:
     those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended though
     nobody told them to. `pods_of` counts pods by owner. `version` grows with every change that quota can see;
     `listings` with every `rebuild`. What is `touched` has changed since the last plan, which takes it away.
-    `on_change` is called after each change.
+    `on_change` is called after each change. `stale`: jobs by uid with marks of ours that do not hold any
+    more. `scheduled_at`: when any pod of the cluster came to a node, last.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
@@ -57,6 +66,11 @@ class QuotaFeed:
         self.touched_nodes: set[str] = set()
         self.touched_pods: set[str] = set()
         self.touched_workloads: set[str] = set()
+        self.stale: dict[str, tuple[str, ...]] = {}
+        self.scheduled_at: Moment = 0.0
+        self._of_job: defaultdict[str, set[str]] = defaultdict(set)
+        self._surplus_of: dict[str, set[str]] = {}
+        self._doubted_jobs: set[str] = set()
         self._in_namespace: defaultdict[str, set[str]] = defaultdict(set)
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)
         self._rooms: dict[str, NodeRoom] = {}
@@ -108,6 +122,7 @@ class QuotaFeed:
 
     def put_pod(self, uid: str, row: Pod) -> bool:
         """Whether that changed anything that quota sees."""
+        self.scheduled_at = max(self.scheduled_at, bound_at(row))
         if row.is_finished:
             return self.drop_pod(uid)
         row = _lean(row)
@@ -116,6 +131,9 @@ class QuotaFeed:
             return False
         self.rows[uid] = row
         self._in_namespace[row.namespace].add(uid)
+        if is_job_pod(row) and (owner := row.controller) is not None:
+            self._of_job[owner.uid].add(uid)
+            self._doubted_jobs.add(owner.uid)
         if row.node and (before is None or before.node != row.node or before.containers != row.containers):
             self._on_node[row.node].add(uid)
             self.touched_nodes.add(row.node)
@@ -126,6 +144,9 @@ class QuotaFeed:
         if row is None:
             return False
         self._in_namespace[row.namespace].discard(uid)
+        if is_job_pod(row) and (owner := row.controller) is not None:
+            self._of_job[owner.uid].discard(uid)
+            self._doubted_jobs.add(owner.uid)
         if row.node:
             self._on_node[row.node].discard(uid)
             self.touched_nodes.add(row.node)
@@ -168,12 +189,16 @@ class QuotaFeed:
             self.doubt_namespace(workload.namespace)
         else:
             self._doubted_owners.setdefault(workload.namespace, set()).add(workload.uid)
+            self._doubted_jobs.add(workload.uid)
 
     def doubt_namespace(self, namespace: str) -> None:
         self._doubted_spaces.add(namespace)
 
     def settle(self) -> None:
-        """Look again at pods whose owners or budgets have changed."""
+        """Look again at pods whose owners or budgets have changed, or of whose Job others go now."""
+        for uid in self._doubted_jobs:
+            self._follow_job(uid)
+        self._doubted_jobs.clear()
         for space in self._doubted_spaces:
             for uid in self._in_namespace[space]:
                 self._see(uid, self.rows[uid])
@@ -185,6 +210,25 @@ class QuotaFeed:
                     self._see(uid, row)
         self._doubted_spaces.clear()
         self._doubted_owners.clear()
+
+    def active_of(self, job: str) -> list[Pod]:
+        """The pods of a batch Job that its controller keeps, the first to be removed first."""
+        surplus = self.sight.surplus
+        return in_removal_order(self.rows[uid] for uid in self._of_job.get(job, ()) if uid not in surplus)
+
+    def _follow_job(self, job: str) -> None:
+        uids = self._of_job.get(job)
+        before = self._surplus_of.pop(job, set())
+        found = surplus_in([self.rows[uid] for uid in uids], self.workload_of.get(job)) if uids else []
+        now = {pod.uid for pod in found}
+        if uids is not None and not uids:
+            del self._of_job[job]
+        if now:
+            self._surplus_of[job] = now
+        self.sight.surplus = (self.sight.surplus - before) | now
+        for uid in before ^ now:
+            if uid in self.rows:
+                self._see(uid, self.rows[uid])
 
     # --- the cluster around them ----------------------------------------------------------------------------
 
@@ -300,6 +344,9 @@ class WorkloadSink(Rows[Workload]):
     """Takes the workloads of one kind, which pods may be seen by."""
 
     def put(self, key: str, row: Workload) -> bool:
+        row = _without_stale(row, self._feed.stale.pop(row.uid, ()))
+        if row.stale:
+            self._feed.stale[row.uid] = row.stale
         if self._feed.sight.put(row):
             self._feed.doubt_pods_of(row)
         is_news = super().put(key, row)
@@ -309,6 +356,7 @@ class WorkloadSink(Rows[Workload]):
 
     def drop(self, key: str) -> bool:
         before = self._feed.sight.drop(key)
+        self._feed.stale.pop(key, None)
         if before is not None:
             self._feed.doubt_pods_of(before)
             self._feed.touched_workloads.add(before.uid)
@@ -370,6 +418,22 @@ class QuotaPodSink:
     def remove(self, key: str) -> None:
         if self._feed.drop_pod(key):
             self._feed.changed()
+
+
+def _without_stale(job: Workload, before: Collection[str]) -> Workload:
+    """A mark that was seen not to hold does not hold again, though the job may look as if it did by now: its
+    owner has suspended it himself, or has written the number that we had written.
+    """
+    stale = list(job.stale)
+    if ANNOTATION_SUSPENDED_FOR in before and job.suspended_for and ANNOTATION_SUSPENDED_FOR not in stale:
+        stale += [ANNOTATION_SUSPENDED_FOR]
+        job = replace(job, suspended_for="")
+    if ANNOTATION_PARALLELISM in before and job.own_parallelism:
+        stale += [ANNOTATION_PARALLELISM, ANNOTATION_LOWERED]
+        job = replace(job, own_parallelism=0, held=0)
+    if ANNOTATION_SUSPENDED_PRIORITY in before and job.priority and not job.suspended_for and not job.own_parallelism:
+        stale += [ANNOTATION_SUSPENDED_PRIORITY]
+    return replace(job, stale=tuple(dict.fromkeys(stale)))
 
 
 def _looks(node: Node) -> tuple[object, ...]:

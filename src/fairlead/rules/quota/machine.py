@@ -23,18 +23,21 @@ from fairlead.model.actions import (
     PatchObject,
     QuotaAction,
     Result,
+    ScaleJob,
     SetPodCondition,
     TellObjectEvent,
     WriteTreeStatus,
 )
-from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, ANNOTATION_SUSPENDED_PRIORITY, LABEL_QUOTA, QUOTA_ENFORCED
-from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaReturn, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
-from fairlead.rules.quota.calls import Calls
+from fairlead.rules.quota.calls import CallAction, Calls
 from fairlead.rules.quota.feed import QuotaFeed
+from fairlead.rules.quota.jobs.removal import left_without
+from fairlead.rules.quota.jobs.turning import NO_NODE, disown_action, lower_action, raise_action, resume_action, suspend_action
 from fairlead.rules.quota.managed import PROTECTED
 from fairlead.rules.quota.node_use import NodeUses
 from fairlead.rules.quota.plan import Planned, plan_account
@@ -53,9 +56,9 @@ PATCH_SECONDS: Final = 10.0
 TRIAL_SECONDS: Final = 5.0
 """What a trial says is good for so long."""
 NO_TREE: Final = "there is no quota tree: `kubectl get elasticquotatree -n kube-system elasticquotatree`"
-RUN_POLICY_KINDS: Final = ("TFJob", "PyTorchJob", "MPIJob")
 
-_SUSPEND: Final = How.SUSPEND
+_EVICT: Final = How.EVICT
+_JOB: Final = "Job"
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
 
@@ -80,6 +83,7 @@ class QuotaMachine:
         self.telling = Telling(self.feed)
         self._trials: dict[str, _Trial] = {}
         self._patched: dict[str, tuple[Namespace, float]] = {}
+        self._disowned: dict[str, float] = {}
         self._returns: dict[str, int] = {}
         self._told: dict[str, str] = {}
         self._victims: dict[str, tuple[QuotaEviction, ...]] = {}
@@ -96,6 +100,7 @@ class QuotaMachine:
         self._admitting: set[str] = set()
         self._turned: set[str] = set()
         self._strays: set[str] = set()
+        self._stray_jobs: set[str] = set()
         self._leaf_of: dict[str, str] = {}
         self._unmarked: list[tuple[Namespace, dict[str, Any]]] = []
         self._marks_version = -1
@@ -146,7 +151,10 @@ class QuotaMachine:
                 if outcome.result is not Result.DONE:
                     self._patched.pop(action.target.name, None)
                     self.calls.pause(action.target.uid, now)
-            case AdmitPod() | EvictPod() | DeleteObject() | PatchObject():
+            case PatchObject() if "spec" not in action.patch:
+                if outcome.result is not Result.DONE:
+                    self.calls.pause(action.target.uid, now)
+            case AdmitPod() | EvictPod() | DeleteObject() | PatchObject() | ScaleJob():
                 self._called(action, outcome, now)
         return list(self.telling.more(now))
 
@@ -179,6 +187,7 @@ class QuotaMachine:
         self._status.step_back(now)
         self._trials.clear()
         self._patched.clear()
+        self._disowned.clear()
         self._admitting.clear()
         self._told_at, self._rested_at, self._is_stale = 0.0, 0.0, True
 
@@ -205,6 +214,7 @@ class QuotaMachine:
         self._plan = None
         told = self._tell(account, planned, now)
         rows = {row.unit: row for its in told.values() for row in its}
+        yield from self._disown(now)
         yield from self._claim([row for row in rows.values() if row.reason == _CLAIMS], now)
         yield from self._evict(planned.evict, rows, now)
         yield from self._resume(planned, now)
@@ -281,8 +291,11 @@ class QuotaMachine:
                 account.drop_workload(uid)
             elif account.workloads.get(uid) != (laid := self.calls.over_workload(job)):
                 account.put_workload(laid)
+            self._stray_jobs.discard(uid)
+            if job is not None and job.namespace not in self._leaf_of and (job.own_parallelism or (job.is_suspended and job.suspended_for)):
+                self._stray_jobs.add(uid)
         self._turned = turning
-        account.budgets = feed.sight.allowed()
+        account.budgets, account.scheduled_at = feed.sight.allowed(), feed.scheduled_at
         account.set_nodes(feed.rooms(frozenset(self._leaf_of), now))
         return account
 
@@ -291,6 +304,10 @@ class QuotaMachine:
         self._strays.discard(uid)
         if pod is not None and pod.namespace in self._leaf_of:
             account.put(self.calls.over(self.telling.over(pod)))
+            return
+        going = self.calls.going_though_admitted(uid)
+        if going is not None and going.namespace in self._leaf_of:
+            account.put(going)
             return
         ghost = self.calls.ghosts.get(uid)
         if pod is None and ghost is not None and ghost[0].namespace in self._leaf_of:
@@ -359,9 +376,9 @@ class QuotaMachine:
             row = rows.get(unit)
             if unit and (row is None or any(pod.claim_since is None for pod in row.pods)):
                 continue
-            if any(self.calls.is_paused(each.pod.uid, now) for each in victims):
+            if any(self._is_left_alone(each, now) for each in victims):
                 continue
-            if len(victims) == 1 and victims[0].how != _SUSPEND:
+            if len(victims) == 1 and victims[0].how == _EVICT:
                 yield self._evict_one(victims[0], now)
             else:
                 yield from self._evict_all(unit, victims, now)
@@ -376,17 +393,51 @@ class QuotaMachine:
         if trial.left:
             return
         del self._trials[unit]
-        suspended: dict[str, list[QuotaEviction]] = {}
+        by_job: dict[str, list[QuotaEviction]] = {}
         for each in victims:
-            if each.how == _SUSPEND and each.workload is not None:
-                suspended.setdefault(each.workload.uid, []).append(each)
+            if each.workload is not None:
+                by_job.setdefault(each.workload.uid, []).append(each)
             else:
                 yield self._evict_one(each, now)
-        for uid, group in suspended.items():
-            self._victims[uid] = tuple(group)
+        for group in by_job.values():
             workload = group[0].workload
             if workload is not None:
-                yield self.calls.send(turn_action(workload, unit, max(each.pod.priority for each in group)), now, unit)
+                yield from self._take(workload, group, unit, now)
+
+    def _take(self, job: Workload, group: Sequence[QuotaEviction], unit: str, now: float) -> Iterator[QuotaAction]:
+        """Pods of a job: by lowering it, or all of it by suspending it."""
+        gone = [each.pod.uid for each in group]
+        priority = max(each.pod.priority for each in group)
+        left = 0
+        if all(each.how == How.LOWER for each in group):
+            found = left_without(self.feed.active_of(job.uid), gone)
+            if found is None:  # another pod of it would go: the next plan knows better
+                return
+            left = found
+        self._victims[job.uid] = tuple(group)
+        if left:
+            yield self.calls.send(lower_action(job, left, priority), now, unit, frozenset(gone))
+        else:
+            yield self.calls.send(suspend_action(job, unit, priority), now, unit)
+
+    def _is_left_alone(self, eviction: QuotaEviction, now: float) -> bool:
+        """Whether it, or its job, is to have a pause, or another call for its job is on its way."""
+        if self.calls.is_paused(eviction.pod.uid, now):
+            return True
+        job = eviction.workload
+        return job is not None and (job.uid in self.calls.turning or job.uid in self.feed.stale or self.calls.is_paused(job.uid, now))
+
+    def _disown(self, now: float) -> Iterator[QuotaAction]:
+        """Marks of ours that do not hold any more are withdrawn, so that none is taken for ours later."""
+        for uid in [uid for uid in self._disowned if uid not in self.feed.stale]:
+            del self._disowned[uid]
+        for uid in sorted(self.feed.stale):
+            job = self.feed.workload_of.get(uid)
+            is_asked = now < self._disowned.get(uid, -PATCH_SECONDS) + PATCH_SECONDS
+            if job is None or not job.stale or is_asked or uid in self.calls.turning or self.calls.is_paused(uid, now):
+                continue
+            self._disowned[uid] = now
+            yield disown_action(job)
 
     def _evict_one(self, eviction: QuotaEviction, now: float) -> QuotaAction:
         self._victims[eviction.pod.uid] = (eviction,)
@@ -396,8 +447,13 @@ class QuotaMachine:
     def _resume(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.resume:
             uid = each.workload.uid
-            if uid not in self.calls.turning and not self.calls.is_paused(uid, now):
-                yield self.calls.send(turn_action(each.workload, ""), now)
+            if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.is_paused(uid, now):
+                action = raise_action(each.workload, each.pods) if each.pods else resume_action(each.workload)
+                yield self.calls.send(action, now)
+        for uid in sorted(self._stray_jobs):  # their namespace has left the tree: what we took of them comes back
+            job = self.feed.workload_of.get(uid)
+            if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.is_paused(uid, now):
+                yield self.calls.send(raise_action(job, job.pods + job.held) if job.own_parallelism else resume_action(job), now)
 
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
@@ -413,15 +469,51 @@ class QuotaMachine:
 
     def _return(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         """Pods that were never bound: each time twice as late, by their owner."""
+        of_jobs: defaultdict[str, list[QuotaPod]] = defaultdict(list)
         for each in plan.returned:
             pod = each.pod
             times = self._returns.get(pod.owner, 0)
             if each.is_told:
-                if pod.uid not in self._told:
-                    self._told[pod.uid] = ""
-                    self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {each.leaf}, and no node has taken it", "Warning")
+                self._tell_unbound(each)
             elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
-                yield self.calls.send(DeleteObject(pod_ref(pod)), now)
+                if not self._is_of_batch_job(pod):
+                    yield self.calls.send(DeleteObject(pod_ref(pod)), now)
+                elif pod.owner in self.feed.workload_of:
+                    of_jobs[pod.owner].append(pod)
+                else:
+                    self._tell_unbound(each)
+        for uid, pods in of_jobs.items():
+            yield from self._return_job(self.feed.workload_of[uid], pods, now)
+
+    def _return_job(self, job: Workload, pods: Sequence[QuotaPod], now: float) -> Iterator[QuotaAction]:
+        """Pods of a batch Job that were never bound: a deleted one would count as failed.
+
+        So the Job is lowered; or it, or the training job whose launcher it is, is suspended.
+        """
+        uid = job.uid
+        if uid in self.calls.turning or uid in self.feed.stale or self.calls.is_paused(uid, now) or job.is_suspended:
+            return
+        gone = frozenset(pod.uid for pod in pods)
+        left = left_without(self.feed.active_of(uid), list(gone)) if job.can_lower else 0
+        size = max(pod.gang_size for pod in pods)
+        if job.can_lower and left is not None and left >= max(1, size):
+            yield self.calls.send(lower_action(job, left, pods[0].priority), now, NO_NODE, gone)
+        elif job.can_suspend and left is not None and not any(pod.owner == uid and pod.budgets for pod in self.feed.known.values()):
+            yield self.calls.send(suspend_action(job, NO_NODE, pods[0].priority), now, NO_NODE)
+        else:
+            for pod in pods:
+                self._tell_unbound(QuotaReturn(pod, self._leaf_of.get(pod.namespace, "")))
+
+    def _is_of_batch_job(self, pod: QuotaPod) -> bool:
+        row = self.feed.rows.get(pod.uid)
+        return row is not None and row.controller is not None and row.controller.kind == _JOB
+
+    def _tell_unbound(self, returned: QuotaReturn) -> None:
+        """Once."""
+        pod = returned.pod
+        if pod.uid not in self._told:
+            self._told[pod.uid] = ""
+            self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {returned.leaf}, and no node has taken it", "Warning")
 
     def _enforce(self, now: float) -> Iterator[QuotaAction]:
         """The label and the annotation by which namespaces of leaves are known to admission."""
@@ -461,7 +553,7 @@ class QuotaMachine:
                 self.calls.pause(uid, now)
             self._changed()
 
-    def _called(self, action: AdmitPod | EvictPod | DeleteObject | PatchObject, outcome: Outcome, now: float) -> None:
+    def _called(self, action: CallAction, outcome: Outcome, now: float) -> None:
         call = self.calls.ended(action, outcome, now)
         if call is None:
             return
@@ -477,39 +569,42 @@ class QuotaMachine:
                 pod, told = self.feed.known.get(uid), self._told.pop(uid, None)
                 if pod is not None and told is not None:
                     self.telling.admitted(pod, told)
-            case EvictPod() | PatchObject():
-                self._tell_victims(uid, action, call.for_unit)
+            case EvictPod():
+                self._tell_victims(uid, call.for_unit)
+            case PatchObject() | ScaleJob():
+                self._tell_turned(uid, action, call.for_unit)
             case DeleteObject():
                 pod = self.feed.known.get(uid)
                 if pod is not None:
                     self._returns[pod.owner] = self._returns.get(pod.owner, 0) + 1
                     self._tell_owner(pod, "QuotaReturned", f"{pod.name} was admitted, and no node has taken it")
 
-    def _tell_victims(self, uid: str, action: EvictPod | PatchObject, unit: str) -> None:
+    def _tell_victims(self, uid: str, unit: str, *, is_owner_told: bool = True) -> None:
         for each in self._victims.pop(uid, ()):
             told = each.told or f"makes room for {unit}"
             self.telling.event(pod_ref(each.pod), "QuotaReclaimed", told, "Warning")
-            if isinstance(action, EvictPod):
+            if is_owner_told:
                 self._tell_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {told}")
-        if isinstance(action, PatchObject):
-            workload = self.feed.workload_of.get(uid)
-            if workload is not None and unit:
-                self.telling.event(workload_ref(workload), "QuotaSuspended", f"makes room for {unit}", "Warning")
-            elif workload is not None:
-                self.telling.event(workload_ref(workload), "QuotaResumed", "there is room again")
+
+    def _tell_turned(self, uid: str, action: PatchObject | ScaleJob, unit: str) -> None:
+        self._tell_victims(uid, unit, is_owner_told=isinstance(action, ScaleJob))
+        job = self.feed.workload_of.get(uid)
+        if job is None:
+            return
+        said = f"; parallelism {action.before} is {action.count} now" if isinstance(action, ScaleJob) else ""
+        if unit == NO_NODE:
+            self._returns[uid] = self._returns.get(uid, 0) + 1
+            self.telling.event(workload_ref(job), "QuotaReturned", f"pods were admitted, and no node has taken them{said}", "Warning")
+        elif unit:
+            reason = "QuotaReclaimed" if isinstance(action, ScaleJob) else "QuotaSuspended"
+            self.telling.event(workload_ref(job), reason, f"makes room for {unit}{said}", "Warning")
+        else:
+            self.telling.event(workload_ref(job), "QuotaResumed", f"there is room again{said}")
 
     def _tell_owner(self, pod: QuotaPod, reason: str, told: str) -> None:
         owner = self.feed.workload_of.get(pod.owner)
         if owner is not None:
             self.telling.event(workload_ref(owner), reason, told, "Warning")
-
-
-def turn_action(workload: Workload, for_unit: str, priority: int = 0) -> PatchObject:
-    """Suspends the workload for that unit; resumes it when there is none. `priority`: of its pods."""
-    suspend: dict[str, Any] = {"suspend": bool(for_unit)}
-    spec = {"runPolicy": suspend} if workload.kind in RUN_POLICY_KINDS else suspend
-    annotations = {ANNOTATION_SUSPENDED_FOR: for_unit or None, ANNOTATION_SUSPENDED_PRIORITY: str(priority) if priority else None}
-    return PatchObject(workload_ref(workload), {"metadata": {"annotations": annotations}, "spec": spec})
 
 
 def namespace_patch(space: Namespace, leaf: str | None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Planned:
         self.admit = tuple(
             QuotaAdmission(pod, names[unit.leaf], sure, planner.admitted_as[unit]) for unit, sure in planner.admitted for pod in unit.pods
         )
-        self.resume = tuple(QuotaResume(unit.workload, names[unit.leaf]) for unit, _ in planner.admitted if unit.workload is not None)
+        self.resume = _resumes(planner)
         self.evict = tuple(
             each
             for group, unit, key, why in planner.evicted
@@ -85,7 +85,7 @@ class Planned:
         self.returned = tuple(
             QuotaReturn(pod, names[book.place], is_told=not pod.owner)
             for book in planner.account.books.values()
-            for pod in sorted(book.unbound, key=lambda pod: pod.key)
+            for pod in sorted(planner.account.unbound(book), key=lambda pod: pod.key)
             if not planner.is_stopped
         )
 
@@ -142,6 +142,7 @@ class _Planner:
         self._count = 0
         self._behind: defaultdict[Unit, list[Line]] = defaultdict(list)
         self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
+        self._kept: list[Line] = []
 
     def run(self) -> None:
         if self.is_stopped:
@@ -160,6 +161,8 @@ class _Planner:
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
+        for line in self._kept:
+            self._admit_late(line)
         self.seats.rooms_now()
         for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
@@ -335,8 +338,12 @@ class _Planner:
         if not blocked:
             if self.seats.admit(unit):
                 self._admit(line)
-            elif unit.claim_since is not None and self.seats.hold(unit):
+                return
+            is_kept = self.seats.kept is not None
+            if unit.claim_since is not None and self.seats.hold(unit):
                 self._claim(line)  # who stops for another claimant leaves room for both
+                if is_kept:
+                    self._kept.append(line)
             else:
                 self._clear_nodes(line)
             return
@@ -450,6 +457,20 @@ class _Planner:
             return
         self._displaced[unit.leaf].append(Line([unit], reason=_CLAIMS))
         line.next += 1
+
+    def _admit_late(self, line: Line) -> None:
+        """A claimant that had to keep a node for another one, who may sit there by now."""
+        unit = line.first
+        self.account.add(unit.leaf, unit.vector, -1, claim=True)
+        if self.account.sums.blocks(unit.leaf, unit.vector) or not self.seats.admit(unit):
+            self.account.add(unit.leaf, unit.vector, claim=True)
+            return
+        self.claimed.remove(unit)
+        if not unit.is_preemptible:
+            for k, amount in enumerate(unit.vector):
+                self.account.books[unit.leaf].firm[k] -= amount
+        line.reason = None
+        self._admit(line)
 
     def _make_room(self, line: Line, chosen: Sequence[VictimGroup]) -> None:
         account, unit = self.account, line.first
@@ -591,8 +612,21 @@ class _Planner:
 
 def _evictions(planner: _Planner, group: VictimGroup, key: str, told: str) -> Iterable[QuotaEviction]:
     index, longest = planner.index, planner.account.settings.longest_grace_seconds
-    how = How.EVICT if group.workload is None else How.SUSPEND
+    how = How.EVICT if group.workload is None else How.SUSPEND if group.is_whole else How.LOWER
     for pod in group.pods:
         frees = {name: amount for name, amount in zip(index.resources, index.vector(pod.request), strict=True) if amount}
         grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
         yield QuotaEviction(pod, index.names[group.leaf], key, how, group.workload, frees, grace, told)
+
+
+def _resumes(planner: _Planner) -> tuple[QuotaResume, ...]:
+    """Jobs that go on, each once, in the order in which they were admitted."""
+    found: dict[str, QuotaResume] = {}
+    for unit, _ in planner.admitted:
+        job = unit.workload
+        if job is None:
+            continue
+        before = found.get(job.uid)
+        more = (before.pods if before is not None else 0) + 1 if job.gives_singly or not job.is_suspended else 0
+        found[job.uid] = QuotaResume(job, planner.index.names[unit.leaf], more)
+    return tuple(found.values())

@@ -133,6 +133,8 @@ class Reclaim:
 
     def may_go(self, group: VictimGroup) -> bool:
         """Whether it is not taken yet, and may be evicted."""
+        if group.after is not None and group.after not in self._gone:
+            return False  # its Job's controller would take that one first
         return group not in self._gone and not any(self.why_not(each) for each in self.with_surplus(group))
 
     def with_surplus(self, group: VictimGroup) -> list[VictimGroup]:

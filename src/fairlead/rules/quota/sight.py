@@ -35,6 +35,7 @@ from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.nodes.choice import holds_for
+from fairlead.rules.quota.jobs.removal import removal_turn, surplus_of
 from fairlead.rules.quota.managed import is_exempt
 from fairlead.rules.quota.room import node_rooms
 from fairlead.rules.quota.validate import validate
@@ -50,6 +51,10 @@ _GROUP: Final = "PodGroup"
 _VOLCANO_GROUP: Final = "scheduling.volcano.sh"
 _GROUP_OF_PLUGINS: Final = "scheduling.x-k8s.io"
 _HIGHEST_CHAIN: Final = 8
+_BATCH_JOB: Final = "Job"
+_BOUND: Final = "PodScheduled"
+_REFUSALS: Final = ("Unschedulable", "SchedulerError")
+"""What kube-scheduler says of a pod that it has tried. One with a gate says `SchedulingGated`."""
 _DEFAULTS: Final = QuotaSettings()
 
 
@@ -59,6 +64,8 @@ class QuotaSight:
     def __init__(self, settings: QuotaSettings = _DEFAULTS) -> None:
         self.settings = settings
         self.workloads: dict[str, Workload] = {}
+        self.surplus: set[str] = set()
+        """Uids of pods that the controller of their Job removes, since it has more than may run."""
         self._group_sizes: dict[tuple[str, str, str], int] = {}
         self._budgets: dict[str, Budget] = {}
         self._budgets_in: dict[str, dict[str, Budget]] = {}
@@ -124,7 +131,7 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
     """
     is_admitted = QUOTA_GATE not in pod.gates
     owners = around.owners_of(pod)
-    is_stopping = pod.deleted_at is not None or _is_suspended(owners)
+    is_stopping = pod.deleted_at is not None or _is_suspended(owners) or pod.uid in around.surplus
     if pod.is_finished or is_exempt(pod) or (is_stopping and not is_admitted):
         return None
     said = _said(pod)
@@ -160,7 +167,23 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
         said_reason=said.reason if said else "",
         said=said.message if said else "",
         said_at=said.at if said else None,
+        removal=removal_turn(pod) if is_job_pod(pod) else (),
+        is_refused=is_admitted and not pod.node and _is_refused(pod),
     )
+
+
+def is_job_pod(pod: Pod) -> bool:
+    """Whether the Job controller looks after it."""
+    return pod.controller is not None and pod.controller.kind == _BATCH_JOB
+
+
+def bound_at(pod: Pod) -> Moment:
+    """When it came to its node; 0 = it is on none."""
+    return next((each.at or 0.0 for each in pod.conditions if each.type == _BOUND and each.status == "True"), 0.0) if pod.node else 0.0
+
+
+def _is_refused(pod: Pod) -> bool:
+    return any(each.type == _BOUND and each.status == "False" and each.reason in _REFUSALS for each in pod.conditions)
 
 
 def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
@@ -173,6 +196,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
         around.put(workload)
     for budget in snapshot.budgets:
         around.put_budget(budget)
+    around.surplus = surplus_of(snapshot.pods, around.workloads)
     found = [quota_pod(pod, around) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name)]
     pods = tuple(pod for pod in found if pod is not None)
     return QuotaState(
@@ -185,6 +209,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
         workloads=around.workloads,
         user_caps=user_caps(root, pods),
         violations=validate(tree, tree, snapshot.namespace_names) if tree else (),
+        scheduled_at=max(map(bound_at, snapshot.pods), default=0.0),
     )
 
 
@@ -317,5 +342,5 @@ def _group_key(workload: Workload) -> tuple[str, str, str]:
 def _said_of_pods(workload: Workload) -> tuple[object, ...]:
     return (
         *(workload.name, workload.owner, workload.owner_kind, workload.revision, workload.can_suspend),
-        *(workload.least, workload.is_preemptible, workload.user, workload.is_suspended),
+        *(workload.least, workload.is_preemptible, workload.user, workload.is_suspended, workload.can_lower, workload.pods),
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,6 +17,9 @@ from fairlead.model.quota.told import clause
 from fairlead.rules.quota.tree import TreeIndex, Vector
 
 Workloads = Mapping[str, Workload]
+INDIVISIBLE: Final = ("MPIJob", "TFJob", "PyTorchJob")
+"""Kinds of which no member is taken alone, not even one beyond the least that they need."""
+_AFTER: Final = 0.001
 
 
 class Unit(Struct, eq=False):
@@ -48,6 +52,8 @@ class Unit(Struct, eq=False):
 
     @property
     def is_preemptible(self) -> bool:
+        if self.workload is not None:
+            return self.workload.is_preemptible is not False
         return all(pod.is_preemptible for pod in self.pods)
 
     @property
@@ -87,7 +93,8 @@ class VictimGroup(Struct, eq=False):
     """Admitted pods that are evicted together.
 
     `unit`: what this very plan admitted, which costs nothing to take back. `is_whole`: all of a gang that is
-    left when its surplus has gone. `workload`: the job that is suspended.
+    left when its surplus has gone. `workload`: the job that is suspended, or lowered. `after`: of a Job's
+    pods, which its controller removes in an order of its own, the one that goes before this one.
     """
 
     leaf: int
@@ -98,6 +105,7 @@ class VictimGroup(Struct, eq=False):
     gang: tuple[str, str] | None = None
     is_whole: bool = False
     workload: Workload | None = None
+    after: VictimGroup | None = None
 
     @property
     def newest(self) -> float:
@@ -123,9 +131,18 @@ def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloa
     return units
 
 
-def suspended_unit(index: TreeIndex, job: Workload) -> Unit:
-    """A job that we suspended, with what its templates ask."""
-    return Unit(index.leaf_of[job.namespace], (), index.vector(job.request), job.priority, job.created_at, workload=job)
+def units_held(index: TreeIndex, job: Workload, youngest: float = 0.0) -> list[Unit]:
+    """What waits of a job that we suspended or lowered, with what its templates ask.
+
+    The job as a whole, or each pod that it lacks. Pods of it that wait already go first: `youngest` is when
+    the newest of them was made.
+    """
+    leaf = index.leaf_of[job.namespace]
+    if job.is_suspended and not job.gives_singly:
+        return [Unit(leaf, (), index.vector(job.request), job.priority, job.created_at, workload=job)]
+    each, count = index.vector(job.each), job.held + (job.pods if job.is_suspended else 0)
+    age = max(job.created_at, youngest + _AFTER) if youngest else job.created_at
+    return [Unit(leaf, (), each, job.priority, age, workload=job) for _ in range(count)]
 
 
 def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> list[Line]:
@@ -240,7 +257,9 @@ def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: 
     """Of one leaf: what may be evicted, the first to go first. Stopping and non-preemptible pods are in none.
 
     No gang is left below its size: what it has beyond that goes pod by pod, and then all of it. A job that
-    can be suspended goes as a gang; one that does not say how many it needs, as a whole.
+    can be suspended goes as a gang; one that does not say how many it needs, as a whole. Of a batch Job that
+    is no gang each pod goes for itself. Members of a training job never go one by one: its operator would
+    take a lost one for a failure.
     """
     groups: list[VictimGroup] = []
     gangs: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
@@ -256,13 +275,20 @@ def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: 
             groups.append(group_of(index, leaf, [pod], is_gang=False))
     for members in gangs.values():
         job = workloads.get(members[0].owner)
+        is_indivisible = job is not None and job.kind in INDIVISIBLE
         if job is not None and (not job.can_suspend or job.is_suspended):
             job = None
+        if job is not None and job.gives_singly and not members[0].gang:
+            groups += _one_by_one(index, leaf, members, job)
+            continue
         size = max(pod.gang_size for pod in members) or len(members)
         size += job.late_pods if job is not None else 0
-        beyond = max(0, len(members) - size)
-        singles = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: group.rank)
-        surplus = [group for group in singles if group.pods[0].is_preemptible][:beyond]
+        beyond = 0 if is_indivisible else max(0, len(members) - size)
+        if job is not None and job.can_lower:
+            surplus = _one_by_one(index, leaf, members, job)[:beyond]
+        else:
+            singles = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: group.rank)
+            surplus = [group for group in singles if group.pods[0].is_preemptible][:beyond]
         gone = {group.pods[0].key for group in surplus}
         rest = [pod for pod in members if pod.key not in gone]
         for group in surplus:
@@ -271,3 +297,20 @@ def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: 
         if rest and all(pod.is_preemptible for pod in rest):
             groups.append(group_of(index, leaf, sorted(rest, key=lambda pod: pod.name), is_gang=True, workload=job))
     return sorted(groups, key=lambda group: group.rank)
+
+
+def _one_by_one(index: TreeIndex, leaf: int, members: Iterable[QuotaPod], job: Workload) -> list[VictimGroup]:
+    """Pods of a batch Job in the order in which its controller removes them: none is ranked before one that
+    goes before it, and behind one that may not go nobody does.
+    """
+    groups: list[VictimGroup] = []
+    alone = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: (group.pods[0].removal, group.rank))
+    for group in alone:
+        if not group.pods[0].is_preemptible:
+            break
+        before = groups[-1] if groups else None
+        if before is not None:
+            group.rank = max(group.rank, before.rank)
+        group.workload, group.after = job, before
+        groups.append(group)
+    return groups

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from fairlead.errors import UserError
 from fairlead.model.moment import Moment
 from fairlead.model.quota.plan import How, QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
-from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.rows import Workload, scaled
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.account import account_of
@@ -179,7 +179,10 @@ class _Imagined:
             if not returned.is_told:
                 self._come_back(self._pods.pop(returned.pod.key))
         for resume in plan.resume:
-            self._resume(resume.workload)
+            if resume.pods:
+                self._raise(resume.workload, resume.pods)
+            else:
+                self._resume(resume.workload)
 
     def _next_moment(self, plan: QuotaPlan) -> Moment | None:
         """When all surge pods have waited long enough, and refused victims may be asked again."""
@@ -208,6 +211,8 @@ class _Imagined:
     def _evict(self, eviction: QuotaEviction) -> None:
         if eviction.how == How.SUSPEND and eviction.workload is not None:
             self._suspend(eviction.workload, eviction.for_unit)
+        elif eviction.how == How.LOWER and eviction.workload is not None:
+            self._lower(eviction.pod, eviction.workload)
         elif eviction.pod.key in self._pods:
             gone = self._leave(eviction.pod)
             if gone.owner:
@@ -249,6 +254,30 @@ class _Imagined:
         self._workloads[job.uid] = replace(job, is_suspended=True, suspended_for=claimant)
         mine = [pod for pod in self._pods.values() if pod.owner == job.uid]
         self._of_suspended[job.uid] = [self._leave(pod) for pod in mine]
+
+    def _lower(self, pod: QuotaPod, job: Workload) -> None:
+        """One pod of a Job goes. It does not come back before the Job is raised, nor do those that waited."""
+        job = self._workloads.get(job.uid, job)
+        gone = [each for each in self._pods.values() if each.owner == job.uid and not each.is_admitted]
+        gone += [pod] if pod.key in self._pods else []
+        count = max(0, job.pods - len(gone))
+        self._workloads[job.uid] = scaled(job, count, job.own_parallelism or job.parallelism)
+        self._of_suspended[job.uid] += [self._leave(each) if each.is_admitted else self._pods.pop(each.key) for each in gone]
+
+    def _raise(self, job: Workload, more: int) -> None:
+        job = self._workloads.get(job.uid, job)
+        running = 0 if job.is_suspended else job.pods
+        most = job.pods + job.held
+        own = job.own_parallelism or job.parallelism
+        job = replace(job, is_suspended=False, suspended_for="")
+        self._workloads[job.uid] = scaled(job, own) if running + more >= most else scaled(job, running + more, own)
+        away = self._of_suspended[job.uid]
+        coming, self._of_suspended[job.uid] = away[:more], away[more:]
+        for number in range(more - len(coming)):
+            name = f"{job.name}-{running + number}"
+            coming.append(QuotaPod(job.namespace, name, f"{job.uid}/{name}", job.each, job.priority))
+        for pod in coming:
+            self._missed.add(self._come_back(replace(pod, owner=job.uid)))
 
     def _resume(self, job: Workload) -> None:
         self._workloads[job.uid] = replace(job, is_suspended=False, suspended_for="")

@@ -11,16 +11,18 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.quota.tree import QuotaTree
-from fairlead.model.quota.written import Writer, Written
+from fairlead.model.quota.written import Writer, Written, job_part, written_job
 from fairlead.model.refusal import Refusal
 from fairlead.rules.quota.admission import (
     ADMINS,
     DAEMON_SETS,
+    FIRST_ADMISSION,
     GUARD_POLICY,
     USER_POLICY,
     additions,
+    begins_suspended,
     refuse_binding,
     refuse_change,
     refuse_new,
@@ -113,10 +115,21 @@ def _tree(obj: Object) -> QuotaTree:
 def _owner(write: Write) -> Object:
     writer = _writer(write)
     if write.verb == CREATE:
-        return _labelled(write.new, stamp(writer))
+        return _suspended(_labelled(write.new, stamp(writer)))
     if write.old is not None:
         _refuse(write, USER_POLICY, refuse_stamp(_written(write.old), _written(write.new), writer))
     return write.new
+
+
+def _suspended(obj: Object) -> Object:
+    """A job with a deadline begins suspended by us; everything else as it is written."""
+    metadata, part = obj.get("metadata") or {}, job_part(obj)
+    if part is None or not begins_suspended(written_job(obj, {}, {})):
+        return obj
+    marks = {**(metadata.get("annotations") or {}), ANNOTATION_SUSPENDED_FOR: FIRST_ADMISSION}
+    held = {**part, "suspend": True}
+    spec = held if part is obj["spec"] else {**obj["spec"], "runPolicy": held}
+    return {**obj, "metadata": {**metadata, "annotations": marks}, "spec": spec}
 
 
 def _writer(write: Write) -> Writer:

@@ -25,11 +25,19 @@ from fairlead.model.actions import (
     PatchObject,
     QuotaAction,
     Result,
+    ScaleJob,
     SetPodCondition,
     TellObjectEvent,
     WriteTreeStatus,
 )
-from fairlead.model.keys import QUOTA_CONDITION, QUOTA_GATE
+from fairlead.model.keys import (
+    ANNOTATION_LOWERED,
+    ANNOTATION_PARALLELISM,
+    ANNOTATION_SUSPENDED_FOR,
+    ANNOTATION_SUSPENDED_PRIORITY,
+    QUOTA_CONDITION,
+    QUOTA_GATE,
+)
 from fairlead.model.node import Condition
 from fairlead.ports import RowSink
 from fairlead.rules.quota.admission import CONTROLLER
@@ -170,6 +178,10 @@ class WorldQuota:
                 cluster.mutate(PODS, target.namespace, target.name, partial(_with_condition, condition=action.condition))
             case PatchObject():
                 cluster.merge_patch(self._ref(target), target.namespace, target.name, action.patch, action.subresource)
+            case ScaleJob():
+                if (found["spec"].get("parallelism", 1), bool(found["spec"].get("suspend"))) != (action.before, action.is_resumed):
+                    return Outcome(Result.REFUSED, "somebody else has changed the Job")
+                cluster.update(_scaled(found, action), CONTROLLER)
             case WriteTreeStatus():
                 cluster.update_status({**found, "status": render_tree_status(action)})
             case DeleteObject():
@@ -205,6 +217,17 @@ def _without_gate(pod: Object) -> Object:
     return {**pod, "spec": {**pod["spec"], "schedulingGates": gates}}
 
 
+def _scaled(job: Object, action: ScaleJob) -> Object:
+    is_own = action.count == action.own
+    marks = {} if is_own else {ANNOTATION_PARALLELISM: str(action.own), ANNOTATION_LOWERED: str(action.count)}
+    if action.priority and not is_own:
+        marks[ANNOTATION_SUSPENDED_PRIORITY] = str(action.priority)
+    ours = {ANNOTATION_PARALLELISM, ANNOTATION_LOWERED, ANNOTATION_SUSPENDED_PRIORITY, *((ANNOTATION_SUSPENDED_FOR,) * action.is_resumed)}
+    kept = {key: value for key, value in (job["metadata"].get("annotations") or {}).items() if key not in ours}
+    spec = {**job["spec"], "parallelism": action.count, **({"suspend": False} if action.is_resumed else {})}
+    return {**job, "metadata": {**job["metadata"], "annotations": {**kept, **marks}}, "spec": spec}
+
+
 def _with_condition(pod: Object, condition: Condition) -> Object:
     status = pod.get("status") or {}
     held = [each for each in status.get("conditions") or () if each["type"] != condition.type]
@@ -232,6 +255,6 @@ def _looks_of_node(node: Object) -> object:
 def _looks_of_pod(pod: Object) -> object:
     """Most writes are about containers."""
     metadata, status = pod["metadata"], pod.get("status") or {}
-    conditions = [each for each in status.get("conditions") or () if each["type"] in ("Ready", QUOTA_CONDITION)]
+    conditions = [each for each in status.get("conditions") or () if each["type"] in ("Ready", "PodScheduled", QUOTA_CONDITION)]
     going = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
     return pod["spec"], metadata.get("labels"), metadata.get("annotations"), going, status.get("phase"), conditions

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.model.pod import Pod
-from fairlead.model.quota.written import Writer, Written
+from fairlead.model.quota.written import Writer, Written, written_job
 from fairlead.model.resources import Amounts
 from fairlead.wire.kube.objects import WirePod, parse_pod
 from fairlead.wire.kube.quantity import parse_amounts
@@ -122,6 +122,7 @@ _reviews: Final = msgspec.json.Decoder(_Review)
 _annotated: Final = msgspec.json.Decoder(_Annotated | None)
 _pods: Final = msgspec.json.Decoder(WirePod)
 _objects: Final = msgspec.json.Decoder(_Object | None)
+_anything: Final = msgspec.json.Decoder()
 _gated: Final = msgspec.json.Decoder(_Pod | None)
 
 
@@ -170,11 +171,21 @@ def parse_written_pod(review: Review) -> Pod:
 def parse_written(review: Review) -> tuple[Written, Written]:
     """What stands there and what it becomes, as quota sees it. Raises ValueError for what is no object.
 
-    Of an object that is no pod: its labels and annotations.
+    Of an object that is no pod: its labels and annotations, and what a job says of its deadline.
     """
+    if "/" not in review.resource and review.resource != "pods":
+        return _owning(review.replaced), _owning(review.written)
     decoder = _gated if review.resource.partition("/")[0] == "pods" and review.resource != "pods/binding" else _objects
     try:
         return _seen(decoder.decode(review.replaced)), _seen(decoder.decode(review.written))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"the object cannot be read: {error}") from None
+
+
+def _owning(written: Raw) -> Written:
+    try:
+        labelled = _seen(_objects.decode(written))
+        return written_job(_anything.decode(written), labelled.labels, labelled.annotations)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"the object cannot be read: {error}") from None
 

@@ -5,19 +5,32 @@ Only what quota asks of them is decoded: there may be ten times as many ReplicaS
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_USER
+from fairlead.model.keys import (
+    ANNOTATION_LOWERED,
+    ANNOTATION_PARALLELISM,
+    ANNOTATION_SUSPENDED_FOR,
+    GANG_KOORDINATOR,
+    GANG_VOLCANO,
+    LABEL_GANG,
+    LABEL_OLD_GANG,
+    LABEL_POD_GROUP,
+    LABEL_USER,
+)
 from fairlead.model.pod import controller_of, needed_by
-from fairlead.model.quota.rows import Workload, preemptible, suspended_priority
+from fairlead.model.quota.rows import Workload, preemptible, stale_marks, suspended_priority
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.wire.kube.objects import WireCondition, WireMeta, WirePodSpec, epoch, parse_containers, parse_labels, parse_owners
 from fairlead.wire.kube.quantity import parse_amounts
 
 REVISION: Final = "deployment.kubernetes.io/revision"
 _ENDED: Final = ("Complete", "Failed")
+_GANG_LABELS: Final = (LABEL_POD_GROUP, LABEL_GANG, LABEL_OLD_GANG)
+_GANG_ANNOTATIONS: Final = (GANG_KOORDINATOR, GANG_VOLCANO)
 
 
 class WireOwnerObject(Struct, gc=False):
@@ -27,18 +40,26 @@ class WireOwnerObject(Struct, gc=False):
 
 
 class WireJobTemplate(Struct, gc=False):
+    metadata: WireMeta | None = None
     spec: WirePodSpec | None = None
 
 
 class WireBatchJobSpec(Struct, gc=False, rename="camel"):
     parallelism: int | None = None
     completions: int | None = None
+    completion_mode: str | None = None
     suspend: bool | None = None
     template: WireJobTemplate | None = None
 
 
-class WireBatchJobStatus(Struct, gc=False):
+class WireUncountedPods(Struct, gc=False):
+    succeeded: list[str] | None = None
+
+
+class WireBatchJobStatus(Struct, gc=False, rename="camel"):
     succeeded: int | None = None
+    failed_indexes: str | None = None
+    uncounted_terminated_pods: WireUncountedPods | None = None
     conditions: list[WireCondition] | None = None
 
 
@@ -63,23 +84,85 @@ def parse_owner_object(wire: WireOwnerObject, kind: str, api_version: str) -> Wo
 
 
 def parse_batch_job(wire: WireBatchJob, kind: str, api_version: str) -> Workload:
-    """A Job. When resumed it brings as many pods as may run at once and are still missing."""
+    """A Job. When resumed it brings as many pods as may run at once and are still missing.
+
+    One without `completions` of which a pod has succeeded starts no pod again, so nothing of it can be given
+    back for a while: it is not preemptible, unless it says so.
+    """
     spec, status = wire.spec or WireBatchJobSpec(), wire.status or WireBatchJobStatus()
-    pod = (spec.template and spec.template.spec) or WirePodSpec()
-    pods = 1 if spec.parallelism is None else spec.parallelism
-    if spec.completions is not None:
-        pods = min(pods, spec.completions - (status.succeeded or 0))
+    template = spec.template or WireJobTemplate()
+    pod, made = template.spec or WirePodSpec(), template.metadata or WireMeta()
+    annotations = wire.metadata.annotations or {}
+    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    own = _own_parallelism(annotations, parallelism)
+    left, each = _left(spec, status), template_request(pod)
+    pods = max(0, parallelism if left is None else min(parallelism, left))
+    is_at_once = spec.completion_mode == "Indexed" and parallelism >= (spec.completions or 0)
+    is_winding_down = spec.completions is None and bool(_succeeded(status))
+    told = preemptible(parse_labels(made.labels))
+    told = preemptible(parse_labels(wire.metadata.labels)) if told is None else told
+    suspended = bool(spec.suspend)
     return _workload(
         wire.metadata,
         kind,
         api_version,
         can_suspend=True,
-        is_suspended=bool(spec.suspend),
-        pods=max(0, pods),
-        request=times(pods, template_request(pod)),
-        priority=pod.priority or suspended_priority(wire.metadata.annotations or {}),
+        is_suspended=suspended,
+        pods=pods,
+        request=times(pods, each),
+        least=pods if is_at_once else 0,
+        priority=pod.priority or suspended_priority(annotations),
+        is_preemptible=False if told is None and is_winding_down else told,
         is_finished=any(each.type in _ENDED and each.status == "True" for each in status.conditions or ()),
+        parallelism=parallelism,
+        own_parallelism=own,
+        each=each,
+        held=max(0, (own if left is None else min(own, left)) - pods) if own else 0,
+        can_lower=not is_at_once and not is_winding_down,
+        is_gang=is_at_once or _names_gang(made),
+        stale=stale_marks(annotations, is_suspended=suspended, own_parallelism=own),
+        has_annotations=bool(annotations),
     )
+
+
+def _succeeded(status: WireBatchJobStatus) -> int:
+    """Pods that succeeded, with those that its controller has not added to the sum yet."""
+    uncounted = status.uncounted_terminated_pods
+    return (status.succeeded or 0) + len((uncounted and uncounted.succeeded) or ())
+
+
+def _left(spec: WireBatchJobSpec, status: WireBatchJobStatus) -> int | None:
+    """How many pods are still to succeed; None: nobody says. An index that failed for good starts none."""
+    if spec.completions is None:
+        return None
+    return spec.completions - _succeeded(status) - count_indexes(status.failed_indexes or "")
+
+
+def count_indexes(text: str) -> int:
+    """How many indexes a Job's status lists; what cannot be read counts as none.
+
+    >>> count_indexes("0-2,5"), count_indexes(""), count_indexes("x")
+    (4, 0, 0)
+    """
+    count = 0
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.isdecimal() and (not last or last.isdecimal()):
+            count += int(last or first) - int(first) + 1
+    return count
+
+
+def _own_parallelism(annotations: Mapping[str, str | None], parallelism: int) -> int:
+    """What the owner of a Job wrote before we lowered it; 0: we did not, or somebody has changed it since."""
+    own, ours = (annotations.get(key) or "" for key in (ANNOTATION_PARALLELISM, ANNOTATION_LOWERED))
+    if not (own.isdecimal() and ours.isdecimal() and len(own) < 11) or int(ours) != parallelism:
+        return 0
+    return int(own) if int(own) > parallelism else 0
+
+
+def _names_gang(made: WireMeta) -> bool:
+    labels, annotations = parse_labels(made.labels), made.annotations or {}
+    return any(labels.get(key) for key in _GANG_LABELS) or any(annotations.get(key) for key in _GANG_ANNOTATIONS)
 
 
 def parse_pod_group(wire: WirePodGroup, kind: str, api_version: str) -> Workload:
@@ -115,8 +198,7 @@ def _workload(meta: WireMeta, kind: str, api_version: str, **more: Any) -> Workl
         owner_kind=owner.kind if owner else "",
         revision=int(revision) if revision.isdecimal() else 0,
         suspended_for=annotations.get(ANNOTATION_SUSPENDED_FOR) or "",
-        is_preemptible=preemptible(labels),
         user=labels.get(LABEL_USER, ""),
         created_at=epoch(meta.creation_timestamp) or 0.0,
-        **more,
+        **{"is_preemptible": preemptible(labels), **more},
     )

@@ -64,7 +64,7 @@ def _eviction(eviction: QuotaEviction) -> Object:
 def render_waiting(waiting: QuotaWaiting) -> Object:
     return {
         "unit": waiting.unit,
-        "pods": len(waiting.pods) or (waiting.workload.pods if waiting.workload else 0),
+        "pods": waiting.pod_count,
         "leaf": waiting.leaf,
         "reason": str(waiting.reason),
         "position": waiting.position,
@@ -102,8 +102,9 @@ def _return(returned: QuotaReturn) -> Object:
 
 
 def _resume(resume: QuotaResume) -> Object:
+    """`pods`: so many more of a batch Job may run; 0 = the job goes on as a whole."""
     job = resume.workload
-    return {"namespace": job.namespace, "kind": job.kind, "name": job.name, "uid": job.uid, "leaf": resume.leaf}
+    return {"namespace": job.namespace, "kind": job.kind, "name": job.name, "uid": job.uid, "leaf": resume.leaf, "pods": resume.pods}
 
 
 def _blocked(blocked: Blocked) -> Object:

@@ -53,7 +53,7 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
         unit=waiting.unit,
         namespace=namespace,
         name=name,
-        pods=len(waiting.pods) or (job.pods if job else 0),
+        pods=waiting.pod_count,
         leaf=waiting.leaf,
         path=paths.get(waiting.leaf, waiting.leaf),
         position=waiting.position,

@@ -1,0 +1,1 @@
+"""Batch Jobs under quota: which pods their controller removes, and what is written to take some."""

@@ -1,0 +1,59 @@
+"""What is written to take pods of a job, and to let them run again.
+
+`suspend` takes all of them, a lower `parallelism` some of a batch Job's.
+
+Annotations go with the change in one call, so that whoever continues after a crash knows what is ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.model.actions import ObjectRef, PatchObject, ScaleJob
+from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, ANNOTATION_SUSPENDED_PRIORITY
+from fairlead.model.quota.rows import Workload
+
+RUN_POLICY_KINDS: Final = ("TFJob", "PyTorchJob", "MPIJob")
+NO_NODE: Final = "no-node"
+"""What a job is suspended for whose pod no node has taken."""
+
+
+def suspend_action(job: Workload, for_unit: str, priority: int = 0) -> PatchObject:
+    """`priority`: of its pods."""
+    marks = {ANNOTATION_SUSPENDED_FOR: for_unit, ANNOTATION_SUSPENDED_PRIORITY: str(priority) if priority else None}
+    return _turn(job, marks, is_suspended=True)
+
+
+def resume_action(job: Workload) -> PatchObject:
+    """The whole job, as it stands."""
+    return _turn(job, {ANNOTATION_SUSPENDED_FOR: None, ANNOTATION_SUSPENDED_PRIORITY: None}, is_suspended=False)
+
+
+def lower_action(job: Workload, count: int, priority: int = 0) -> ScaleJob:
+    """At most so many of its pods may run."""
+    own = job.own_parallelism or job.parallelism
+    return ScaleJob(_ref(job), job.parallelism, count, own, priority=priority, has_annotations=job.has_annotations)
+
+
+def raise_action(job: Workload, more: int) -> ScaleJob:
+    """So many more of its pods may run than do. Where all of them may, its owner's own number comes back."""
+    own = job.own_parallelism or job.parallelism
+    now = 0 if job.is_suspended else job.pods
+    count = own if now + more >= job.pods + job.held else now + more
+    is_resumed = job.is_suspended
+    return ScaleJob(_ref(job), job.parallelism, count, own, is_resumed, job.priority, job.has_annotations)
+
+
+def disown_action(job: Workload) -> PatchObject:
+    """Withdraw our marks that do not hold any more."""
+    return PatchObject(_ref(job), {"metadata": {"annotations": dict.fromkeys(job.stale)}})
+
+
+def _turn(job: Workload, marks: dict[str, str | None], *, is_suspended: bool) -> PatchObject:
+    suspend: dict[str, Any] = {"suspend": is_suspended}
+    spec = {"runPolicy": suspend} if job.kind in RUN_POLICY_KINDS else suspend
+    return PatchObject(_ref(job), {"metadata": {"annotations": marks}, "spec": spec})
+
+
+def _ref(job: Workload) -> ObjectRef:
+    return ObjectRef(job.api_version, job.kind, job.name, job.namespace, job.uid)
