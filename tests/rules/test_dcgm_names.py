@@ -106,6 +106,11 @@ def test_a_claims_labels_stand_among_the_attributes_and_only_where_they_are_aske
         ({"9lives": "x", "größe": "y"}, [], {"_9lives": "x", "gr__e": "y"}),
         ({"pod": "forged", "UUID": "GPU-x", "gpu": "7", "namespace": "kube-system", "Hostname": "h", "vgpu": "1"}, [], {}),
         ({"__name__": "x", "..name": "y"}, [], {}),
+        ({"exported_pod": "o", "exported.namespace": "o", "exported-container": "o", "exported_x": "o", "team": "y"}, [], {"team": "y"}),
+        ({"job": "o", "instance": "o", "endpoint": "o", "service": "o", "jobs": "y"}, [], {"jobs": "y"}),
+        ({"job": "o", "exported_pod": "o"}, ["job|pod"], {}),
+        ({"app-kubernetes-io/name": "o", "app.kubernetes.io/name": "y"}, [], {"app_kubernetes_io_name": "y"}),
+        ({"app_kubernetes_io_name": "o", "app.kubernetes.io/name": "y"}, [], {"app_kubernetes_io_name": "y"}),
     ],
 )
 def test_labels_get_names_that_prometheus_takes_and_none_of_ours(

@@ -59,11 +59,23 @@ def test_kernel_and_nvml_spell_one_card_alike() -> None:
 
 
 @pytest.mark.parametrize(("apart", "count"), [(0.0, 1), (2.0, 1), (2.001, 2), (-2.0, 1), (-2.001, 2)])
-def test_two_reports_within_two_seconds_are_one(apart: float, count: int) -> None:
+def test_two_reports_of_two_sources_within_two_seconds_are_one(apart: float, count: int) -> None:
     first = XidReport("0000:3b:00", 79, 1000.0)
-    second = XidReport("0000:3b:00", 79, 1000.0 + apart)
+    second = XidReport("0000:3b:00", 79, 1000.0 + apart, source="nvml")
     assert len(fresh_reports([first, second])) == count
     assert len(fresh_reports([second], known=[first])) == count - 1
+
+
+@pytest.mark.parametrize("source", ["nvml", "kernel"])
+def test_what_one_source_tells_twice_happened_twice(source: str) -> None:
+    told = [XidReport("0000:3b:00", 79, at, source=source) for at in (1000.0, 1000.0, 1001.5)]
+    assert fresh_reports(told) == tuple(told)
+    assert fresh_reports(told[1:], known=told[:1]) == tuple(told[1:])
+
+
+def test_two_of_each_source_are_two() -> None:
+    told = [XidReport("0000:3b:00", 79, at, source=source) for source in ("nvml", "kernel") for at in (1000.0, 1001.0)]
+    assert len(fresh_reports(told)) == 2
 
 
 def test_other_cards_and_other_xids_are_others() -> None:
@@ -71,11 +83,17 @@ def test_other_cards_and_other_xids_are_others() -> None:
     assert len(fresh_reports(reports)) == 4
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([48, 79]), st.integers(0, 20)), max_size=20))
-def test_nothing_that_is_left_out_stands_alone(rows: list[tuple[str, int, int]]) -> None:
-    told = [XidReport(bus, xid, float(at)) for bus, xid, at in rows]
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from([48, 79]), st.integers(0, 20), st.sampled_from(["nvml", "kernel"])), max_size=20
+    )
+)
+def test_nothing_that_is_left_out_stands_alone(rows: list[tuple[str, int, int, str]]) -> None:
+    told = [XidReport(bus, xid, float(at), source=source) for bus, xid, at, source in rows]
     fresh = fresh_reports(told)
     assert [each.at for each in fresh] == sorted(each.at for each in fresh)
     for report in told:
         assert any((each.bus, each.xid) == (report.bus, report.xid) and abs(each.at - report.at) <= 2 for each in fresh)
-    assert fresh_reports(told, known=fresh) == ()
+    for source in ("nvml", "kernel"):
+        of_one = [report for report in told if report.source == source]
+        assert fresh_reports(of_one) == tuple(sorted(of_one, key=lambda each: each.at))

@@ -334,7 +334,7 @@ class NvmlDevices:
             self._runs[collector] = structs.replace(run, is_good=True, succeeded_at=self._monotonic())
 
     def _hear_xids(self, told: Sequence[XidReport]) -> None:
-        """What the events and the kernel's log tell, each once. An event of no card is of all.
+        """What the events and the kernel's log tell; of both: once. An event of no card is of all.
 
         By the steady clock: somebody may set the other between the two tellers. A card that nobody has shown
         yet, or that was taken out, is known by its place on the bus.
@@ -343,7 +343,7 @@ class NvmlDevices:
         booted_at = self._wall() - now
         by_bus = {self._buses[uuid]: card.xids for uuid, card in self._cards.items()}
         heard = [
-            XidReport(bus, seen.xid, seen.at, None, seen.gpu_instance)
+            XidReport(bus, seen.xid, seen.at, None, seen.gpu_instance, "nvml")
             for seen in self._events.drain_heard()
             for bus in (by_bus if seen.uuid is None else [self._buses[seen.uuid]] if seen.uuid in self._buses else [])
         ]

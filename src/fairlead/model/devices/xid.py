@@ -219,6 +219,7 @@ class XidReport(Struct, frozen=True, gc=False):
 
     `at`: seconds of the steady clock, which nobody sets; `until`: it may have been as late as that, None = it
     was then. `gpu_instance`: of a divided card, None = of the whole card, or nobody said.
+    `source`: `kernel` (its log) or `nvml` (its events).
     """
 
     bus: str
@@ -226,6 +227,7 @@ class XidReport(Struct, frozen=True, gc=False):
     at: float
     until: float | None = None
     gpu_instance: int | None = None
+    source: str = "kernel"
 
 
 class KernelXid(Struct, frozen=True, gc=False):

@@ -15,23 +15,38 @@ dra_claim_name dra_claim_namespace dra_driver_name dra_pool_name dra_device_name
 """
 _TAKEN: Final = frozenset(_WORDS.split())
 """Labels of DCGM's series: a pod that bears such a name does not say which card or pod a series is of."""
+_OWNED: Final = frozenset({"job", "instance", "endpoint", "service"})
+"""Labels of a scrape target: with `honorLabels` a pod that bears them would name another target."""
+_MOVED: Final = "exported_"
+"""Without `honorLabels` Prometheus moves `pod` to `exported_pod`, which such a label would replace."""
+_WELL_KNOWN: Final = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
 _FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_]")
 
 
 def printed_labels(labels: Mapping[str, str], allowed: Sequence[re.Pattern[str]]) -> dict[str, str]:
     """Those whose name one of `allowed` is found in (none = all), by names of letters, digits and `_`.
 
-    Of two that have the same name then, the first by its own name counts.
+    Labels that the exporter, Prometheus or a scrape target owns are left out. Of several keys that become one
+    name, a key of Kubernetes' own domains wins, then a key with a domain, then the first in order.
 
-    >>> printed_labels({"app.kubernetes.io/name": "a", "team": "b", "pod": "c"}, [re.compile("name|pod")])
+    >>> printed_labels({"app.kubernetes.io/name": "a", "exported_pod": "c"}, [re.compile("name|pod")])
     {'app_kubernetes_io_name': 'a'}
     """
     found: dict[str, str] = {}
-    for name, value in sorted(labels.items()):
+    for name, value in sorted(labels.items(), key=_rank):
         if allowed and not any(pattern.search(name) for pattern in allowed):
             continue
         printed = _FOREIGN.sub("_", name)
         printed = f"_{printed}" if printed[:1].isdigit() else printed
-        if printed not in _TAKEN and not printed.startswith("__"):
+        if not _is_owned(printed):
             found.setdefault(printed, value)
     return found
+
+
+def _is_owned(printed: str) -> bool:
+    return printed in _TAKEN or printed in _OWNED or printed.startswith(("__", _MOVED))
+
+
+def _rank(label: tuple[str, str]) -> tuple[bool, bool, str]:
+    key = label[0]
+    return (not _WELL_KNOWN.search(key), "/" not in key, key)

@@ -11,14 +11,15 @@ SAME_SECONDS: Final = 2.0
 
 
 def fresh_reports(told: Iterable[XidReport], known: Iterable[XidReport] = ()) -> tuple[XidReport, ...]:
-    """Those of `told` that repeat neither a known one nor another of themselves, in order of time.
+    """Those of `told` that repeat no report of the other source, known or told, in order of time.
 
-    A repeat has the same bus and XID within two seconds; of one whose time is not certain, of any time that
-    it may have. Of two that are one the one that names a MIG instance is taken. Keep what is fresh among the
-    known for that long.
+    A repeat has the same bus and XID within two seconds, from the other source: what one source tells twice
+    happened twice. Of a report whose time is not certain, any time counts that it may have. Of two that are
+    one the one that names a MIG instance is taken. Keep what is fresh among the known for that long.
 
-    >>> [report.at for report in fresh_reports([XidReport("b", 79, at) for at in (12.0, 10.0, 12.1)])]
-    [10.0, 12.1]
+    >>> told = [XidReport("b", 79, 12.0), XidReport("b", 79, 10.0), XidReport("b", 79, 12.1, source="nvml")]
+    >>> [report.at for report in fresh_reports(told)]
+    [10.0, 12.0]
     """
     seen: dict[tuple[str, int], list[XidReport]] = {}
     for report in known:
@@ -34,4 +35,4 @@ def fresh_reports(told: Iterable[XidReport], known: Iterable[XidReport] = ()) ->
 
 def _is_same(one: XidReport, other: XidReport) -> bool:
     ends = [each.at if each.until is None else each.until for each in (one, other)]
-    return one.at - ends[1] <= SAME_SECONDS and other.at - ends[0] <= SAME_SECONDS
+    return one.source != other.source and one.at - ends[1] <= SAME_SECONDS and other.at - ends[0] <= SAME_SECONDS
