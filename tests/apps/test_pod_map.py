@@ -193,6 +193,25 @@ async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_s
     assert [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in alone.processes] == [("p", 500, 42)]
 
 
+async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+    pods = PodMap(node, node, 60.0, lambda: node.moment)
+    card = structs.replace(device(), uuid=CARD)
+    node.held = (held("nvidia.com/gpu.team-a", f"{CARD}::1"),)
+    await pods.ask()
+    await pods.ask()
+    families = {each.metric.name: each for each in gpu_families(pods.attributed([card]))}
+    assert families["fairlead_gpu_containers"].values == [None]
+    assert families["fairlead_gpu_allocated_ratio"].values == [None]
+    assert [each.message for each in caplog.records].count(
+        "the kubelet gives cards of this node as `nvidia.com/gpu.team-a`, a resource whose ids are not read: who holds them is unknown;"
+        " name it with --nvidia-resource-names"
+    ) == 1
+    node.held = (held("nvidia.com/gpu.shared", f"{CARD}::1"),)
+    await pods.ask()
+    families = {each.metric.name: each for each in gpu_families(pods.attributed([card]))}
+    assert families["fairlead_gpu_containers"].values == [1]
+
+
 async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(node: Node) -> None:
     """Telemetry contract 1.10: exclusive without process data is the device's value; of sharers nothing is known."""
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())

@@ -14,6 +14,7 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.rules.holding.occupancy import cluster_occupancy, node_occupancy
+from fairlead.rules.reports.node import report_nodes
 
 from .builders import READY, exclusive_node, gpu_pod, holder, pod, reading, shared_node, sharing_pod, snapshot
 
@@ -153,6 +154,35 @@ def test_time_slices_of_one_card_count_by_the_card() -> None:
     node = exclusive_node(gpus=8)
     found = node_occupancy(node, snapshot([node], [gpu_pod("p", gpus=6)], [reading("n1", 0), reading("n1", 1)]))
     assert (found.gpus_total, found.gpus_allocated) == (2, 1.5)
+
+
+SHARED_GPU = "nvidia.com/gpu.shared"
+"""What NVIDIA's plugin calls time slices with `renameByDefault: true`."""
+
+
+def _renamed(gpus: int, card_mib: int | None = 15360) -> Node:
+    node = exclusive_node(gpus=gpus, card_mib=card_mib)
+    amounts = {NVIDIA_GPU: 0, SHARED_GPU: gpus}
+    return structs.replace(node, capacity=node.capacity | amounts, allocatable=node.allocatable | amounts)
+
+
+def test_renamed_time_slices_count_as_those_that_keep_their_name() -> None:
+    pods = [pod("p", "n1", containers=(Container("main", limits={SHARED_GPU: 6}),))]
+    cards = [reading("n1", 0), reading("n1", 1)]
+    found = node_occupancy(_renamed(8), snapshot([_renamed(8)], pods, cards))
+    assert (found.mode, found.gpus_total, found.gpus_allocated, found.gpus_unhealthy) == ("exclusive", 2, 1.5, 0)
+    three = node_occupancy(_renamed(8), snapshot([_renamed(8)], pods, [*cards, reading("n1", 2)]))
+    assert three.gpus_allocated == pytest.approx(6 * 3 / 8), "under this name all are time slices, whatever their number"
+    node = structs.replace(_renamed(8), allocatable=_renamed(8).allocatable | {SHARED_GPU: 4})
+    assert node_occupancy(node, snapshot([node], pods, cards)).gpus_unhealthy == 1
+    assert node_occupancy(_renamed(8), snapshot([_renamed(8)], pods)).gpus_allocated == 6, "no exporter: slices are counted"
+
+
+def test_arena_counts_renamed_time_slices() -> None:
+    pods = [pod("p", "n1", containers=(Container("main", limits={SHARED_GPU: 3}),)), gpu_pod("q", gpus=1)]
+    (report,) = report_nodes(snapshot([_renamed(8)], pods))
+    assert (report.mode, report.gpus, report.gpus_allocated, report.gpus_unhealthy) == ("exclusive", 8, 4, 0)
+    assert [(each.pod.name, each.requested) for each in report.holders] == [("p", 3), ("q", 1)]
 
 
 def worth_together(node: Node, pods: Sequence[Pod], readings: Sequence[GpuReading]) -> tuple[float, float, list[float]]:

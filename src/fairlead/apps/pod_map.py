@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Final
 
@@ -22,7 +22,16 @@ from fairlead.model.devices.kubelet import GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
 from fairlead.ports import ClaimableCards, GivenFile, KubeletHolders, PodIdentities, ProcessHomes
 from fairlead.rules.devices.container_use import container_use, filled_use, sole_holder_use
-from fairlead.rules.devices.pod_devices import LocalPods, device_processes, homeless, named_homes, node_cards, unplaced
+from fairlead.rules.devices.pod_devices import (
+    LocalPods,
+    NodeCards,
+    device_processes,
+    homeless,
+    named_homes,
+    node_cards,
+    unnamed_cards,
+    unplaced,
+)
 from fairlead.rules.metrics.exporter import PodMapState
 
 ASK_SECONDS: Final = 5.0
@@ -59,6 +68,7 @@ class PodMap:
         self._claimable = claimable
         self._identities = identities
         self._by_mps: set[str] = set()
+        self._unread: set[str] = set()
         self._asked_for: set[int] = set()
         self._homeless: set[str] = set()
         self._lost: frozenset[str] = frozenset()
@@ -134,8 +144,22 @@ class PodMap:
         self._totals = {uuid: total for uuid, (_, total) in cards.totals.items() if total is not None}
         holders = device_processes(self._held, self._shares, cards, self._more_resources, claims, pods)
         self._homeless.clear()
+        unnamed = self._unnamed(cards)
         found = [self._attributed(sample, holders, pods) for sample in samples]
+        found = [structs.replace(each, knows_holders=False) if unnamed & {each.uuid, *_parts(each)} else each for each in found]
         return self._doubted(found, self._unplaced() if self._homeless else frozenset())
+
+    def _unnamed(self, cards: NodeCards) -> Set[str]:
+        """Cards that the kubelet gives under a resource whose ids are not read; it is logged once."""
+        unnamed = unnamed_cards(self._held, cards, self._more_resources)
+        for resource in sorted(set(unnamed.values()) - self._unread):
+            self._unread.add(resource)
+            _log.warning(
+                "the kubelet gives cards of this node as `%s`, a resource whose ids are not read: who holds them is unknown;"
+                " name it with --nvidia-resource-names",
+                resource,
+            )
+        return unnamed.keys()
 
     def _unplaced(self) -> frozenset[str]:
         return unplaced(self._held, self._shares, {} if self._identities is None else self._identities.latest())

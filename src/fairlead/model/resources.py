@@ -27,6 +27,8 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 PODS: Final = "pods"
 NVIDIA_GPU: Final = "nvidia.com/gpu"
+NVIDIA_GPU_SHARED: Final = "nvidia.com/gpu.shared"
+"""The name that NVIDIA's device plugin gives to time slices of GPUs with `renameByDefault: true`."""
 ALIYUN_GPU: Final = "aliyun.com/gpu"
 SHARED_GPU_PREFIX: Final = "aliyun.com/gpu-"
 GPU_MEMORY: Final = "aliyun.com/gpu-mem"
@@ -52,7 +54,7 @@ def is_byte_resource(name: str) -> bool:
 
 def is_gpu_resource(name: str) -> bool:
     """Whether the resource makes a node a GPU node (telemetry contract 3.1)."""
-    return name in (NVIDIA_GPU, ALIYUN_GPU, GPU_MEMORY, GPU_COUNT) or name.startswith(MIG_PREFIX)
+    return name in (NVIDIA_GPU, NVIDIA_GPU_SHARED, ALIYUN_GPU, GPU_MEMORY, GPU_COUNT) or name.startswith(MIG_PREFIX)
 
 
 def counted(amounts: Amounts, name: str) -> int:
@@ -62,6 +64,15 @@ def counted(amounts: Amounts, name: str) -> int:
     True
     """
     return min(amounts.get(name, 0), LARGEST_COUNTED)
+
+
+def nvidia_gpus(amounts: Amounts) -> int:
+    """GPUs of NVIDIA's device plugin, whole ones and time slices, under both names of these.
+
+    >>> nvidia_gpus({"nvidia.com/gpu": 1, "nvidia.com/gpu.shared": 4, "aliyun.com/gpu": 8})
+    5
+    """
+    return counted(amounts, NVIDIA_GPU) + counted(amounts, NVIDIA_GPU_SHARED)
 
 
 def sum_of(parts: Iterable[Amounts]) -> Amounts:

@@ -11,7 +11,7 @@ from fairlead.model.devices.gpu import Grant
 from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.rules.devices.ids import token
-from fairlead.rules.devices.pod_devices import device_processes, homeless, named_homes, node_cards
+from fairlead.rules.devices.pod_devices import NodeCards, device_processes, homeless, named_homes, node_cards, unnamed_cards
 
 MEMORY, WHOLE = "aliyun.com/gpu-mem", "nvidia.com/gpu"
 TOTALS = {"GPU-a": (0, 15360 << 20), "GPU-b": (1, 15360 << 20)}
@@ -40,6 +40,19 @@ def test_more_resources_are_cards_when_they_are_named() -> None:
     assert device_processes(mine, [], TOTALS) == {}
     (process,) = device_processes(mine, [], TOTALS, ("nvidia.com/a100",))["GPU-a"]
     assert (process.allocate_mode, process.replica) == ("timeslice", "2")
+
+
+def test_renamed_time_slices_are_cards_by_default() -> None:
+    (process,) = device_processes([held("nvidia.com/gpu.shared", "GPU-a::2")], [], TOTALS)["GPU-a"]
+    assert (process.allocate_mode, process.replica) == ("timeslice", "2")
+    (part,) = device_processes([held("nvidia.com/mig-1g.5gb.shared", "MIG-1::0")], [], {**TOTALS, "MIG-1": (-1, 1)})["MIG-1"]
+    assert part.replica == "0"
+
+
+def test_a_card_that_an_unknown_resource_names_has_unknown_holders() -> None:
+    mine = [held("nvidia.com/a100", "GPU-a::2"), held("example.com/nic", "GPU-elsewhere", "eth0"), held(MEMORY, "GPU-b-_-0")]
+    assert unnamed_cards(mine, NodeCards(TOTALS)) == {"GPU-a": "nvidia.com/a100"}
+    assert unnamed_cards(mine, NodeCards(TOTALS), ("nvidia.com/a100",)) == {}
 
 
 @pytest.mark.parametrize(("uuid", "mode", "instance"), [("GPU-a", "exclusive", ""), ("MIG-1", "mig", "MIG-1"), ("GPU-elsewhere", None, "")])

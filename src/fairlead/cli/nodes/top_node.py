@@ -124,10 +124,10 @@ def _legacy(args: argparse.Namespace, reports: Sequence[NodeReport], requested: 
 
 def _warn_of_both(reports: Sequence[NodeReport], messages: Messages) -> None:
     """Arena 0.4 stops at such a node."""
-    from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+    from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, nvidia_gpus
 
     for report in reports:
-        if report.node.capacity.get(NVIDIA_GPU, 0) > 0 and report.node.capacity.get(GPU_MEMORY, 0) > 0:
+        if nvidia_gpus(report.node.capacity) > 0 and report.node.capacity.get(GPU_MEMORY, 0) > 0:
             messages.warn(f"node {report.node.name} has both {NVIDIA_GPU} and {GPU_MEMORY}; it counts as a node that shares GPUs")
 
 

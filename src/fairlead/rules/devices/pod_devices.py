@@ -19,10 +19,10 @@ from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.gpu import GpuMode, Grant
 from fairlead.model.devices.kubelet import ClaimableCard, ClaimedDevice, GivenShare, HeldDevices
 from fairlead.model.devices.series_names import LocalPod
-from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, NVIDIA_GPU_SHARED
 from fairlead.rules.devices.ids import token
 
-CARD_RESOURCES: Final = frozenset({NVIDIA_GPU, "aliyun.com/gpu"})
+CARD_RESOURCES: Final = frozenset({NVIDIA_GPU, NVIDIA_GPU_SHARED, "aliyun.com/gpu"})
 _BY_INDEX: Final = re.compile(r"nvidia(\d+)", re.ASCII)
 _REPLICA: Final = re.compile(r"(?:::|/vgpu)([^/:]+)$", re.ASCII)
 _EXCLUSIVE: Final = GpuMode.EXCLUSIVE
@@ -130,13 +130,31 @@ def device_processes(
                 mode = _MIG if card.uuid.startswith("MIG-") else _EXCLUSIVE
                 process = _process(*who, "", mode, totals[card.uuid][1])
                 found.setdefault(card.uuid, {})[who] = structs.replace(process, claim=_claim(each.claimed, card))
-        elif each.resource in CARD_RESOURCES or each.resource in more or each.resource.startswith(_MIG_RESOURCE):
+        elif _names_cards(each.resource, more):
             for device_id in each.ids:
                 uuid, mode = _card_of(device_id, uuids, cards)
                 if uuid in totals:
                     process = _process(*who, uids.get((each.resource, each.ids), ""), mode, totals[uuid][1])
                     found.setdefault(uuid, {})[who] = structs.replace(process, replica=_replica(device_id))
     return {uuid: tuple(_known(process, pods) for _, process in sorted(by_name.items())) for uuid, by_name in found.items()}
+
+
+def _names_cards(resource: str, more: Collection[str]) -> bool:
+    return resource in CARD_RESOURCES or resource in more or resource.startswith(_MIG_RESOURCE)
+
+
+def unnamed_cards(held: Iterable[HeldDevices], cards: NodeCards, more: Collection[str] = ()) -> Mapping[str, str]:
+    """UUIDs of cards and instances that containers have under a resource whose ids are not read; its name.
+
+    Their holders are unknown. `more`: as in `device_processes`.
+    """
+    uuids = {index: uuid for uuid, (index, _) in cards.totals.items()}
+    found: dict[str, str] = {}
+    for each in held:
+        if each.pod and each.resource != GPU_MEMORY and each.claimed is None and not _names_cards(each.resource, more):
+            named = (_card_of(device_id, uuids, cards)[0] for device_id in each.ids)
+            found |= dict.fromkeys((uuid for uuid in named if uuid in cards.totals), each.resource)
+    return found
 
 
 def unplaced(held: Iterable[HeldDevices], given: Iterable[GivenShare], pods: LocalPods = _NO_PODS) -> frozenset[str]:

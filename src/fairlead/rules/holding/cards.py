@@ -15,7 +15,7 @@ from msgspec import structs
 from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, GpuSlot, Health
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, MemoryUnit, counted
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MemoryUnit, counted, nvidia_gpus
 from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_units, unit_of
 from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 
@@ -69,7 +69,7 @@ def cards_of(
     elif readings:
         cards = [_reported(node, mode, reading.index, reading) for reading in readings]
     else:
-        count = node.capacity.get(NVIDIA_GPU, 0) or node.capacity.get(ALIYUN_GPU, 0) or node.capacity.get(GPU_COUNT, 0)
+        count = nvidia_gpus(node.capacity) or node.capacity.get(ALIYUN_GPU, 0) or node.capacity.get(GPU_COUNT, 0)
         cards = [_reported(node, mode, index, None) for index in range(count)] if count <= MOST_CARDS else []
     cards.sort(key=lambda card: card.index)
     if mode == SHARE and not any(card.units for card in cards):

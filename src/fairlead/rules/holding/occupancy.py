@@ -18,7 +18,7 @@ from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.occupancy import BY_TURNS, CardHolder, CardOccupancy, GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU_SHARED, Amounts, counted, nvidia_gpus
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT, grant_mib
@@ -38,7 +38,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
     asking = [(pod, limits) for pod in snapshot.pods_on(node.name) if pod.is_holding and _asks_gpu(limits := pod.limits)]
     readings = snapshot.gpus_on(node.name)
     held = account(node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode)
-    total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(held.cards)
+    total = len(readings) or len(node.gpus) or nvidia_gpus(node.capacity) or counted(node.capacity, GPU_COUNT) or len(held.cards)
     gpu_worth, mig_worth = _gpu_worth(node, readings, total), _mig_worth(mode, node, readings, total)
     holders, placed = _holders(held, mig_worth)
     cards = tuple(_occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards)
@@ -203,11 +203,12 @@ def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
     Holders say how they have their cards. Where none does, as many times more are by turns; else some card
     does not report.
     """
-    offered = counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, ALIYUN_GPU)
+    offered = nvidia_gpus(node.capacity) or counted(node.capacity, ALIYUN_GPU)
     if not 0 < total < offered:
         return 1
     modes = {holder.mode for reading in readings for holder in reading.holders}
-    by_turns = not modes.isdisjoint(BY_TURNS) or (EXCLUSIVE not in modes and offered % total == 0)
+    is_renamed = counted(node.capacity, NVIDIA_GPU_SHARED) == offered
+    by_turns = is_renamed or not modes.isdisjoint(BY_TURNS) or (EXCLUSIVE not in modes and offered % total == 0)
     return total / offered if by_turns else 1
 
 
@@ -233,11 +234,15 @@ def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], t
         capacity, allocatable = counted(node.capacity, GPU_MEMORY), counted(node.allocatable, GPU_MEMORY)
         withheld = total * max(0, capacity - allocatable) // capacity if capacity else 0
     else:
-        resource = NVIDIA_GPU if counted(node.capacity, NVIDIA_GPU) else ALIYUN_GPU
-        parts = gpu_worth * max(0, counted(node.capacity, resource) - counted(node.allocatable, resource))
+        count = nvidia_gpus if nvidia_gpus(node.capacity) else _aliyun_gpus
+        parts = gpu_worth * max(0, count(node.capacity) - count(node.allocatable))
         parts += mig_worth * max(0, mig_compute(node.capacity) - mig_compute(node.allocatable))
         withheld = ceil(round(parts, 6))
     return min(total, max(withheld - draining, sum(card.is_healthy is False for card in cards)))
+
+
+def _aliyun_gpus(amounts: Amounts) -> int:
+    return counted(amounts, ALIYUN_GPU)
 
 
 def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offered_mib: int) -> float | None:

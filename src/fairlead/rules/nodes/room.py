@@ -17,7 +17,7 @@ from msgspec import Struct
 from fairlead.model.node import Node
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Pod
-from fairlead.model.resources import CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, PODS, Amounts, is_gpu_resource, sum_of
+from fairlead.model.resources import CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, NVIDIA_GPU_SHARED, PODS, Amounts, is_gpu_resource, sum_of
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.nodes.choice import may_use
 
@@ -83,7 +83,7 @@ def amount_words(resource: str, amount: float) -> str:
     ['1 GPU', '1.5 cores', '3 GiB of memory', '2 example.com/x']
     """
     number = f"{spoken_amount(resource, amount):g}"
-    if resource == NVIDIA_GPU:
+    if resource in (NVIDIA_GPU, NVIDIA_GPU_SHARED):
         return f"{number} {'GPU' if amount == 1 else 'GPUs'}"
     if resource == CPU:
         return f"{number} {'core' if number == '1' else 'cores'}"

@@ -24,7 +24,7 @@ from fairlead.model.keys import (
     LABEL_SHARED_ALIAS,
 )
 from fairlead.model.node import Node, NodeStatus
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, is_gpu_resource
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, is_gpu_resource, nvidia_gpus
 from fairlead.model.sharing import PLACEMENTS, Placement
 from fairlead.model.snapshot import GPU_TOPOLOGIES, TOPOLOGY_SCHEDULE, ClusterSnapshot
 
@@ -107,7 +107,7 @@ def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:
     capacity = node.capacity
     if capacity.get(GPU_MEMORY, 0) > 0:
         return SHARE
-    whole = capacity.get(NVIDIA_GPU, 0) > 0 or capacity.get(ALIYUN_GPU, 0) > 0
+    whole = nvidia_gpus(capacity) > 0 or capacity.get(ALIYUN_GPU, 0) > 0
     if whole:
         return TOPOLOGY if is_topology_node(node, snapshot) else EXCLUSIVE
     if any(amount > 0 and name.startswith(MIG_PREFIX) for name, amount in capacity.items()):

@@ -6,7 +6,7 @@ from typing import Final
 
 from fairlead.model.devices.gpu import GpuInstance, GpuMode
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts, counted
+from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, Amounts, counted, nvidia_gpus
 
 OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 _SHARE: Final = GpuMode.SHARE
@@ -18,14 +18,14 @@ _NONE: Final = GpuMode.NONE
 def whole_gpus(limits: Amounts) -> int:
     """Exclusive GPUs: `nvidia.com/gpu` (else its old alpha name) plus `aliyun.com/gpu`.
 
-    GPU memory is no GPU count.
+    Time slices of NVIDIA's device plugin count under both their names. GPU memory is no GPU count.
 
     >>> whole_gpus({"nvidia.com/gpu": 2, "aliyun.com/gpu": 1, "aliyun.com/gpu-mem": 4})
     3
     """
     if not limits:
         return 0
-    return (counted(limits, NVIDIA_GPU) or counted(limits, OLD_GPU)) + counted(limits, ALIYUN_GPU)
+    return (nvidia_gpus(limits) or counted(limits, OLD_GPU)) + counted(limits, ALIYUN_GPU)
 
 
 def memory_units(limits: Amounts) -> int:

@@ -17,7 +17,7 @@ from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, nvidia_gpus
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import MIB_PER_UNIT
@@ -106,7 +106,12 @@ def node_mode(node: Node, snapshot: ClusterSnapshot) -> GpuMode:
         return SHARE
     if is_topology_node(node, snapshot):
         return TOPOLOGY
-    return EXCLUSIVE if node.capacity.get(NVIDIA_GPU, 0) > 0 else NORMAL
+    return EXCLUSIVE if nvidia_gpus(node.capacity) > 0 else NORMAL
+
+
+def _amount(amounts: Amounts, resource: str) -> int:
+    """How much of a mode's resource, renamed time slices of GPUs among them."""
+    return nvidia_gpus(amounts) if resource == NVIDIA_GPU else amounts.get(resource, 0)
 
 
 def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
@@ -114,18 +119,18 @@ def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
     if mode == NORMAL:
         return NodeReport(node, NORMAL)
     resource, readings = RESOURCE_OF_MODE[mode], tuple(snapshot.gpus_on(node.name))
-    pods = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding and pod.limits.get(resource, 0) > 0]
+    pods = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding and _amount(pod.limits, resource) > 0]
     held = account(node, pods, readings, mode=mode)
     holders = sorted((_holder(pod, resource, held) for pod in pods), key=lambda each: (each.pod.namespace, natural_key(each.pod.name)))
     if mode == SHARE:
         return _report_share(node, held, tuple(holders), readings)
-    total = node.capacity.get(resource, 0)
+    total = _amount(node.capacity, resource)
     return NodeReport(
         node,
         mode,
         gpus=total,
         gpus_allocated=sum(holder.requested for holder in holders),
-        gpus_unhealthy=_faulty(node, total - node.allocatable.get(resource, 0)),
+        gpus_unhealthy=_faulty(node, total - _amount(node.allocatable, resource)),
         holders=tuple(holders),
         readings=readings,
         topology=snapshot.topologies.get(node.name, GpuTopology()) if mode == TOPOLOGY else None,
@@ -135,10 +140,10 @@ def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
 def _holder(pod: Pod, resource: str, held: NodeAccount) -> HolderReport:
     limits, seats = pod.limits, held.seats_of(pod)
     if not seats:
-        return HolderReport(pod, limits[resource], limits.get(GPU_CORE, 0))
+        return HolderReport(pod, _amount(limits, resource), limits.get(GPU_CORE, 0))
     return HolderReport(
         pod,
-        limits[resource],
+        _amount(limits, resource),
         limits.get(GPU_CORE, 0),
         units_by_gpu=_by_gpu((seat, seat.grant.units) for seat in seats),
         core_by_gpu=_by_gpu((seat, seat.grant.core_percent) for seat in seats),
