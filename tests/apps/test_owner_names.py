@@ -55,6 +55,34 @@ async def test_a_page_bears_what_is_told_and_the_next_one_what_has_changed(tmp_p
     assert "app=" not in await page() and "hpc_job=" not in await page()
 
 
+async def test_labels_that_are_left_out_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    pods, chosen = Pods(), GpuExporterSettings(node="gpu-1", compat=("dcgm",))
+    exporter = GpuExporter(FakeDevices([device()]), FixedClock(), chosen, names=OwnerNames(pods, ()))
+    taken = {"exported_pod": "other", "job": "x", "instance": "y"}
+    named = {"app.kubernetes.io/name": "a", "app_kubernetes_io_name": "b"}
+    pods.told = {("ns", name): LocalPod("ns", name, labels={**taken, **named}) for name in ("p", "q")}
+    for _ in range(2):
+        await exporter.refresh()
+    page = b"".join(exporter.page.pieces).decode().splitlines()
+    assert [line for line in page if line.startswith("fairlead_exporter_pod_labels_left_out")] == [
+        'fairlead_exporter_pod_labels_left_out{node_name="gpu-1",reason="owned"} 6',
+        'fairlead_exporter_pod_labels_left_out{node_name="gpu-1",reason="collision"} 2',
+    ]
+    logged = [each.message for each in caplog.records if "is not printed" in each.message]
+    assert sorted(each.split("`")[1] for each in logged) == ["app_kubernetes_io_name", "exported_pod", "instance", "job"]
+    pods.told = {}
+    await exporter.refresh()
+    assert b'left_out{node_name="gpu-1",reason="owned"} 0' in b"".join(exporter.page.pieces)
+
+
+async def test_where_no_labels_are_asked_for_none_is_left_out() -> None:
+    pods = Pods()
+    pods.told = {("ns", "p"): LocalPod("ns", "p", labels={"job": "x"})}
+    exporter = GpuExporter(FakeDevices([device()]), FixedClock(), GpuExporterSettings(node="gpu-1"), names=OwnerNames(pods))
+    await exporter.refresh()
+    assert b"pod_labels_left_out" not in b"".join(exporter.page.pieces)
+
+
 def test_a_crowd_of_pods_makes_one_page_and_another_after_a_pause() -> None:
     class Crowd(Pods):
         async def run(self, news: Callable[[], None]) -> None:

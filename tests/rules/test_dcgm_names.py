@@ -116,7 +116,7 @@ def test_a_claims_labels_stand_among_the_attributes_and_only_where_they_are_aske
 def test_labels_get_names_that_prometheus_takes_and_none_of_ours(
     labels: dict[str, str], patterns: list[str], printed: dict[str, str]
 ) -> None:
-    assert printed_labels(labels, [re.compile(pattern) for pattern in patterns]) == printed
+    assert printed_labels(labels, [re.compile(pattern) for pattern in patterns]).labels == printed
 
 
 def test_a_value_with_quotes_and_lines_stays_one_value() -> None:
@@ -174,5 +174,5 @@ def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLab
 
     ours = {name for names in names_of({}).values() for name in names}
     assert {"nvlink", "gpu_uuid", "model_name", "peer_gpu", "link_status", "xid", "clock_event", "health_watch", "hpc_job", "vgpu"} <= ours
-    for family, names in names_of(dict(printed_labels(dict.fromkeys(ours, "of the pod"), []))).items():
+    for family, names in names_of(dict(printed_labels(dict.fromkeys(ours, "of the pod"), []).labels)).items():
         assert len(names) == len(set(names)), f"{family} says a label twice: {names}"

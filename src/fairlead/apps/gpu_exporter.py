@@ -27,6 +27,7 @@ from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceChoice, DeviceSample, DeviceSnapshot
+from fairlead.model.devices.series_names import SeriesNames
 from fairlead.model.said import Said
 from fairlead.ports import Clock, Devices
 from fairlead.rules.devices.mig import chosen_devices
@@ -214,8 +215,13 @@ class GpuExporter:
             self._refused_of = snapshot.number
             self._count(seen.refused)
         samples = seen.samples if self._pods is None else self._pods.attributed(seen.samples)
-        state = structs.replace(self._state, refused=tuple((*place, count) for place, count in sorted(self._refused.items())))
-        return make_page(self._render(samples, snapshot, state, now))
+        names = self._names.latest()
+        state = structs.replace(
+            self._state,
+            refused=tuple((*place, count) for place, count in sorted(self._refused.items())),
+            labels_left_out=tuple((names.left_out or {}).items()),
+        )
+        return make_page(self._render(samples, snapshot, state, names, now))
 
     def _count(self, refused: Sequence[RefusedValue]) -> None:
         """Each in every snapshot; named in the log once."""
@@ -238,11 +244,13 @@ class GpuExporter:
         devices = chosen_devices([each for each in snapshot.devices if node in (None, each.node)], chosen)
         return structs.replace(snapshot, devices=tuple(devices))
 
-    def _render(self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, now: float) -> Iterator[bytes]:
+    def _render(
+        self, samples: Sequence[DeviceSample], snapshot: DeviceSnapshot, state: ExporterState, names: SeriesNames, now: float
+    ) -> Iterator[bytes]:
         compat, only = self._chosen.compat, self._chosen.only
         if "dcgm" in compat:
             made = self._made.of(samples, snapshot.at, now) if self._makes_metrics else {}
-            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels, made, self._names.latest())
+            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels, made, names)
             yield from render_page(families, render_dcgm_number)
         if "legacy" in compat:
             yield from render_page(legacy_families(samples), render_go_number)

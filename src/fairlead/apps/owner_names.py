@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.devices.series_names import PodIdentity, SeriesNames
 from fairlead.ports import PodIdentities
-from fairlead.rules.devices.pod_labels import printed_labels
+from fairlead.rules.devices.pod_labels import COLLISION, OWNED, printed_labels
 
 PAUSE_SECONDS: Final = 0.5
 """Between two pages that are made because of names: pods come in crowds."""
+LOGGED_MAX: Final = 256
+"""Keys of labels that are logged as left out; keys that differ from pod to pod must not fill the log."""
+_log: Final = logging.getLogger(__name__)
 Jobs = Callable[[], Mapping[str, tuple[str, ...]]]
 
 
@@ -31,6 +36,7 @@ class OwnerNames:
         self.identities = identities
         self._allowed = allowed
         self._jobs = jobs
+        self._logged: set[str] = set()
 
     async def run(self, news: Callable[[], None]) -> None:
         """Until cancelled. `news`: of pods that came or went, which the next page shows; then a pause."""
@@ -47,11 +53,26 @@ class OwnerNames:
     def latest(self) -> SeriesNames:
         """As they are now. May read files."""
         told = {} if self.identities is None else self.identities.latest()
-        pods = {who: PodIdentity(pod.uid, self._printed(pod.labels)) for who, pod in told.items()}
-        return SeriesNames(pods, {} if self._jobs is None else self._jobs())
+        jobs = {} if self._jobs is None else self._jobs()
+        if self._allowed is None:
+            return SeriesNames({who: PodIdentity(pod.uid) for who, pod in told.items()}, jobs)
+        pods: dict[tuple[str, str], PodIdentity] = {}
+        left_out = Counter({OWNED: 0, COLLISION: 0})
+        for who, pod in told.items():
+            printed = printed_labels(pod.labels, self._allowed)
+            pods[who] = PodIdentity(pod.uid, printed.labels)
+            for key, reason in printed.left_out.items():
+                left_out[reason] += 1
+                self._note(key, reason, who)
+        return SeriesNames(pods, jobs, left_out)
 
-    def _printed(self, labels: Mapping[str, str]) -> Mapping[str, str]:
-        return {} if self._allowed is None else printed_labels(labels, self._allowed)
+    def _note(self, key: str, reason: str, who: tuple[str, str]) -> None:
+        """Log a key that is left out, once for all pods."""
+        if key in self._logged or len(self._logged) >= LOGGED_MAX:
+            return
+        self._logged.add(key)
+        why = "Prometheus, a scrape target or the exporter owns this name" if reason == OWNED else "another label has the same printed name"
+        _log.warning("label `%s` of pod %s/%s is not printed: %s", key, *who, why)
 
 
 def label_patterns(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:

@@ -32,7 +32,11 @@ class LocalPod(Struct, frozen=True, gc=False):
 
 
 class SeriesNames(Struct, frozen=True):
-    """`pods`: by namespace and name. `jobs`: ids of jobs by `<gpu>` or `<gpu>.<GPU instance>`."""
+    """`pods`: by namespace and name. `jobs`: ids of jobs by `<gpu>` or `<gpu>.<GPU instance>`.
+
+    `left_out`: labels of these pods that are not printed, by reason; None where no labels are asked for.
+    """
 
     pods: Mapping[tuple[str, str], PodIdentity] = {}
     jobs: Mapping[str, tuple[str, ...]] = {}
+    left_out: Mapping[str, int] | None = None

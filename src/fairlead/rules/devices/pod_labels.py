@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 _WORDS: Final = """\
 gpu uuid UUID pci_bus_id device modelName GPU_I_PROFILE GPU_I_ID Hostname hostname
 nvlink nvswitch gpu_uuid model_name peer_gpu link_status
@@ -23,24 +25,43 @@ _WELL_KNOWN: Final = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
 _FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_]")
 
 
-def printed_labels(labels: Mapping[str, str], allowed: Sequence[re.Pattern[str]]) -> dict[str, str]:
+OWNED: Final = "owned"
+"""Left out because the exporter, Prometheus or a scrape target owns the name."""
+COLLISION: Final = "collision"
+"""Left out because another key of the pod has the same name once it is printed."""
+
+
+class PrintedLabels(Struct, frozen=True):
+    """`labels`: by the names that Prometheus takes. `left_out`: other keys of the pod, with the reason."""
+
+    labels: Mapping[str, str] = {}
+    left_out: Mapping[str, str] = {}
+
+
+def printed_labels(labels: Mapping[str, str], allowed: Sequence[re.Pattern[str]]) -> PrintedLabels:
     """Those whose name one of `allowed` is found in (none = all), by names of letters, digits and `_`.
 
     Labels that the exporter, Prometheus or a scrape target owns are left out. Of several keys that become one
     name, a key of Kubernetes' own domains wins, then a key with a domain, then the first in order.
 
-    >>> printed_labels({"app.kubernetes.io/name": "a", "exported_pod": "c"}, [re.compile("name|pod")])
-    {'app_kubernetes_io_name': 'a'}
+    >>> found = printed_labels({"app.kubernetes.io/name": "a", "exported_pod": "c"}, [re.compile("name|pod")])
+    >>> found.labels, found.left_out
+    ({'app_kubernetes_io_name': 'a'}, {'exported_pod': 'owned'})
     """
     found: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     for name, value in sorted(labels.items(), key=_rank):
         if allowed and not any(pattern.search(name) for pattern in allowed):
             continue
         printed = _FOREIGN.sub("_", name)
         printed = f"_{printed}" if printed[:1].isdigit() else printed
-        if not _is_owned(printed):
-            found.setdefault(printed, value)
-    return found
+        if _is_owned(printed):
+            left_out[name] = OWNED
+        elif printed in found:
+            left_out[name] = COLLISION
+        else:
+            found[printed] = value
+    return PrintedLabels(found, left_out)
 
 
 def _is_owned(printed: str) -> bool:

@@ -44,6 +44,8 @@ class ExporterState(Struct, frozen=True, gc=False):
     """(node, gpu, why, how many) values that no card can have, since the start."""
     pods: PodMapState | None = None
     """None: nobody asks whose the cards are."""
+    labels_left_out: tuple[tuple[str, int], ...] = ()
+    """Labels of pods on this node that are not printed, by reason; empty where no labels are asked for."""
     faults: tuple[tuple[str, int], ...] = ()
     """Pages that could not be made, by the exception's name."""
 
@@ -84,6 +86,13 @@ POD_MAP_ERRORS: Final = _metric(
     " shared memory is; no_host_pid: processes are not seen.",
     "reason",
 )
+LABELS_LEFT_OUT: Final = _metric(
+    "pod_labels_left_out",
+    "gauge",
+    "Labels of pods on this node that are not printed: owned by the exporter, Prometheus or a scrape target; collision with another"
+    " label of the pod.",
+    "reason",
+)
 POD_MAP: Final = "podmap"
 VALUES: Final = "values"
 """No collector but the gate: what was read and is no value."""
@@ -92,6 +101,7 @@ NAMES: Final = (
     POD_MAP_AGE,
     POD_MAP_CONTAINERS,
     POD_MAP_ERRORS,
+    LABELS_LEFT_OUT,
     BUILD_INFO,
     NVML_UP,
     COLLECTOR_SUCCESS,
@@ -136,6 +146,7 @@ def exporter_families(state: ExporterState, snapshot: DeviceSnapshot, now: float
         Family(SCRAPE_SECONDS, own, [state.scrape_seconds]),
         Family(PAGE_BYTES, own, [state.page_bytes]),
         *_pod_map(state),
+        *_labels(state),
     ]
 
 
@@ -166,6 +177,11 @@ def _pod_map_runs(state: ExporterState, at: float) -> list[CollectorRun]:
     succeeded_at = None if pods.age_seconds is None else at - pods.age_seconds
     errors = {reason: count for reason, count in pods.errors if count}
     return [CollectorRun(POD_MAP, "", not pods.faults, None, succeeded_at, errors)]
+
+
+def _labels(state: ExporterState) -> list[Family]:
+    told = state.labels_left_out
+    return [Family(LABELS_LEFT_OUT, [(state.node, reason) for reason, _ in told], [count for _, count in told])] if told else []
 
 
 def _pod_map(state: ExporterState) -> list[Family]:
