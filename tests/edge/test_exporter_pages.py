@@ -6,13 +6,16 @@ import asyncio
 import base64
 import contextlib
 import gzip
+import ssl
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.kube.certificates import Authority
 from tests.waiting import until
 
 from fairlead.edge.prometheus import exporter_pages, followed_page, page_fetch
@@ -372,6 +375,35 @@ def test_an_address_that_is_refused_is_said_without_its_password(address: str) -
     with pytest.raises(UserError) as refused:
         ExporterPages([address], Clock())
     assert "hunt" not in refused.value.what + refused.value.hint
+
+
+async def test_pages_of_a_private_authority_are_read_with_its_file(exporters: Exporters, tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "exporters")
+    pair = authority.issue("gpu-1", names=["127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    app = web.Application()
+    app.router.add_get("/{name}/metrics", exporters.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    url = f"https://127.0.0.1:{runner.addresses[0][1]}/a/metrics"
+    exporters.answers["a"] = PAGE.format("n1", 17)
+    try:
+        trusting = ExporterPages([url], Clock(), interval_seconds=BEAT, ca_file=str(authority.certificate))
+        async with running(trusting):
+            await until(lambda: trusting.latest())
+        strange = ExporterPages([url], Clock(), interval_seconds=BEAT)
+        async with running(strange):
+            await until(lambda: strange.source().state == "failing")
+        assert strange.source().hint == "name the certificate authority that signed it with `--gpu-exporter-ca-file`"
+    finally:
+        await runner.cleanup()
+
+
+def test_a_file_of_no_authority_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"`--gpu-exporter-ca-file` file `.*absent` cannot be read"):
+        ExporterPages([], Clock(), ca_file=str(tmp_path / "absent"))
 
 
 def test_no_page_at_all_is_off() -> None:

@@ -90,10 +90,10 @@ def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock:
             raise UserError("`--gpu-source prometheus` needs a Prometheus, and none is named", "add --prometheus URL")
         return PrometheusReadings(prometheus, clock)
     if args.gpu_exporter and args.gpu_exporter_pods is None:
-        return ExporterPages(args.gpu_exporter, clock)
+        return ExporterPages(args.gpu_exporter, clock, ca_file=args.gpu_exporter_ca_file)
     labels = args.gpu_exporter_pods or settings.GPU_EXPORTER_LABELS
     search = PodSearch(labels, args.gpu_exporter_namespace, args.gpu_exporter_port)
-    return ExporterPages(args.gpu_exporter, clock, finder=ExporterPods(api, clock, search))
+    return ExporterPages(args.gpu_exporter, clock, finder=ExporterPods(api, clock, search), ca_file=args.gpu_exporter_ca_file)
 
 
 def required_connection(asked: Invocation) -> Connection:

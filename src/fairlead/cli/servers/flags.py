@@ -66,6 +66,7 @@ def add_gpu_source(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="page of a GPU exporter, e.g. http://gpu-1:9400/metrics; repeatable (default: found by their pods)",
     )
+    parser.add_argument("--gpu-exporter-ca-file", metavar="FILE", default="", help="certificate authority of exporters' https pages")
     parser.add_argument(
         "--gpu-exporter-pods",
         metavar="LABELS",

@@ -185,15 +185,22 @@ def make_ssl_context(connection: Connection, certificate: ClientCertificate | No
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif connection.ca_pem is not None:
-        try:
-            context.load_verify_locations(cadata=connection.ca_pem.decode("ascii", "replace"))
-        except ssl.SSLError as error:
-            raise UserError(f"the certificate authority of `{connection.server}` is not a certificate: {error.reason}", _CA_HINT) from error
+        trust(context, connection.ca_pem, f"`{connection.server}`", _CA_HINT)
     else:
         context.load_default_certs()
     if certificate is not None:
         load_client_certificate(context, certificate)
     return context
+
+
+def trust(context: ssl.SSLContext, ca_pem: bytes, whose: str, hint: str) -> None:
+    """Have the context trust these authorities and no other; raises UserError when they are none."""
+    import ssl
+
+    try:
+        context.load_verify_locations(cadata=ca_pem.decode("ascii", "replace"))
+    except ssl.SSLError as error:
+        raise UserError(f"the certificate authority of {whose} is not a certificate: {error.reason}", hint) from error
 
 
 def load_client_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:

@@ -13,10 +13,17 @@ from fairlead.edge.connection.certificate import CLOCK_HINT, not_yet
 
 
 def explain_connection(
-    peer: str, where: str, address: str, error: BaseException, begins_at: float | None = None, now: Callable[[], float] = time.time
+    peer: str,
+    where: str,
+    address: str,
+    error: BaseException,
+    begins_at: float | None = None,
+    now: Callable[[], float] = time.time,
+    authority: str = "",
 ) -> tuple[str, str]:
     """(what, hint). `peer` names the server with its address, `where` the place of its settings.
 
+    `authority`: the setting that names the certificate authority; "" = the kubeconfig's field in `where`.
     `begins_at`: from when on its certificate is valid, where the error `is_not_yet_valid` and it was asked.
 
     >>> explain_connection("Prometheus `http://p`", "in settings", "http://p", ConnectionRefusedError())[0]
@@ -28,7 +35,7 @@ def explain_connection(
     if is_not_yet_valid(error):
         return f"the certificate of {peer} is not valid yet: {not_yet(begins_at, now())}", CLOCK_HINT
     if name == "SSLCertVerificationError":
-        return _distrusted(peer, where, str(getattr(cause, "verify_message", "") or words))
+        return _distrusted(peer, where, str(getattr(cause, "verify_message", "") or words), authority)
     if name.startswith("SSL"):
         return f"no TLS connection to {peer}: {_tls_words(cause)}", _tls_hint(_tls_words(cause), where, address)
     if name == "gaierror":
@@ -57,12 +64,14 @@ _CUT = {
 }
 
 
-def _distrusted(peer: str, where: str, words: str) -> tuple[str, str]:
+def _distrusted(peer: str, where: str, words: str, authority: str) -> tuple[str, str]:
     told = words.lower()
     if "mismatch" in told or "not valid for" in told:
-        hint = f"use a name that stands in its certificate, or set `tls-server-name` {where}"
+        hint = "use a name that stands in its certificate" + ("" if authority else f", or set `tls-server-name` {where}")
     elif "expired" in told:
         hint = "the server's certificate must be renewed; check this machine's clock as well"
+    elif authority:
+        hint = f"name the certificate authority that signed it with {authority}"
     else:
         hint = f"check the certificate authority (`certificate-authority`) {where}: the server is signed by another one"
     return f"the certificate of {peer} is not trusted: {words}", hint

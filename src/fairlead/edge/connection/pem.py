@@ -28,7 +28,7 @@ def read_pem(field_name: str, encoded: str | None, path: str | None) -> bytes | 
         try:
             pem = Path(path).read_bytes()
         except OSError as error:
-            raise UserError(f"{where} cannot be read: {error.strerror}", "check the path in the kubeconfig") from error
+            raise UserError(f"{where} cannot be read: {error.strerror}", "check the path") from error
     else:
         return None
     if b"-----BEGIN" not in pem:

@@ -56,7 +56,9 @@ class PrometheusBlocking:
             response = line.getresponse()
             return response.status, _read_until(response, deadline)
         except (OSError, http.client.HTTPException) as error:
-            what, hint = explain_connection(f"Prometheus `{self.address}`", "of Prometheus in the settings", self.address, error)
+            what, hint = explain_connection(
+                f"Prometheus `{self.address}`", "of Prometheus in the settings", self.address, error, authority="`--prometheus-ca-file`"
+            )
             raise PrometheusFailure(what, hint) from error
         finally:
             line.close()

@@ -84,7 +84,9 @@ class Prometheus:
             ) as response:
                 return response.status, await response.read()
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            what, hint = explain_connection(f"Prometheus `{self.address}`", "of Prometheus in the settings", self.address, error)
+            what, hint = explain_connection(
+                f"Prometheus `{self.address}`", "of Prometheus in the settings", self.address, error, authority="`--prometheus-ca-file`"
+            )
             raise PrometheusFailure(what, hint) from error
 
     def _open_session(self) -> aiohttp.ClientSession:

@@ -22,6 +22,7 @@ from typing import Final, Protocol
 import aiohttp
 from msgspec import structs
 
+from fairlead.edge.connection.pem import read_pem
 from fairlead.edge.prometheus.followed_page import FollowedPage
 from fairlead.edge.prometheus.page_address import page_address
 from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, Fetch, fetch_page, in_thread, page_session
@@ -80,7 +81,8 @@ class ExporterPages:
 
     `urls` end in `/metrics`, and are named without the `user:password@` that they may have; `node_by_url`
     names the node of a page that does not. `finder` finds more of them. `wall`: the reader's clock. `fetch`
-    reads a page.
+    reads a page. `ca_file`: PEM of the authorities that sign `https` pages, "" = those of this machine.
+    Raises UserError for an address or a file that cannot be used.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class ExporterPages:
         wall: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
         fetch: Fetch = fetch_page,
+        ca_file: str = "",
     ) -> None:
         addresses = {url: page_address(url) for url in urls}
         self._named = {address.url: (node_by_url or {}).get(url, "") for url, address in addresses.items()}
@@ -120,12 +123,13 @@ class ExporterPages:
         self._numbers = count()
         self._sound, self._doubtful = (Lane[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2))
         self._fetch = fetch
+        self._ca_pem = read_pem("--gpu-exporter-ca-file", None, ca_file or None)
         self._failing = 0
         self._add(self._named)
 
     async def run(self) -> None:
         self._begin(list(self._pages.values()))
-        async with page_session(self._timeout) as session, asyncio.TaskGroup() as group:
+        async with page_session(self._timeout, self._ca_pem) as session, asyncio.TaskGroup() as group:
             if self._finder is not None:
                 group.create_task(self._finder.run())
             group.create_task(self._publish_for_ever())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol, TypeVar
@@ -11,6 +12,7 @@ from typing import Final, Protocol, TypeVar
 import aiohttp
 
 from fairlead import __version__
+from fairlead.edge.connection.connection import trust
 from fairlead.edge.connection.connection_failure import explain_connection
 from fairlead.edge.connection.lines import LineSplitter
 from fairlead.edge.connection.proxy import is_loopback
@@ -46,12 +48,19 @@ class ExporterFailure(OutsideError):
         super().__init__("exporter", what, hint)
 
 
-def page_session(timeout_seconds: float) -> aiohttp.ClientSession:
-    """For pages of many machines: what one says is not kept for the next."""
+def page_session(timeout_seconds: float, ca_pem: bytes | None = None) -> aiohttp.ClientSession:
+    """For pages of many machines: what one says is not kept for the next.
+
+    `ca_pem`: the authorities that sign the certificates of `https` pages; None = those of this machine.
+    """
+    context: ssl.SSLContext | bool = True
+    if ca_pem is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trust(context, ca_pem, "GPU exporters", "check the file of `--gpu-exporter-ca-file`")
     return aiohttp.ClientSession(
         timeout=aiohttp.ClientTimeout(total=timeout_seconds),
         headers={"User-Agent": f"fairlead/{__version__}"},
-        connector=aiohttp.TCPConnector(limit=0),  # the reader bounds how many are open
+        connector=aiohttp.TCPConnector(limit=0, ssl=context),  # the reader bounds how many are open
         cookie_jar=aiohttp.DummyCookieJar(),
     )
 
@@ -76,7 +85,7 @@ async def fetch_page(session: aiohttp.ClientSession, url: str, node: str, *, log
                 raise ExporterFailure(f"page `{url}` answered {response.status}", "check the address of the exporter")
             return await _read_limited(response, url, CardsOfPage(node))
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        what, hint = explain_connection(f"GPU exporter `{url}`", "of `--gpu-exporter`", url, error)
+        what, hint = explain_connection(f"GPU exporter `{url}`", "of `--gpu-exporter`", url, error, authority="`--gpu-exporter-ca-file`")
         raise ExporterFailure(what, hint) from error
 
 
