@@ -38,6 +38,7 @@ def test_torn_down(breaks_once): pass
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(TOOLS))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins take longer to load than these cases to run
     second_chance = importlib.import_module("second_chance")
     monkeypatch.setattr(importlib.import_module("junit"), "REPOSITORY", tmp_path)
     monkeypatch.setattr(second_chance, "JUNIT", tmp_path / "junit")
@@ -46,56 +47,44 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return second_chance
 
 
-def _ran(tmp_path: Path, *, is_real: bool = True, **modules: str) -> Any:
-    """The outcome of a group whose test modules have these texts; `is_real`: it needs a program of Debian."""
+def _ran(tmp_path: Path, **modules: str) -> Any:
+    """The outcome of a group whose test modules have these texts."""
     groups, run_group = importlib.import_module("groups"), importlib.import_module("run_group")
     folder = tmp_path / "tests"
     folder.mkdir()
-    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (folder / "__init__.py").touch()
     for name, text in modules.items():
         (folder / f"test_{name}.py").write_text(textwrap.dedent(text))
     report = tmp_path / "junit" / "first.xml"
     step = groups.Step("pytest", (*groups.PYTEST, f"--junit-xml={report}", "tests"), tmp_path, report)
-    packages = (importlib.import_module("debian").Package("coreutils", program="true"),) if is_real else ()
-    return run_group.run_group(groups.Group("first", "a group of the test", (step,), packages=packages))
+    return run_group.run_group(groups.Group("first", "a group of the test", (step,), packages=(_program(),)))
 
 
-def _counts(outcome: Any) -> tuple[int, int]:
-    return outcome.tally.passed, outcome.tally.failed
+def _program() -> Any:
+    return importlib.import_module("debian").Package("coreutils", program="true")
 
 
-def test_a_case_that_passes_alone_is_unsteady_and_named(tools: ModuleType, tmp_path: Path) -> None:
-    outcome = _ran(tmp_path, steady=STEADY, unsteady=UNSTEADY)
-    assert _counts(outcome) == (1, 2)
+def _outcome(is_real: bool, failed: list[str]) -> Any:
+    """The outcome of a group whose cases with these ids failed; `is_real`: it needs a program of Debian."""
+    groups, junit, run_group = (importlib.import_module(name) for name in ("groups", "junit", "run_group"))
+    group = groups.Group("first", "a group of the test", (), packages=(_program(),) if is_real else ())
+    return run_group.Outcome(group, junit.Tally(failed=len(failed), failed_ids=failed))
+
+
+def test_cases_that_pass_alone_are_unsteady_and_named_and_others_stay_failed(tools: ModuleType, tmp_path: Path) -> None:
+    outcome = _ran(tmp_path, steady=STEADY, unsteady=UNSTEADY, broken=BROKEN, torn=TEARDOWN)
+    assert outcome.tally.failed == 4
     chance = tools.try_again([outcome])
-    names = ["tests/test_unsteady.py::test_unsteady[a b]", "tests/test_unsteady.py::test_unsteady[c::d.e]"]
-    assert (_counts(outcome), outcome.word) == ((3, 0), "passed")
-    assert chance == tools.SecondChance(dict.fromkeys(names, "first"), {})
+    names = [
+        "tests/test_torn.py::test_torn_down",
+        "tests/test_unsteady.py::test_unsteady[a b]",
+        "tests/test_unsteady.py::test_unsteady[c::d.e]",
+    ]
+    assert (outcome.tally.failed, outcome.word) == (1, "FAILED")
+    assert chance == tools.SecondChance(dict.fromkeys(names, "first"), {"tests/test_broken.py::TestOf::test_broken": "first"})
     assert (tmp_path / "build" / "unsteady.txt").read_text().splitlines() == names
-    assert [line.split()[0] for line in tools.lines(chance, tmp_path)] == ["UNSTEADY", "UNSTEADY", "2"]
-
-
-def test_a_case_that_fails_twice_has_failed(tools: ModuleType, tmp_path: Path) -> None:
-    outcome = _ran(tmp_path, broken=BROKEN, unsteady=UNSTEADY)
-    chance = tools.try_again([outcome])
-    assert (_counts(outcome), outcome.word) == ((2, 1), "FAILED")
-    assert chance.failed == {"tests/test_broken.py::TestOf::test_broken": "first"}
-    assert len(chance.unsteady) == 2
-
-
-def test_a_group_without_real_components_gets_no_second_chance(tools: ModuleType, tmp_path: Path) -> None:
-    outcome = _ran(tmp_path, is_real=False, unsteady=UNSTEADY)
-    chance = tools.try_again([outcome])
-    assert (_counts(outcome), chance.unsteady) == ((0, 2), {})
-
-
-def test_a_case_whose_teardown_failed_counts_once(tools: ModuleType, tmp_path: Path) -> None:
-    outcome = _ran(tmp_path, torn=TEARDOWN)
-    assert outcome.tally.failed == 1
-    chance = tools.try_again([outcome])
-    assert outcome.tally.failed == 0
-    assert list(chance.unsteady) == ["tests/test_torn.py::test_torn_down"]
+    assert [line.split()[0] for line in tools.lines(chance, tmp_path)] == ["UNSTEADY"] * 3 + ["FAILED", "3"]
 
 
 def test_a_module_that_cannot_be_imported_gets_no_second_chance(tools: ModuleType, tmp_path: Path) -> None:
@@ -106,18 +95,19 @@ def test_a_module_that_cannot_be_imported_gets_no_second_chance(tools: ModuleTyp
     assert (outcome.tally.failed, chance.unsteady) == (failed, {})
 
 
-def test_many_failures_have_a_cause_and_are_not_run_again(tools: ModuleType, tmp_path: Path) -> None:
-    many = f"import pytest\n@pytest.mark.parametrize('n', range({tools.MOST_CASES + 1}))\ndef test_n(n): assert 0\n"
-    outcome = _ran(tmp_path, many=many)
+@pytest.mark.parametrize(("is_real", "more", "named"), [(False, 0, 0), (True, 1, 26)], ids=["no real component", "too many failures"])
+def test_others_get_no_second_chance(tools: ModuleType, monkeypatch: pytest.MonkeyPatch, is_real: bool, more: int, named: int) -> None:
+    ids = [f"tests/test_many.py::test_{number}" for number in range(tools.MOST_CASES + more)]
+    outcome = _outcome(is_real, ids)
+    monkeypatch.setattr(tools, "run_group", lambda group: pytest.fail(f"{group.name} ran again"))
     chance = tools.try_again([outcome])
-    assert outcome.tally.failed == len(chance.failed) == tools.MOST_CASES + 1
-    assert not (tmp_path / "junit" / "first-again.xml").exists()
+    assert (outcome.tally.failed, chance.unsteady, len(chance.failed)) == (len(ids), {}, named)
 
 
 def test_a_list_of_an_earlier_run_does_not_stay(tools: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "unsteady.txt").write_text("tests/of_yesterday.py::test_it\n")
-    tools.try_again([_ran(tmp_path, steady=STEADY)])
+    tools.try_again([_outcome(True, [])])
     assert not (tmp_path / "build" / "unsteady.txt").exists()
 
 
