@@ -25,7 +25,8 @@ def test_a_real_server_lacks_nothing_but_its_cluster(server: str, tmp_path: Path
 
 @pytest.mark.parametrize("server", ["up", "api-server", "gpu-exporter --backend sim"])
 def test_a_simulated_server_says_what_it_lacks(server: str, tmp_path: Path) -> None:
-    ended = run(tmp_path, "fairlead", *server.split())
+    listening = ["--listen", "127.0.0.1:0"] if server.startswith("gpu-exporter") else []
+    ended = run(tmp_path, "fairlead", *server.split(), *listening)
     assert ended.returncode == 1 and f"`fairlead {server}` needs the simulated cluster" in ended.stderr, ended.stderr
 
 

@@ -38,7 +38,7 @@ def page_address(text: str) -> PageAddress:
     if "@" in rest[ends_at:].partition("?")[0]:
         raise UserError("an address of an exporter's page has an `@` after its host", "write `/` of a password as `%2F`, and `@` as `%40`")
     if not _has_host(url):
-        raise UserError(f"`{url}` has no usable host or port", _HINT)
+        raise UserError(f"`{url}` is no address of an exporter's page: it has no usable host or port", _HINT)
     user, _, password = who.partition(":")
     return PageAddress(url, basic(unquote(user), unquote(password)) if at else "")
 
