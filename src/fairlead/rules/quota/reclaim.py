@@ -28,13 +28,15 @@ def _anybody(_: VictimGroup) -> bool:
 class Reclaim:
     """The choice of victims of one plan. Who is chosen leaves `account.after` at once.
 
-    `fresh`: what this plan itself admitted, by leaf.
+    `fresh`: what this plan itself admitted, by leaf. `joined`: members that it admitted to gangs of which
+    others run, which goes only with these.
     """
 
     def __init__(self, account: QuotaAccount, vouchers: Vouchers, *, is_by_subtree: bool) -> None:
         self.account = account
         self.budgets = dict(account.budgets)
         self.fresh: defaultdict[int, list[VictimGroup]] = defaultdict(list)
+        self.joined: defaultdict[int, list[VictimGroup]] = defaultdict(list)
         self._gone: set[VictimGroup] = set()
         self.is_by_subtree = is_by_subtree
         self._vouchers = vouchers
@@ -187,15 +189,15 @@ class Reclaim:
         return group not in self._gone and not any(self.why_not(each) for each in self.with_surplus(group))
 
     def with_surplus(self, group: VictimGroup) -> list[VictimGroup]:
-        """What is left of a gang beside its whole goes, too."""
+        """What is left of a gang beside its whole goes, too, and what this plan admitted to it."""
         return [group, *self._surplus(group)]
 
     def _surplus(self, group: VictimGroup) -> list[VictimGroup]:
-        if not group.is_whole or group.gang is None or group.unit is not None:
+        if not group.is_whole or group.gang is None:
             return []
-        return [
-            each for each in self.account.groups(group.leaf) if each.gang == group.gang and each is not group and each not in self._gone
-        ]
+        leaf = group.leaf
+        there = (*(self.account.groups(leaf) if group.unit is None else ()), *self.fresh.get(leaf, ()), *self.joined.get(leaf, ()))
+        return [each for each in there if each.gang == group.gang and each is not group and each not in self._gone]
 
     def _fewest(
         self,
@@ -337,6 +339,8 @@ class Reclaim:
 
         Or an older revision of the same Deployment, once the newer pod has waited a while.
         """
+        if group.is_whole and group.gang is not None and group.gang == unit.gang:
+            return False  # it would join nobody
         if group.priority < unit.priority:
             return True
         if not unit.pods or len(group.pods) != 1:
