@@ -58,6 +58,7 @@ def test_the_sample_of_the_contract() -> None:
                 "frees": {"cpu": "5"},
             }
         ],
+        "disrupted": 1,
         "claims": [{"unit": "namespace3/nginx3-x", "leaf": "root.b.1", "request": {"cpu": "5"}}],
         "return": [],
         "resume": [],

@@ -78,7 +78,7 @@ def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
 
 def test_the_document_of_json_has_all_keys_of_the_contract() -> None:
     now = json.loads(plan("-o json").out)
-    assert list(now) == ["admit", "evict", "claims", "return", "resume", "waiting", "nodes", "violations"]
+    assert list(now) == ["admit", "evict", "disrupted", "claims", "return", "resume", "waiting", "nodes", "violations"]
     assert {each["reason"] for each in now["waiting"]} == {"WaitingForIdleQuota"}
 
     then = json.loads(plan(f"{NGINX4} --until-settled -o json").out)

@@ -239,9 +239,17 @@ class SmallWorld:
         self.pods[key] = replace(self.pods[key], **more)
 
     def _check(self, plan: QuotaPlan) -> None:
-        """What holds of every plan: no node above its max, stopping pods included; nobody both admitted and evicted."""
+        """What holds of every plan: no node above its max, stopping pods included; nobody both admitted and evicted, nor a member
+        admitted to a gang that is evicted.
+        """
         admitted = {each.pod.key for each in plan.admit}
-        assert not admitted & {each.pod.key for each in plan.evict}
+        evicted = {each.pod.key for each in plan.evict}
+        assert not admitted & evicted
+        for pod in (each.pod for each in plan.admit if each.pod.gang):
+            gang = [each for each in self.pods.values() if (each.namespace, each.gang) == (pod.namespace, pod.gang)]
+            if any(each.key in evicted for each in gang):
+                runs = sum(each.key in admitted or (each.is_admitted and not each.is_stopping and each.key not in evicted) for each in gang)
+                assert runs >= pod.gang_size, f"{pod.key} joins {pod.gang}, of which others are evicted"
         charged = [pod for pod in self.pods.values() if pod.is_admitted or pod.key in admitted]
         for node in self.tree.walk():
             spaces = {space for leaf in node.leaves() for space in leaf.namespaces}

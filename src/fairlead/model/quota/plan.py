@@ -195,3 +195,8 @@ class QuotaPlan(Struct, frozen=True):
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
         return not (self.admit or self.evict or self.returned or self.resume)
+
+    @property
+    def disrupted(self) -> int:
+        """How many pods lose their work: all that are evicted, each member of a gang for itself."""
+        return len({each.pod.uid or each.pod.key for each in self.evict})

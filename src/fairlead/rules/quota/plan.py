@@ -133,6 +133,7 @@ class _Planner:
         self.victims_of: dict[Unit, list[VictimGroup]] = {}
         self.lacking: dict[Unit, Sequence[tuple[int, int]]] = {}
         self.claimed: list[Unit] = []
+        self.broken: set[tuple[str, str]] = set()
         self.seen: set[int] = set(account.reread)
         self.woken: set[int] = set()
         self._standings: dict[tuple[int, Vector], tuple[bool, bool]] = {}
@@ -153,7 +154,7 @@ class _Planner:
                 account.add(place, late, claim=True)
         self._drain()
         self._wake()
-        self.seats.reserve([line.first for _, _, line in self._heap if line.first.claim_since is not None])
+        self.seats.reserve([line.first for _, _, line in self._heap if _has_claim(line.first)])
         while (line := self._next()) is not None:
             before = len(account.undo)
             self._decide(line)
@@ -265,12 +266,12 @@ class _Planner:
         """The sooner, the smaller. It stays as it is while nothing changes in its leaf or beside it."""
         unit = line.first
         if unit.claim_since is not None:
-            return 0, unit.claim_since, unit.name
+            return int(unit.is_partial), unit.claim_since, unit.name
         leaf = unit.leaf
         at = self._version(leaf)
         if line.turn_at != at or self.is_by_subtree:
             order = self._user_order(unit)
-            line.turn = 1, not self.is_guaranteed(unit), -unit.priority, self._shares(leaf, at), order, unit.age, unit.name
+            line.turn = 2, not self.is_guaranteed(unit), -unit.priority, self._shares(leaf, at), order, unit.age, unit.name
             line.turn_at = at
         return line.turn
 
@@ -330,6 +331,11 @@ class _Planner:
         """Admit the line's first, claim for it, or set the line aside."""
         account, unit = self.account, line.first
         line.ceiling = None
+        if unit.gang in self.broken or (unit.behind is not None and unit.behind not in self._done):
+            line.reason = _IDLE  # it would join a gang that this plan has evicted, or one that waits again
+            if unit.gang not in self.broken and unit.behind is not None:
+                self._behind[unit.behind].append(line)
+            return
         if (why := self._not_now(unit)) is not None:
             line.reason, line.told = why
             self.seats.leave(unit)
@@ -435,6 +441,8 @@ class _Planner:
         if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible and unit.pods:
             is_gang = len(unit.pods) > 1
             self.reclaim.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
+        elif unit.is_partial:
+            self.reclaim.joined[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=False, unit=unit))
         for waiting in self._behind.pop(unit, ()):
             waiting.reason = None
             self._push(waiting)
@@ -488,6 +496,8 @@ class _Planner:
                 self._take_back(group.unit)
             else:
                 self.evicted.append((group, unit, unit.key, ""))
+                if group.is_whole and group.gang is not None:
+                    self.broken.add(group.gang)
                 self.victims_of.setdefault(unit, []).append(group)
         if account.sums.blocks(unit.leaf, unit.vector) or not self.seats.admit(unit):
             self._claim(line)
@@ -502,8 +512,8 @@ class _Planner:
         self.seats.leave(unit)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
         self._done.discard(unit)
-        fresh = self.reclaim.fresh
-        fresh[unit.leaf] = [group for group in fresh[unit.leaf] if group.unit is not unit]
+        for there in (self.reclaim.fresh, self.reclaim.joined):
+            there[unit.leaf] = [group for group in there[unit.leaf] if group.unit is not unit]
         unit.was_displaced = True
         again = Line([unit])
         self._displaced[unit.leaf].append(again)
@@ -555,6 +565,8 @@ class _Planner:
                     self.account.undo.append((self.account.after, group.leaf, group.vector, -1))
                     self.account.dirty.add(group.leaf)
                     self.account.books[group.leaf].needs = None
+                    if group.is_whole and group.gang is not None:
+                        self.broken.add(group.gang)
                     self.evicted.append((group, None, node.name, self.sentences.drained(place, k)))
 
     # --- what came of it ------------------------------------------------------------------------------------
@@ -575,9 +587,10 @@ class _Planner:
             for unit in line.units[line.next :]:
                 told, reason = line.told, line.reason or _IDLE
                 if reason is _CLAIMS or unit.claim_since is not None:
-                    turn: tuple[object, ...] = (0, unit.claim_since if unit.claim_since is not None else self.account.now, unit.name)
+                    is_last = unit.is_partial and reason is not _CLAIMS
+                    turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
                 else:
-                    turn = 1, not self._standing(unit)[0], -unit.priority, self._user_order(unit), unit.age, unit.name
+                    turn = 2, not self._standing(unit)[0], -unit.priority, self._user_order(unit), unit.age, unit.name
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     told = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
@@ -608,6 +621,11 @@ class _Planner:
             self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self._standing(unit)[0])
             for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
         )
+
+
+def _has_claim(unit: Unit) -> bool:
+    """Whether somebody may have been evicted for it."""
+    return unit.claim_since is not None and not unit.is_partial
 
 
 def _evictions(planner: _Planner, group: VictimGroup, key: str, told: str) -> Iterable[QuotaEviction]:

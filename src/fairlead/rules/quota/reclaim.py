@@ -1,41 +1,60 @@
 """Who makes room for a unit: in other leaves, from who is above its min; in its own leaf, from who is less
 important (quota contract 2.7, 2.8, 2.9). All that is needed, or nobody.
+
+Fewest first: a gang is broken only where single pods and the surplus of gangs are not enough.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 PREEMPT_POLICY = "preempt-policy"
 Source = Callable[[int], list[VictimGroup]]
+First = Callable[[int], VictimGroup | None]
 Vouchers = Callable[[Unit, int], Sequence[int]]
+SETS_MAX: Final = 400
+"""At most this many sets of single pods are tried before a gang is broken."""
+
+
+def _anybody(_: VictimGroup) -> bool:
+    return True
 
 
 class Reclaim:
     """The choice of victims of one plan. Who is chosen leaves `account.after` at once.
 
-    `fresh`: what this plan itself admitted, by leaf.
+    `fresh`: what this plan itself admitted, by leaf. `joined`: members that it admitted to gangs of which
+    others run, which goes only with these.
     """
 
     def __init__(self, account: QuotaAccount, vouchers: Vouchers, *, is_by_subtree: bool) -> None:
         self.account = account
         self.budgets = dict(account.budgets)
         self.fresh: defaultdict[int, list[VictimGroup]] = defaultdict(list)
+        self.joined: defaultdict[int, list[VictimGroup]] = defaultdict(list)
         self._gone: set[VictimGroup] = set()
         self.is_by_subtree = is_by_subtree
         self._vouchers = vouchers
 
-    def from_others(self, unit: Unit) -> list[VictimGroup] | None:
-        """In other leaves. What this plan admitted is tried alone first."""
-        for source in (self._fresh, self.groups):
-            found = self._choose(unit, lambda source=source: self._lending(unit, source))  # type: ignore[misc]
-            if found:
-                return found
-        return None
+    def from_others(self, unit: Unit, *, breaks_gangs: bool = True) -> list[VictimGroup] | None:
+        """In other leaves. What this plan admitted is tried alone first.
+
+        Not `breaks_gangs`: only single pods and the surplus of gangs are taken.
+        """
+        found = self._choose(unit, lambda: self._lending(unit, self._fresh))
+        if found:
+            return found
+        return self._fewest(
+            unit,
+            lambda with_gangs: self._lending(unit, self.groups, with_gangs=with_gangs),
+            lambda: self._lenders(unit),
+            breaks_gangs=breaks_gangs,
+        )
 
     def in_leaf(self, unit: Unit) -> list[VictimGroup] | None:
         """Of lower priority, in its own leaf."""
@@ -48,7 +67,12 @@ class Reclaim:
                 return found
         if not self.has_lower(unit):
             return None
-        return self._choose(unit, lambda: self._yielding(unit, self.groups(leaf)))
+        return self._fewest(
+            unit,
+            lambda with_gangs: self._yielding(unit, self.groups(leaf), with_gangs=with_gangs),
+            lambda: [(leaf, k) for _, k in self.account.after.blocks(leaf, unit.vector)],
+            lambda group: self._gives_way(group, unit),
+        )
 
     def has_lower(self, unit: Unit) -> bool:
         """Whether somebody in its leaf may have to give way to it, now or later."""
@@ -68,7 +92,7 @@ class Reclaim:
         taken: list[VictimGroup] = []
         most = account.index.max[place][k] if place else account.index.root_max[k]
         while most is not None and account.after.own[place][k] > most:
-            group = self._descend(place, k, None, -1, self.groups) or self._any_below(place, k)
+            group = self._next_over(place, k, account.after.own[place][k] - most)
             if group is None:
                 break
             for each in self.with_surplus(group):
@@ -81,6 +105,17 @@ class Reclaim:
             else:
                 taken.remove(group)
         return taken
+
+    def _next_over(self, place: int, k: int, need: int) -> VictimGroup | None:
+        """A single pod of who is above min, else a gang of those; then the same of anybody below."""
+        for find in (self._descend_below, self._any_below):
+            for gangs in (0, need):
+                if (group := find(place, k, gangs)) is not None:
+                    return group
+        return None
+
+    def _descend_below(self, place: int, k: int, need: int) -> VictimGroup | None:
+        return self._descend(place, k, None, -1, lambda leaf: self._first(self.groups(leaf), k, need))
 
     def take(self, group: VictimGroup) -> None:
         self.account.after.add(group.leaf, group.vector, -1)
@@ -127,9 +162,25 @@ class Reclaim:
         groups = self.account.groups(leaf)
         return sorted([*groups, *fresh], key=lambda group: group.rank) if fresh else groups
 
-    def _free(self, groups: Iterable[VictimGroup], k: int) -> Iterable[VictimGroup]:
-        """Of those, in their order, who asks for the resource, is not taken yet, and may be evicted."""
-        return (group for group in groups if group.vector[k] and self.may_go(group))
+    def _first(
+        self, groups: Iterable[VictimGroup], k: int, need: int, rest: Callable[[VictimGroup], bool] = _anybody
+    ) -> VictimGroup | None:
+        """The first single pod or surplus of a gang; else, where `need` is not 0, the gang that frees least
+        beyond it, or most of it where none frees all; of those the one of fewest pods. What this plan
+        admitted costs nothing and is no gang.
+        """
+        best: tuple[tuple[object, ...], VictimGroup] | None = None
+        for group in groups:
+            if not group.vector[k] or (is_gang(group) and not need) or not self.may_go(group) or not rest(group):
+                continue
+            if not is_gang(group):
+                return group
+            going = self.with_surplus(group)
+            freed = sum(each.vector[k] for each in going)
+            key = freed < need, abs(freed - need), sum(len(each.pods) for each in going), group.rank
+            if best is None or key < best[0]:
+                best = key, group
+        return best[1] if best is not None else None
 
     def may_go(self, group: VictimGroup) -> bool:
         """Whether it is not taken yet, and may be evicted."""
@@ -138,15 +189,93 @@ class Reclaim:
         return group not in self._gone and not any(self.why_not(each) for each in self.with_surplus(group))
 
     def with_surplus(self, group: VictimGroup) -> list[VictimGroup]:
-        """What is left of a gang beside its whole goes, too."""
+        """What is left of a gang beside its whole goes, too, and what this plan admitted to it."""
         return [group, *self._surplus(group)]
 
     def _surplus(self, group: VictimGroup) -> list[VictimGroup]:
-        if not group.is_whole or group.gang is None or group.unit is not None:
+        if not group.is_whole or group.gang is None:
             return []
-        return [
-            each for each in self.account.groups(group.leaf) if each.gang == group.gang and each is not group and each not in self._gone
-        ]
+        leaf = group.leaf
+        there = (*(self.account.groups(leaf) if group.unit is None else ()), *self.fresh.get(leaf, ()), *self.joined.get(leaf, ()))
+        return [each for each in there if each.gang == group.gang and each is not group and each not in self._gone]
+
+    def _fewest(
+        self,
+        unit: Unit,
+        choose: Callable[[bool], VictimGroup | None],
+        lenders: Callable[[], Iterable[tuple[int, int]]],
+        rest: Callable[[VictimGroup], bool] = _anybody,
+        *,
+        breaks_gangs: bool = True,
+    ) -> list[VictimGroup] | None:
+        """Without gangs, if the unit fits then; else with them.
+
+        Pods of several sizes may be taken in an order that leaves a leaf with none to give. So before a gang
+        is broken other sets of them are tried. `lenders`: the leaves, each with a resource, of which one may
+        be taken now.
+        """
+        found = self._choose(unit, lambda: choose(False))
+        if found or not breaks_gangs:
+            return found
+        found = self._choose(unit, lambda: choose(True))
+        if found is None or not any(is_gang(group) for group in found):
+            return found
+        for group in found:
+            self.spare(group)
+        singles = self._singles(unit, lenders, rest)
+        if singles is not None:
+            return self._reprieve(unit, singles)
+        for group in found:
+            self.take(group)
+        return found
+
+    def _singles(
+        self, unit: Unit, lenders: Callable[[], Iterable[tuple[int, int]]], rest: Callable[[VictimGroup], bool]
+    ) -> list[VictimGroup] | None:
+        """Any set of single pods and surplus that is enough, taken; None after too many tries."""
+        taken: list[VictimGroup] = []
+        seen: set[frozenset[VictimGroup]] = set()
+
+        def is_enough() -> bool:
+            if not self.account.after.blocks(unit.leaf, unit.vector):
+                return True
+            state = frozenset(taken)
+            if state in seen or len(seen) >= SETS_MAX:
+                return False
+            seen.add(state)
+            for group in self._kinds(lenders(), rest):
+                self.take(group)
+                taken.append(group)
+                if is_enough():
+                    return True
+                self.spare(taken.pop())
+            return False
+
+        return taken if is_enough() else None
+
+    def _kinds(self, lenders: Iterable[tuple[int, int]], rest: Callable[[VictimGroup], bool]) -> list[VictimGroup]:
+        """Of pods that count alike the first one, those that give most before the others."""
+        found: dict[tuple[object, ...], VictimGroup] = {}
+        for leaf, k in lenders:
+            for group in self.groups(leaf):
+                kind = leaf, group.vector, group.pods[0].budgets
+                if group.vector[k] and kind not in found and not is_gang(group) and self.may_go(group) and rest(group):
+                    found[kind] = group
+        return sorted(found.values(), key=lambda group: (tuple(-amount for amount in group.vector), group.rank))
+
+    def _lenders(self, unit: Unit) -> list[tuple[int, int]]:
+        """The leaves that the descent might come to, each with a resource that is lacking."""
+        index, after, path = self.account.index, self.account.after, self.account.index.up[unit.leaf]
+        found: dict[tuple[int, int], None] = {}
+        for place, k in after.blocks(unit.leaf, unit.vector):
+            fence = self._fence(unit, k)
+            for leaf in self.account.books:
+                up = index.up[leaf]
+                if place not in up or fence in up:
+                    continue
+                if all(node in path or after.over(node, k) > 0 for node in up[: up.index(place)]):
+                    found[leaf, k] = None
+        return list(found)
 
     def _choose(self, unit: Unit, choose: Callable[[], VictimGroup | None], *, is_now: bool = False) -> list[VictimGroup] | None:
         """One victim after the other until it fits, then spare each that is not needed, the most important
@@ -165,6 +294,16 @@ class Reclaim:
             for each in self.with_surplus(group):
                 self.take(each)
                 taken.append(each)
+        self._reprieve(unit, taken)
+        if taken and is_now and not self._fits_without(unit, taken):
+            for each in taken:
+                self.spare(each)
+            return None
+        return taken or None
+
+    def _reprieve(self, unit: Unit, taken: list[VictimGroup]) -> list[VictimGroup]:
+        """Spare each that is not needed, the most important first."""
+        blocks = self.account.after.blocks
         gangs = {group.gang for group in taken if group.is_whole}
         later = [group for group in taken if not group.is_whole and group.gang in gangs]
         for group in (
@@ -178,11 +317,7 @@ class Reclaim:
                 self.take(group)
             else:
                 taken.remove(group)
-        if taken and is_now and not self._fits_without(unit, taken):
-            for each in taken:
-                self.spare(each)
-            return None
-        return taken or None
+        return taken
 
     def _fits_without(self, unit: Unit, fresh: Sequence[VictimGroup]) -> bool:
         """Whether it fits at once when these admissions are taken back."""
@@ -194,15 +329,18 @@ class Reclaim:
             sums.add(group.leaf, group.vector)
         return fits
 
-    def _yielding(self, unit: Unit, groups: Iterable[VictimGroup]) -> VictimGroup | None:
-        _, k = self.account.after.blocks(unit.leaf, unit.vector)[0]
-        return next((group for group in self._free(groups, k) if self._gives_way(group, unit)), None)
+    def _yielding(self, unit: Unit, groups: Iterable[VictimGroup], *, with_gangs: bool = True) -> VictimGroup | None:
+        place, k = self.account.after.blocks(unit.leaf, unit.vector)[0]
+        need = self.account.after.lacks(unit.leaf, unit.vector, place, k) if with_gangs else 0
+        return self._first(groups, k, need, lambda group: self._gives_way(group, unit))
 
     def _gives_way(self, group: VictimGroup, unit: Unit) -> bool:
         """Lower priority.
 
         Or an older revision of the same Deployment, once the newer pod has waited a while.
         """
+        if group.is_whole and group.gang is not None and group.gang == unit.gang:
+            return False  # it would join nobody
         if group.priority < unit.priority:
             return True
         if not unit.pods or len(group.pods) != 1:
@@ -212,9 +350,10 @@ class Reclaim:
             return False
         return old.priority <= new.priority and self.account.now - new.created_at >= self.account.settings.surge_wait_seconds
 
-    def _lending(self, unit: Unit, source: Source) -> VictimGroup | None:
+    def _lending(self, unit: Unit, source: Source, *, with_gangs: bool = True) -> VictimGroup | None:
         place, k = self.account.after.blocks(unit.leaf, unit.vector)[0]
-        return self._descend(place, k, unit, self._fence(unit, k), source)
+        need = self.account.after.lacks(unit.leaf, unit.vector, place, k) if with_gangs else 0
+        return self._descend(place, k, unit, self._fence(unit, k), lambda leaf: self._first(source(leaf), k, need))
 
     def _fence(self, unit: Unit, k: int) -> int:
         """The node that vouches for the unit: nobody below it is a victim."""
@@ -227,7 +366,7 @@ class Reclaim:
         """The same for all that it asks."""
         return {unit.leaf, *(self._fence(unit, k) for k, amount in enumerate(unit.vector) if amount)}
 
-    def _descend(self, place: int, k: int, unit: Unit | None, fence: int, source: Source) -> VictimGroup | None:
+    def _descend(self, place: int, k: int, unit: Unit | None, fence: int, first: First) -> VictimGroup | None:
         """The first victim below the node: from the child that is most above its min, and so on down.
 
         Who is at or under its min is protected as a whole, unless the way to the unit leads through it;
@@ -237,7 +376,7 @@ class Reclaim:
             return None
         index, after = self.account.index, self.account.after
         if not index.children[place]:
-            return next(iter(self._free(source(place), k)), None)
+            return first(place)
         path = index.up[unit.leaf] if unit is not None else ()
         by_over: defaultdict[int, list[int]] = defaultdict(list)
         for child in index.children[place]:
@@ -245,19 +384,24 @@ class Reclaim:
             if over > 0 or child in path:
                 by_over[over].append(child)
         for over in sorted(by_over, reverse=True):
-            found = [(self._descend(child, k, unit, fence, source), index.names[child]) for child in by_over[over]]
+            found = [(self._descend(child, k, unit, fence, first), index.names[child]) for child in by_over[over]]
             groups = [(-group.newest, name, group) for group, name in found if group is not None]
             if groups:
                 return min(groups, key=lambda each: each[:2])[2]
         return None
 
-    def _any_below(self, place: int, k: int) -> VictimGroup | None:
+    def _any_below(self, place: int, k: int, need: int) -> VictimGroup | None:
         """Where no child is above its min: the first victim of all leaves below."""
         index = self.account.index
         leaves = [leaf for leaf in self.account.books if place in index.up[leaf]]
-        groups = [group for leaf in leaves for group in self._free(self.groups(leaf), k)]
-        return min(groups, key=lambda group: group.rank, default=None)
+        groups = [group for leaf in leaves for group in self.groups(leaf)]
+        return self._first(sorted(groups, key=_rank), k, need)
 
 
 def _rank(group: VictimGroup) -> tuple[object, ...]:
     return group.rank
+
+
+def is_gang(group: VictimGroup) -> bool:
+    """Whether a gang is broken when it goes. What this plan admitted has not begun."""
+    return group.is_whole and group.unit is None

@@ -162,6 +162,17 @@ class Sums:
                     delta = max(own + delta, floor) - max(own, floor)
         return [(place, k) for _, k, place in sorted(found)] if len(found) > 1 else [(place, k) for _, k, place in found]
 
+    def lacks(self, leaf: int, vector: Vector, place: int, k: int) -> int:
+        """How much more room it needs at a node above its leaf; 0 or less = none."""
+        index, delta = self._index, vector[k]
+        for node in index.up[leaf]:
+            own = self.own[node][k]
+            if node == place:
+                return own + delta - (index.max[node][k] or 0)
+            if floor := index.floor[node][k]:
+                delta = max(own + delta, floor) - max(own, floor)
+        return 0
+
     def over(self, place: int, k: int) -> int:
         """What the node has above its min; negative below it."""
         return self.own[place][k] - self._index.min[place][k]

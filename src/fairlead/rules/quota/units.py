@@ -25,7 +25,9 @@ _AFTER: Final = 0.001
 class Unit(Struct, eq=False):
     """Waiting pods that are admitted together, or a job that we suspended and that is resumed as a whole.
 
-    `claim_since` is set of a claimant. `missing`: what an incomplete gang lacks, "" = it is complete.
+    `claim_since` is set of a claimant, and of what a gang lacks of which some members run already
+    (`is_partial`), which nobody has been evicted for. `missing`: what an incomplete gang lacks, "" = it is
+    complete.
     `behind`: the gang's own unit, of a member beyond its size: were it admitted before, the gang would run
     with too few. `vector` includes what its late members ask, who come only when the others run.
     """
@@ -40,6 +42,12 @@ class Unit(Struct, eq=False):
     was_displaced: bool = False
     behind: Unit | None = None
     workload: Workload | None = None
+    is_partial: bool = False
+
+    @property
+    def gang(self) -> tuple[str, str] | None:
+        first = self.pods[0] if self.pods else None
+        return (first.namespace, first.gang) if first is not None and first.gang else None
 
     @property
     def name(self) -> tuple[str, str]:
@@ -197,7 +205,7 @@ def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Wor
     if len(waiting) < missing:
         unit.missing = clause("gang-missing", gang=members[0].gang, there=running + len(waiting), size=size)
     elif running and unit.claim_since is None:
-        unit.claim_since = unit.age  # a gang with too few members running does not let others go first
+        unit.claim_since, unit.is_partial = unit.age, True  # only claimants go before it
     late = late_part(index, members, job)
     if late is not None:
         unit.vector = tuple(map(sum, zip(unit.vector, late, strict=True)))

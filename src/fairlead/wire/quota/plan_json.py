@@ -27,6 +27,7 @@ def render_plan(plan: QuotaPlan) -> Object:
     return {
         "admit": [_admission(each) for each in plan.admit],
         "evict": [_eviction(each) for each in plan.evict],
+        "disrupted": plan.disrupted,
         "claims": [_claim(each) for each in plan.claims],
         "return": [_return(each) for each in plan.returned],
         "resume": [_resume(each) for each in plan.resume],

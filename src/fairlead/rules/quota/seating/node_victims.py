@@ -4,6 +4,8 @@ evicted (quota contract 2.12). After that the unit fits, or nobody leaves.
 Legal is who is above min as for reclaim (2.7, from the root down), in what the node lacks; and, by the same
 predicate that says who goes first (2.4), only who would not be guaranteed himself: else two would evict each
 other in turn. In what the tree does not manage the predicate alone decides.
+
+No gang is broken where single pods and the surplus of gangs leave room enough.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from msgspec import Struct
 
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.account import QuotaAccount
-from fairlead.rules.quota.reclaim import Reclaim
+from fairlead.rules.quota.reclaim import Reclaim, is_gang
 from fairlead.rules.quota.room import Placed, Rooms, Shape, largest_first, part_of, shape_of
 from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.units import Unit, VictimGroup
@@ -49,8 +51,11 @@ class NodeVictims:
             self._weighed_at = len(self._account.undo)
             self._weighed.clear()
         search = _Search(self._account, self._reclaim, self._seats, rooms, unit, self._weighed)
-        found = search.run()
+        found = search.run(breaks_gangs=False)
         search.close()
+        if found is None and search.was_gang_passed_over:
+            found = search.run(breaks_gangs=True)
+            search.close()
         return found
 
 
@@ -72,6 +77,8 @@ class _Search:
         self._path = frozenset(() if reclaim.is_by_subtree else self._index.up[unit.leaf])
         self._taken: list[_Leaving] = []
         self._weighed = weighed
+        self._breaks_gangs = False
+        self.was_gang_passed_over = False
         self._on_node = account.victims_on()
         self._fresh: defaultdict[str, list[VictimGroup]] = defaultdict(list)
         for groups in reclaim.fresh.values():
@@ -79,8 +86,9 @@ class _Search:
                 for node in {node for node, _ in self._places(group)}:
                     self._fresh[node].append(group)
 
-    def run(self) -> list[VictimGroup] | None:
+    def run(self, *, breaks_gangs: bool) -> list[VictimGroup] | None:
         unit, rooms = self._unit, self._rooms
+        self._breaks_gangs, self._taken = breaks_gangs, []
         seats: list[Placed] = []
         is_housed = True
         for pod in sorted(unit.pods, key=largest_first):
@@ -94,8 +102,9 @@ class _Search:
             seats += seat
         rooms.unseat(seats)
         if is_housed and self._account.after.blocks(unit.leaf, unit.vector):
-            more = self._reclaim.from_others(unit)
+            more = self._reclaim.from_others(unit, breaks_gangs=breaks_gangs)
             is_housed = more is not None
+            self.was_gang_passed_over |= not is_housed
             self._taken += [_Leaving(group, self._leave(group)) for group in more or ()]
         if not is_housed:
             for each in self._taken:
@@ -181,7 +190,9 @@ class _Search:
         return going
 
     def _next_from(self, node: str, lack: Mapping[str, int]) -> VictimGroup | None:
-        """Who costs nothing; then who gives most of what is lacking there; then who goes first in a leaf."""
+        """Who costs nothing; then who gives most of what is lacking there; then the gang of the fewest pods;
+        then who goes first in a leaf.
+        """
         best: tuple[tuple[object, ...], VictimGroup] | None = None
         over, width = self._account.after.over, range(len(self._index.resources))
         leaves = (leaf for leaf in self._on_node.get(node, ()) if any(over(leaf, k) > 0 for k in width))
@@ -194,8 +205,11 @@ class _Search:
                     for name in lack:
                         gives[name] += part_of(pod, name)
             part = sum(min(amount, lack[name]) * _FULL // lack[name] for name, amount in gives.items() if self._is_lending(group, name))
-            if part:
-                key = group.unit is None, -part, group.rank
+            if part and is_gang(group) and not self._breaks_gangs:
+                self.was_gang_passed_over = True
+            elif part:
+                pods = sum(len(each.pods) for each in self._reclaim.with_surplus(group)) if is_gang(group) else 0
+                key = group.unit is None, -part, pods, group.rank
                 if best is None or key < best[0]:
                     best = key, group
         return best[1] if best is not None else None
