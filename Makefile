@@ -1,4 +1,5 @@
 # The two commands of the README are `make up` and `make test`; the rest is for people who change Fairlead.
+# `make help` lists the targets by what stands behind their `##`; `make` alone is `make help`.
 # ARGS goes to `fairlead up`:  make up ARGS="--seed 7"
 
 ifndef PYTHON
@@ -7,34 +8,38 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: up test check golden pictures lock clean python
+.PHONY: help up test check golden pictures lock clean python
 
-up: python
-	@$(PYTHON) tools/environment.py run --console
-	@exec .venv/bin/fairlead up $(ARGS)
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-test: python
+# Ctrl-C is how a person ends it, and no error of make. The trap keeps the shell until the laptop has ended.
+up: python ## start the laptop: a simulated GPU cluster, its console and exporters (ARGS="…" goes to `fairlead up`)
+	@trap : INT; { $(PYTHON) tools/environment.py run --console && .venv/bin/fairlead up $(ARGS); } || \
+	{ status=$$?; [ $$status -eq 130 ] || exit $$status; echo stopped >&2; }
+
+test: python ## run all tests
 	@exec $(PYTHON) tools/run_tests.py
 
-check: python
+check: python ## run lint, types and the tests that start no real component
 	@exec $(PYTHON) tools/run_tests.py --only check
 
 # Rewrites what tests/golden compares with; read the diff before you commit it.
-golden: python
+golden: python ## rewrite the files that tests/golden compares with
 	@$(PYTHON) tools/environment.py dev
 	@FAIRLEAD_REWRITE_GOLDEN=1 .venv/bin/python -m pytest -q tests/golden
 
 # Takes the pictures of README.md anew, from a laptop that runs; needs Chromium. Look at them before you commit them.
-pictures: python
+pictures: python ## take the pictures of README.md anew (needs Chromium)
 	@$(PYTHON) tools/environment.py dev --console
 	@.venv/bin/python tools/flow_picture.py
 	@.venv/bin/python tools/pictures.py
 
 # Writes requirements/*.txt anew from pyproject.toml, every package with its hashes.
-lock: python
+lock: python ## write requirements/*.txt anew from pyproject.toml
 	@$(PYTHON) tools/lock.py
 
-clean:
+clean: ## delete everything that was built here
 	rm -rf .venv build test-output web/node_modules src/fairlead/web_dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 python:

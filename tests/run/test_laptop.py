@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import ssl
@@ -259,6 +260,7 @@ def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: 
     assert not laptop.ready_file.exists() and list(state.iterdir()) == []
     assert (tmp_path / "config").read_text() == PRODUCTION
     assert "Traceback" not in laptop.output()
+    assert laptop.output().endswith("stopped\n")
     laptop.close()
 
 
@@ -314,6 +316,11 @@ def test_a_second_laptop_leaves_the_first_ones_files_alone(laptop: Laptop, tmp_p
     kubeconfig = Path(second.wait_ready()["kubeconfig"])
     assert kubeconfig == first.parent / str(second.process.pid) / "kubeconfig"
     assert f"another laptop (process {laptop.process.pid}) keeps its files in" in second.output()
+    (typed,) = re.findall(r'eval "\$\(fairlead (env --state-dir \S+)\)"', second.output())
+    asked = subprocess.run(
+        [sys.executable, "-m", "fairlead", *shlex.split(typed)], env=environment(laptop.home), capture_output=True, text=True
+    )
+    assert asked.stdout == f"export KUBECONFIG={kubeconfig}\n", asked.stderr
     second.end()
     second.close()
     assert first.read_text() == before

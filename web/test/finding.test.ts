@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { SearchHit } from "../src/api/types";
+import { BOARDS } from "../src/app/boards";
 import { type Findable, foundThere, hitsOf, joined, keyOf, marked, nearness } from "../src/app/finding";
+import { namedCommands, namedPages } from "../src/app/named";
+import { catalogues, type Locale } from "../src/i18n/translate";
 
 const node = (name: string, model = ""): Findable => ({ kind: "nodes", to: `/nodes/${name}`, fields: [["", name], ["GPU Model", model]] });
 
@@ -25,6 +28,28 @@ describe("what a text finds", () => {
 
 const hit = (more: Partial<SearchHit>): SearchHit => ({ kind: "pod", namespace: "a", name: "web-1", job: "", node: "gpu-1", gpuIndex: null, holdsGpu: false, field: "name", text: "web-1", piece: "web", ...more });
 const there = (...hits: readonly SearchHit[]) => foundThere({ items: [...hits] }, { label: "label", name: "name" });
+
+const found = (asked: string, locale: Locale) => hitsOf(asked, [...namedPages((key) => catalogues[locale][key]), ...namedCommands()]);
+
+describe("what a word of the console finds", () => {
+  it.each([
+    ["pending", "/jobs?job_status=Pending"],
+    ["等待", "/jobs?job_status=Pending"],
+    ["NotReady", "/nodes?status=NotReady"],
+    ["draining", "/devices?status=draining"],
+    ["quota tree", "/quota/tree"],
+    ["GPU devices", "/devices"],
+    ["健康", "/health"],
+  ])("%s leads to %s, in both languages", (asked, to) => {
+    for (const locale of ["en", "zh-CN"] as const) expect(found(asked, locale).map((hit) => hit.to)).toContain(to);
+  });
+  it.each([["dataset", "arena data list -A"], ["数据集", "arena data list -A"], ["serving", "arena serve list -A"]])("%s, which has no page, is the command %s", (asked, copy) => {
+    for (const locale of ["en", "zh-CN"] as const) expect(found(asked, locale).map((hit) => hit.copy)).toContain(copy);
+  });
+  it("every board is found by its title", () => {
+    for (const board of BOARDS) expect(found(catalogues.en[board.title], "en").map((hit) => hit.to)).toContain(board.path);
+  });
+});
 
 describe("what the server found", () => {
   it.each([

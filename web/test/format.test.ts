@@ -34,6 +34,9 @@ describe("numbers", () => {
   it("a sliver of a card is not nothing", () => {
     expect([0, 0.0071, 0.05, 0.857, 0.97].map(gpus)).toEqual(["0", "<0.1", "0.1", "0.9", "1"]);
   });
+  it("GPUs are rounded as sentences and arena round them: halves up", () => {
+    expect([24.95, 2.25, 24.05, 24.04, 8.96, 1234.5].map(gpus)).toEqual(["25", "2.3", "24.1", "24", "9", "1,234.5"]);
+  });
   it("units stand with their total; a limit is exact", () => {
     expect([units(12, 14), units(0, 14), units(4, 0), units(0, 0)]).toEqual(["12 / 14", "0 / 14", "4 / 0", UNKNOWN]);
     expect([exactMemory(4308), exactMemory(null)]).toEqual(["4,308 MiB", UNKNOWN]);

@@ -114,6 +114,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     finally:
         files.remove()
         life.end()
+    messages.info("stopped")
 
 
 def exporter_settings(*, is_large: bool) -> GpuExporterSettings:

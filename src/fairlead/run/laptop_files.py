@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -143,5 +144,8 @@ def _own_home(home: Path, messages: Messages) -> Path:
     if other is None:
         return home
     own = laptop_state.own_folder(home)
-    messages.info(f"another laptop (process {other.pid}) keeps its files in `{home}`, this one in `{own}`; commands find the other")
+    messages.info(
+        f"another laptop (process {other.pid}) keeps its files in `{home}`, this one in `{own}`. Commands find the other; for this one:\n"
+        f'    eval "$(fairlead env --state-dir {shlex.quote(str(own))})"'
+    )
     return own

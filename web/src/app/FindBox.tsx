@@ -12,8 +12,8 @@ import { copied } from "../parts/clipboard";
 import { Icon } from "../parts/Icon";
 import { useDialog } from "../parts/useDialog";
 import { navigate } from "../router/router";
-import { BOARDS } from "./boards";
 import { EACH, type Findable, foundThere, type Hit, hitsOf, holderPage, joined, keyOf, marked, path } from "./finding";
+import { namedCommands, namedPages } from "./named";
 
 const TYPING_MS = 150;
 const ONE = new URLSearchParams({ size: "1" });
@@ -165,7 +165,7 @@ function useHits(now: string, asked: string, onHelp: () => void): Hits {
   const found = inAll.data ? foundThere(inAll.data, { label: t("find.label"), name: t("find.name") }) : [];
   const of = (kind: Findable["kind"]) => found.filter((thing) => thing.kind === kind);
   const things: Findable[] = [
-    ...BOARDS.map((board): Findable => ({ kind: "pages", to: board.path, fields: [["", t(board.title)], ["", board.path]] })),
+    ...namedPages(t),
     ...nodes.map((n): Findable => ({ kind: "nodes", to: path("nodes", n.name), fields: [["", n.name], [t("col.gpuModel"), n.gpuModel], [t("col.ip"), n.ip]] })),
     ...of("nodes"),
     ...of("gpus"),
@@ -178,6 +178,7 @@ function useHits(now: string, asked: string, onHelp: () => void): Hits {
     ...choices("leaf").map((leaf): Findable => ({ kind: "leaves", to: `/quota?path=${encodeURIComponent(leaf)}`, fields: [["", leaf]] })),
     ...choices("namespace", "job_namespace").map((name): Findable => ({ kind: "namespaces", to: `/gpus?namespace=${encodeURIComponent(name)}`, fields: [["", name]] })),
     ...actions,
+    ...namedCommands(),
     ...nodes.slice(0, 2).flatMap((n) => commands({ kind: "node", name: n.name }, t("copy.command"))),
     ...jobs.slice(0, 2).flatMap((j) => commands({ kind: "job", namespace: j.namespace, type: j.type, name: j.name, live: j.live, waits: Boolean(j.waiting), hasPods: j.instances.running > 0 }, t("copy.command"))),
     ...holders.slice(0, 2).flatMap((h) => commands({ kind: "holder", namespace: h.namespace, name: h.name }, t("copy.command"))),

@@ -49,8 +49,25 @@ export function Header({ onHelp, onFind }: { onHelp: () => void; onFind: () => v
         </button>
       </span>
       {me && (
-        <span className="person" title={t(me.user.role === "admin" ? "role.admin" : "role.researcher")}>
-          {me.user.name}
+        <span className="person">
+          <button type="button" className="tool" popoverTarget="person" title={t("person.title")} data-testid="action-person">
+            {me.user.name}
+          </button>
+          <div className="person-panel" id="person" popover="auto" role="dialog" aria-label={t("person.title")} data-testid="person">
+            <dl className="facts">
+              <dt>{t("person.acts")}</dt>
+              <dd>{me.user.name}</dd>
+              <dt>{t("person.role")}</dt>
+              <dd>{t(me.user.role === "admin" ? "role.admin" : "role.researcher")}</dd>
+              <dt>{t("person.cluster")}</dt>
+              <dd className="whole">{me.cluster.name}</dd>
+              <dt>{t("person.server")}</dt>
+              <dd className="mono whole">{location.origin}</dd>
+              <dt>{t("person.version")}</dt>
+              <dd className="mono">{me.version}</dd>
+            </dl>
+            <p className="dim">{t("person.signIn")}</p>
+          </div>
         </span>
       )}
     </header>

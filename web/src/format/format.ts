@@ -18,7 +18,8 @@ export function count(n: Maybe): string {
 export function gpus(n: Maybe): string {
   if (!isKnown(n)) return UNKNOWN;
   if (n > 0 && n < 0.05) return "<0.1";
-  return Math.abs(n - Math.round(n)) < 0.05 ? groups.format(Math.round(n)) : oneDecimal.format(n);
+  const shown = Math.floor(Math.round(n * 1e7) / 1e6 + 0.5) / 10; // halves up, as sentences and arena round
+  return Number.isInteger(shown) ? groups.format(shown) : oneDecimal.format(shown);
 }
 
 const MIB_PER_TIB = 1024 * 1024;

@@ -1,5 +1,6 @@
 // What do the fills mean? Exactly the marks that are on the map, and the counts that answer "what is broken, what is wasted".
 import { useMemo } from "react";
+import { useOverview } from "../api/queries";
 import { count, gpus } from "../format/format";
 import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
@@ -22,6 +23,7 @@ export function Legend({ map, by, palette, lit, onLight }: Props) {
   const { held, free, idle, broken, draining, closed, unreachable, noReading, holderUnknown } = useMemo(() => countMarks(map), [map]);
   // What is lit stays in the legend, with 0, too: else nobody could put it out.
   const light = { lit, onLight };
+  const given = useOverview().data?.gpus;
   return (
     <div className="legend" role="group" aria-label={t("map.legend")}>
       <Item {...light} of="held" mark="held" word={t("map.held")} n={held} />
@@ -38,6 +40,11 @@ export function Legend({ map, by, palette, lit, onLight }: Props) {
       {(unreachable > 0 || lit === "unreachable") && <Item {...light} of="unreachable" mark="unreachable" word={t("map.unreachable")} n={unreachable} />}
       {(noReading > 0 || lit === "noReading") && <Item {...light} of="noReading" mark="silent" word={t("map.noReading")} n={noReading} />}
       {(holderUnknown > 0 || lit === "holderUnknown") && <Item {...light} of="holderUnknown" mark="unknown" word={t("map.unknown")} n={holderUnknown} />}
+      {given && gpus(given.allocated) !== gpus(held) && (
+        <span className="dim num" data-testid="legend-given">
+          {t("map.given", { allocated: gpus(given.allocated), total: count(given.total), n: given.total })}
+        </span>
+      )}
     </div>
   );
 }

@@ -16,7 +16,7 @@ from fairlead.console.boards.gpu_map_cells import withheld_gpus
 from fairlead.console.boards.idle_cards import Idleness
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.cluster import AttentionLine, AttentionObject, StarvedLeaf
-from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, timestamp
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, timestamp
 from fairlead.console.pages.jobs import JobRow
 from fairlead.model.devices.xid import xid_text
 from fairlead.model.keys import QUOTA_GATE
@@ -189,7 +189,7 @@ def _pod_lines(
 
 def _idle_lines(idle: Idleness, of_pod: Callable[[Pod], AttentionObject]) -> Iterator[AttentionLine]:
     """Cards that are held and have done nothing for an hour, by who holds them."""
-    gpus = neat(idle.gpus, 1)
+    gpus = gpu_count(idle.gpus)
     if not gpus:
         return
     since: dict[AttentionObject, float] = {}

@@ -9,7 +9,7 @@ from fairlead.console.boards.gpu_map_cells import cards_of
 from fairlead.console.boards.idle_cards import Idleness, seat_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
-from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.holders import Holder, HolderGroup
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
@@ -65,8 +65,8 @@ def holders_sentence(rows: Sequence[Holder]) -> Sentence:
     """
     if not rows:
         return Sentence("holders-none", {}, "Nobody holds a GPU.")
-    gpus = neat(sum(row.gpus for row in rows), 1)
-    idle = neat(sum(row.gpus_idle for row in rows), 1)
+    gpus = gpu_count(sum(row.gpus for row in rows))
+    idle = gpu_count(sum(row.gpus_idle for row in rows))
     owners = len({_owner_key(row) for row in rows})
     values = {"pods": len(rows), "owners": owners, "gpus": gpus, "idle": idle}
     text = f"{counted(len(rows), 'pod')} of {counted(owners, 'owner')} hold {counted(gpus, 'GPU')}"

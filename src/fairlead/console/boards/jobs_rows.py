@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.console.boards.quota.waiting import told_clauses
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
-from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
@@ -56,7 +56,7 @@ def jobs_sentence(rows: Sequence[JobRow], now: float, instances: Sequence[JobIns
     if not rows:
         return Sentence("jobs-none", {}, "There are no training jobs in this cluster.")
     count = {word: sum(row.status == word for row in rows) for word in STATUSES.values()}
-    gpus = neat(sum(row.gpus_allocated for row in rows if row.status == "Running"), 1)
+    gpus = gpu_count(sum(row.gpus_allocated for row in rows if row.status == "Running"))
     values = {"running": count["Running"], "gpus": gpus, "pending": count["Pending"]}
     values |= {"succeeded": count["Succeeded"], "failed": count["Failed"]}
     text = f"{counted(count['Running'], 'job')} running on {counted(gpus, 'GPU')}, {count['Pending']} pending"

@@ -15,7 +15,7 @@ from fairlead.console.boards.jobs_rows import Explainer, paths_by_namespace
 from fairlead.console.boards.quota.usage_rows import shown_amount
 from fairlead.console.boards.quota.waiting import told_clauses
 from fairlead.console.boards.rows import choices
-from fairlead.console.pages.envelope import Scalar, Sentence, counted, neat, neat_or_null, timestamp
+from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, neat_or_null, timestamp
 from fairlead.console.pages.holders import Holder
 from fairlead.console.pages.jobs import JobRow, Waiting
 from fairlead.console.pages.mine import Ahead, LeafResource, MyHold, MyLeaf, MyWait, Start
@@ -228,7 +228,7 @@ def mine_sentence(me: Whose, held: MyHold, waits: Collection[MyWait], users: Col
     who = me.namespace or me.user
     if not me.namespaces:
         return Sentence("mine-unknown", {"who": who}, f"Nothing in this cluster is of {who}.")
-    pods, gpus, idle = held.pods, held.gpus, neat(held.gpus_idle, 1)
+    pods, gpus, idle = held.pods, gpu_count(held.gpus), gpu_count(held.gpus_idle)
     holds = f"{counted(pods, 'pod')} {'holds' if pods == 1 else 'hold'} {counted(gpus, 'GPU')}"
     rest = f"{len(waits)} {'waits' if len(waits) == 1 else 'wait'}"
     if idle:

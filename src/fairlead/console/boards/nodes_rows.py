@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
-from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.nodes import NodeRow
 from fairlead.model.devices.gpu import CardMode
 from fairlead.model.node import Node
@@ -44,7 +44,7 @@ def nodes_sentence(totals: GpuTotals) -> Sentence:
     values = {
         "nodes": totals.nodes,
         "gpus": totals.gpus,
-        "allocated": neat(totals.gpus_allocated, 1),
+        "allocated": gpu_count(totals.gpus_allocated),
         "unhealthy": totals.nodes_unhealthy,
         "faulty": totals.nodes_faulty,
     }

@@ -22,7 +22,7 @@ from fairlead.console.pages.cluster import (
     RecentWarning,
     StarvedLeaf,
 )
-from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, timestamp
+from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, neat_or_null, timestamp
 from fairlead.console.pages.jobs import JobRow
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.model.event import Event
@@ -45,7 +45,7 @@ def cluster_sentence(totals: GpuTotals, idle: float) -> Sentence:
     """
     if not totals.gpus:
         return Sentence("cluster-none", {}, "This cluster has no GPUs.")
-    allocated, idle = neat(totals.gpus_allocated, 1), neat(idle, 1)
+    allocated, idle = gpu_count(totals.gpus_allocated), gpu_count(idle)
     values = {"allocated": allocated, "total": totals.gpus, "idle": idle, "unhealthy": totals.gpus_unhealthy}
     code, text = "cluster", f"{allocated:g} of {counted(totals.gpus, 'GPU')} allocated"
     if idle:

@@ -14,6 +14,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from fairlead.rules.reports.node import rounded
+
 
 def wire_key(name: str) -> str:
     """The JSON key of a Python field.
@@ -154,6 +156,15 @@ def neat(value: float, digits: int = 4) -> float:
         return value  # JSON has no word for it: it is written as null
     rounded = round(value, digits)
     return int(rounded) if rounded == int(rounded) else rounded
+
+
+def gpu_count(gpus: float) -> float:
+    """GPUs of a sentence: one decimal, halves up, as `arena top node` and the meters of the page round them.
+
+    >>> gpu_count(24.95), gpu_count(2.25), gpu_count(8.0)
+    (25, 2.3, 8)
+    """
+    return neat(rounded(gpus), 1) if math.isfinite(gpus) else gpus
 
 
 def neat_or_null(value: float | None, digits: int = 4) -> float | None:
