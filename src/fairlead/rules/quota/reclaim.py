@@ -356,11 +356,13 @@ class Reclaim:
         return self._descend(place, k, unit, self._fence(unit, k), lambda leaf: self._first(source(leaf), k, need))
 
     def _fence(self, unit: Unit, k: int) -> int:
-        """The node that vouches for the unit: nobody below it is a victim."""
+        """The lowest node that vouches for the unit: nobody below it is a victim. Of a higher one nobody would
+        be whom this one protects, so none has victims where this one has none.
+        """
         if not self.is_by_subtree:
             return unit.leaf
-        vouchers = [node for node in self._vouchers(unit, k) if self.account.after.is_within(node, unit.vector, [k])]
-        return vouchers[-1] if vouchers else unit.leaf
+        after = self.account.after
+        return next((node for node in self._vouchers(unit, k) if after.is_within(node, unit.vector, [k])), unit.leaf)
 
     def fences(self, unit: Unit) -> set[int]:
         """The same for all that it asks."""
