@@ -125,6 +125,7 @@ pods = st.fixed_dictionaries(
             priorityClassName=words,
             schedulerName=words,
             schedulingGates=lists(some(name=words)),
+            preemptionPolicy=st.sampled_from(["Never", "PreemptLowerPriority"]),
             nodeSelector=texts,
             affinity=affinity,
             tolerations=lists(some(key=names, operator=st.sampled_from(["Exists", "Equal"]), value=words, effect=words)),

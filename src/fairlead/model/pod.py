@@ -99,7 +99,8 @@ class Pod(Struct, frozen=True, gc=False):
     speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
     memory below its grant, as its owner wished. `node_choice` is told only of pods that have no node yet, or
     name a resource of shared GPUs. `whole`: what is asked for the pod as a whole, which counts in the place
-    of what its containers ask. `grace_seconds`: how long it may take to stop.
+    of what its containers ask. `grace_seconds`: how long it may take to stop. `never_preempts`: its
+    `preemptionPolicy` is `Never`.
     """
 
     namespace: str
@@ -133,6 +134,7 @@ class Pod(Struct, frozen=True, gc=False):
     node_choice: NodeChoice = ANYWHERE
     whole: Amounts = NOTHING
     grace_seconds: int | None = None
+    never_preempts: bool = False
 
     @property
     def key(self) -> str:

@@ -26,6 +26,7 @@ class Reason(StrEnum):
     WAITING_FOR_EVICTIONS = "WaitingForEvictions"
     NEVER_FITS = "NeverFits"
     GANG_INCOMPLETE = "GangIncomplete"
+    GATED_BY_OTHERS = "GatedByOthers"
     PDB_BLOCKED = "PDBBlocked"
     NON_PREEMPTIBLE_OVER_MIN = "NonPreemptibleOverMin"
     USER_CAP = "UserCap"

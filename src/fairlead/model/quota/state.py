@@ -28,7 +28,8 @@ class QuotaPod(Struct, frozen=True, gc=False):
     says now, `said_at` since when. `admitted_at`: infinity = a
     moment ago, nobody says when. `card_units`: GPU memory that it needs on
     one card. `choice` is told while it has no node. `removal`: of a Job's pod; the lower, the sooner its
-    controller removes it. `is_refused`: kube-scheduler has said that no node takes it.
+    controller removes it. `is_refused`: kube-scheduler has said that no node takes it. `gated_by`: scheduling
+    gates of others that it carries, "" = none. `never_preempts`: its `preemptionPolicy` is `Never`.
     """
 
     namespace: str
@@ -62,6 +63,8 @@ class QuotaPod(Struct, frozen=True, gc=False):
     said_at: Moment | None = None
     removal: tuple[float, ...] = ()
     is_refused: bool = False
+    gated_by: str = ""
+    never_preempts: bool = False
 
     @property
     def key(self) -> str:

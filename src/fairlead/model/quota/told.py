@@ -34,6 +34,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "protected-one": f"1 pod of {{leaf}} is {_PROTECTED}",
     "gang-first": "gang {gang} has its {pods} pods first",
     "gang-missing": "gang {gang}: {there}/{size} pods exist",
+    "gated": "scheduling gate {gate} holds it, and it asks for nothing until only Fairlead's is left",
     "claims": "guaranteed by {leaf} (uses {used} of {min} {resource}, asks {asks})",
     "until-gone": "waiting for {victims} to stop",
     "until-stopped": "waiting for stopping pods to go",
@@ -50,7 +51,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "nobody-borrows": "nobody borrows",
 }
 _ANY, _WORD = r".+", r"\S+"
-_LISTS: Final = ("victims", "leaves", "user")
+_LISTS: Final = ("victims", "leaves", "user", "gate")
 """Values that may have spaces in them; all others are numbers and names of Kubernetes objects."""
 
 

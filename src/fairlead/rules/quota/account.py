@@ -19,7 +19,19 @@ from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.room import Placed, Rooms
 from fairlead.rules.quota.tree import Capacity, Sums, TreeIndex, Vector
-from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, missing_part, units_held, waiting_units
+from fairlead.rules.quota.units import (
+    Line,
+    Unit,
+    VictimGroup,
+    gated_units,
+    groups_of,
+    is_gated,
+    late_part,
+    lines_of,
+    missing_part,
+    units_held,
+    waiting_units,
+)
 
 NEVER: Final = float("inf")
 _NO_FIT: Final = Reason.NO_FIT_ON_NODES
@@ -271,10 +283,11 @@ class QuotaAccount:
                     mine[k] += amount
             owner = pod.owner or pod.key
             book.owners[owner] = book.owners.get(owner, 0) + 1
-            if not pod.node:
+            if not pod.node and not pod.gated_by:
                 self._unbound(book, pod)
         if is_any_waiting:
-            book.units = waiting_units(index, counted, self.workloads)
+            book.units = waiting_units(index, [pod for pod in counted if not is_gated(pod)], self.workloads)
+            book.units += gated_units(index, counted)
         newest: dict[str, float] = {}
         for pod in counted if book.suspended else ():
             if not pod.is_admitted and pod.owner in book.suspended:
@@ -459,6 +472,8 @@ class QuotaAccount:
     def _hopeless(self, unit: Unit) -> tuple[Reason, tuple[int, int]] | None:
         """Why it waits whatever others do, and the node and resource of it. It counts as no demand."""
         index, leaf = self.index, unit.leaf
+        if unit.pods and is_gated(unit.pods[0]):
+            return Reason.GATED_BY_OTHERS, (leaf, 0)
         asked = [(k, amount) for k, amount in enumerate(unit.vector) if amount]
         for place in index.up[leaf]:
             bounds = index.max[place] if place else index.root_max

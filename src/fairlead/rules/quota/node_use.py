@@ -122,6 +122,8 @@ class _LeafSums:
     def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_told: bool) -> None:
         if not pod.is_admitted:
             self.waiting_pods[pod.said_reason] += 1
+            if pod.gated_by:
+                return  # it asks for nothing
             for name, amount in pod.request.items():
                 if amount and name in managed:
                     self.waiting_for[name] = self.waiting_for.get(name, 0) + 1

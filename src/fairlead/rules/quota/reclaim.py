@@ -59,7 +59,7 @@ class Reclaim:
     def in_leaf(self, unit: Unit) -> list[VictimGroup] | None:
         """Of lower priority, in its own leaf."""
         leaf = unit.leaf
-        if self.account.index.nodes[leaf].attributes.get(PREEMPT_POLICY) == "Never":
+        if unit.never_preempts or self.account.index.nodes[leaf].attributes.get(PREEMPT_POLICY) == "Never":
             return None
         if self.fresh.get(leaf):
             found = self._choose(unit, lambda: self._yielding(unit, self._fresh(leaf)), is_now=True)
@@ -77,7 +77,7 @@ class Reclaim:
     def has_lower(self, unit: Unit) -> bool:
         """Whether somebody in its leaf may have to give way to it, now or later."""
         book = self.account.books[unit.leaf]
-        if self.account.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
+        if unit.never_preempts or self.account.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
             return False
         if book.lowest < unit.priority:
             return True
@@ -356,11 +356,14 @@ class Reclaim:
         return self._descend(place, k, unit, self._fence(unit, k), lambda leaf: self._first(source(leaf), k, need))
 
     def _fence(self, unit: Unit, k: int) -> int:
-        """The node that vouches for the unit: nobody below it is a victim."""
+        """The lowest node that vouches for the unit: nobody below it is a victim.
+
+        Who may go for a higher voucher may go for this one, too.
+        """
         if not self.is_by_subtree:
             return unit.leaf
-        vouchers = [node for node in self._vouchers(unit, k) if self.account.after.is_within(node, unit.vector, [k])]
-        return vouchers[-1] if vouchers else unit.leaf
+        after = self.account.after
+        return next((node for node in self._vouchers(unit, k) if after.is_within(node, unit.vector, [k])), unit.leaf)
 
     def fences(self, unit: Unit) -> set[int]:
         """The same for all that it asks."""

@@ -138,6 +138,8 @@ class Sentences:
         """Of a unit that waits whatever others do."""
         if reason is Reason.GANG_INCOMPLETE:
             return unit.missing
+        if reason is Reason.GATED_BY_OTHERS:
+            return clause("gated", gate=unit.pods[0].gated_by)
         place, k = at
         asks, node = self._asks(unit, k), self._index.names[place]
         if reason is Reason.NO_FIT_ON_NODES:

@@ -169,6 +169,8 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
         said_at=said.at if said else None,
         removal=removal_turn(pod) if is_job_pod(pod) else (),
         is_refused=is_admitted and not pod.node and _is_refused(pod),
+        gated_by=", ".join(gate for gate in pod.gates if gate != QUOTA_GATE),
+        never_preempts=pod.never_preempts,
     )
 
 

@@ -65,6 +65,11 @@ class Unit(Struct, eq=False):
         return all(pod.is_preemptible for pod in self.pods)
 
     @property
+    def never_preempts(self) -> bool:
+        """Whether nobody of its own leaf gives way to it."""
+        return any(pod.never_preempts for pod in self.pods)
+
+    @property
     def user(self) -> str:
         return self.workload.user if self.workload is not None else self.pods[0].user
 
@@ -139,6 +144,15 @@ def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloa
     return units
 
 
+def gated_units(index: TreeIndex, pods: Iterable[QuotaPod]) -> list[Unit]:
+    """Pods that wait for gates of others, too: each is shown for itself, and asks for nothing."""
+    return [_unit(index, [pod]) for pod in pods if is_gated(pod)]
+
+
+def is_gated(pod: QuotaPod) -> bool:
+    return bool(pod.gated_by) and not pod.is_admitted
+
+
 def units_held(index: TreeIndex, job: Workload, youngest: float = 0.0) -> list[Unit]:
     """What waits of a job that we suspended or lowered, with what its templates ask.
 
@@ -165,7 +179,16 @@ def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> lis
             lines.append(Line([unit]))
             continue
         pod = unit.pods[0]
-        shape = (unit.vector, pod.priority, pod.is_preemptible, pod.user, pod.deployment, pod.revision, pod.waits_for_surge)
+        shape = (
+            unit.vector,
+            pod.priority,
+            pod.is_preemptible,
+            pod.user,
+            pod.deployment,
+            pod.revision,
+            pod.waits_for_surge,
+            pod.never_preempts,
+        )
         place = (pod.choice, pod.card_units, tuple(sorted(pod.request.items()))) if is_placed else ()
         alike[shape, place, unit.owner if index.max_jobs else ""].append(unit)
     for line in alike.values():

@@ -110,6 +110,7 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
         node_choice,
         _resources[spec.resources][0],
         grace_seconds if grace_seconds or spec.HasField("terminationGracePeriodSeconds") else None,
+        spec.preemptionPolicy == "Never",
     )
     return row, is_resized
 
@@ -189,6 +190,7 @@ def _with_status(pod: Pod, raw: bytes) -> Pod | None:
         pod.node_choice,
         pod.whole,
         pod.grace_seconds,
+        pod.never_preempts,
     )
 
 

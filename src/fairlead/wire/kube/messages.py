@@ -21,8 +21,8 @@ _READ: Final[Mapping[str, str]] = {
     "meta.ObjectMeta": "name namespace uid resourceVersion ~creationTimestamp ~deletionTimestamp ~labels ~annotations ~ownerReferences",
     "meta.OwnerReference": "apiVersion kind name uid controller",
     "core.Pod": "metadata spec status",
-    "core.PodSpec": "nodeName containers priority priorityClassName schedulerName ~resources terminationGracePeriodSeconds "
-    "?initContainers ?overhead ?schedulingGates",
+    "core.PodSpec": "nodeName containers priority priorityClassName preemptionPolicy schedulerName ~resources "
+    "terminationGracePeriodSeconds ?initContainers ?overhead ?schedulingGates",
     "core.Container": "name image ~resources restartPolicy",
     "core.PodStatus": "phase reason message hostIP podIP ~startTime containerStatuses ~conditions nominatedNodeName ?initContainerStatuses",
     "core.ContainerStatus": "name ready started restartCount ~state ~lastState ~allocatedResources",

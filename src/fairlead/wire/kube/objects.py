@@ -85,6 +85,7 @@ class WirePodSpec(Struct, gc=False, rename="camel"):
     overhead: dict[str, str | int | float] | None = None
     priority: int | None = None
     priority_class_name: str | None = None
+    preemption_policy: str | None = None
     scheduler_name: str | None = None
     scheduling_gates: list[WireGate] | None = None
     node_selector: Raw = Raw()
@@ -298,6 +299,7 @@ def parse_pod(wire: WirePod) -> Pod:
         ),
         whole=_parse_resources(bytes(spec.resources))[0],
         grace_seconds=spec.termination_grace_period_seconds,
+        never_preempts=spec.preemption_policy == "Never",
     )
 
 

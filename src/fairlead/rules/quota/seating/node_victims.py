@@ -74,7 +74,7 @@ class _Search:
         self._unit = unit
         self._index = account.index
         self._fences = frozenset(reclaim.fences(unit))
-        self._path = frozenset(() if reclaim.is_by_subtree else self._index.up[unit.leaf])
+        self._path = frozenset(self._index.up[unit.leaf])
         self._taken: list[_Leaving] = []
         self._weighed = weighed
         self._breaks_gangs = False
