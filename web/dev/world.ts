@@ -192,7 +192,7 @@ function leaf(team: string, i: number, resource: string, unit: string, scale: nu
   const used = Math.round(scale * [0.7, 1.35, 0.2][i % 3]!);
   const requested = used + (i % 3 === 2 ? Math.round(scale * 0.4) : 0);
   const spaces = i === 1 ? [team, `${team}-batch`] : [team];
-  return { name: team, path: `root.${team}`, parent: "root", depth: 1, isLeaf: true, namespaces: spaces, resource, unit, max: i === 2 ? null : scale * 2, min: scale, used, requested, borrowed: Math.max(0, used - scale), lent: 0, lost: 0, claimed: 0, byUser: [{ user: `${team}-lead`, used }], waitingPods: i % 3 === 2 ? 3 : 0, waitingJobs: i % 3 === 2 ? 1 : 0, byNamespace: spaces.map((namespace, n) => ({ namespace, used: n ? used * 0.3 : used * (spaces.length > 1 ? 0.7 : 1) })) };
+  return { name: team, path: `root.${team}`, parent: "root", depth: 1, isLeaf: true, namespaces: spaces, resource, unit, max: i === 2 ? null : scale * 2, min: scale, minWritten: scale, overMax: 0, used, requested, borrowed: Math.max(0, used - scale), lent: 0, lost: 0, claimed: 0, byUser: [{ user: `${team}-lead`, used }], waitingPods: i % 3 === 2 ? 3 : 0, waitingJobs: i % 3 === 2 ? 1 : 0, byNamespace: spaces.map((namespace, n) => ({ namespace, used: n ? used * 0.3 : used * (spaces.length > 1 ? 0.7 : 1) })) };
 }
 
 const freeOn = (n: NodeRow): number => (n.status === "Ready" && n.schedulable ? Math.max(0, n.gpusTotal - n.gpusAllocated - n.gpusUnhealthy) : 0);

@@ -87,7 +87,7 @@ describe("the cluster's clock", () => {
   });
 });
 
-const row = (more: Partial<QuotaRow>): QuotaRow => ({ name: "a", path: "root.a", parent: "root", depth: 1, isLeaf: true, namespaces: [], resource: "cpu", unit: "cores", max: 20, min: 10, used: 0, requested: 0, borrowed: 0, lent: 0, lost: 0, waitingPods: 0, waitingJobs: 0, claimed: 0, byNamespace: [], byUser: [], ...more });
+const row = (more: Partial<QuotaRow>): QuotaRow => ({ name: "a", path: "root.a", parent: "root", depth: 1, isLeaf: true, namespaces: [], resource: "cpu", unit: "cores", max: 20, min: 10, minWritten: 10, overMax: 0, used: 0, requested: 0, borrowed: 0, lent: 0, lost: 0, waitingPods: 0, waitingJobs: 0, claimed: 0, byNamespace: [], byUser: [], ...more });
 
 describe("quota", () => {
   it("used fills up to the guarantee, the rest is borrowed, waiting comes after", () => {
@@ -124,7 +124,7 @@ describe("quota", () => {
   });
 });
 
-const cpu = { resource: "cpu", unit: "cores", min: 10, max: null, used: 0, minText: "10", maxText: "", waitingPods: 0 };
+const cpu = { resource: "cpu", unit: "cores", min: 10, max: null, minCounted: 10, overMax: 0, used: 0, minText: "10", maxText: "", waitingPods: 0 };
 const treeRow = (name: string, parent: string, namespaces: string[] = []): QuotaTreeRow => ({ name, shortName: name, path: name, parent, depth: 0, isLeaf: true, namespaces, attributes: {}, bounds: [cpu], waitingPods: 0 });
 const at = (name: string, depth: number): QuotaTreeRow => ({ ...treeRow(name, ""), depth });
 

@@ -38,6 +38,7 @@ def test_all_is_well() -> None:
     assert printed.out == (
         "STATE  CHECK       FOUND\n"
         "ok     definition  ElasticQuotaTree is served\n"
+        "ok     max         no node uses more than its max\n"
         "ok     tree        4 leaves with 4 namespaces\n"
         "ok     labels      4 namespaces are enforced\n"
         "ok     injector    MutatingAdmissionPolicy and its binding are there\n"
@@ -46,6 +47,20 @@ def test_all_is_well() -> None:
         "ok     lease       held by controller-1, renewed 3 s ago\n"
         "ok     rights      the controller may do what it has to\n"
     )
+
+
+def test_a_leaf_above_a_lowered_max_is_bad() -> None:
+    snapshot = cluster()
+    tree = snapshot.quota_tree
+    assert tree is not None and tree.root is not None
+    side = tree.root.children[0]
+    low = replace(side.children[0], max={"cpu": 10_000})
+    root = replace(tree.root, children=(replace(side, children=(low, *side.children[1:])), *tree.root.children[1:]))
+    printed = doctor(snapshot=replace(snapshot, quota_tree=replace(tree, root=root), quota=root))
+    assert printed.status == 1
+    found = next(line for line in printed.out.splitlines() if line.startswith("BAD"))
+    assert found.split(None, 2)[:2] == ["BAD", "max"] and "root.a.1: uses 15 cpu, more than its max 10 (pods namespace1/" in found
+    assert "max: raise its max" in printed.out
 
 
 @pytest.mark.parametrize(

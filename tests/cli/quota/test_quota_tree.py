@@ -78,7 +78,40 @@ def test_it_is_said_where_the_nodes_have_less_than_root_may_give() -> None:
     snapshot = cluster(manifest(), stranger)
     nodes = [*snapshot.nodes, Node("cordoned", allocatable={"cpu": 8000}, unschedulable=True)]
     less = build_snapshot(taken_at=0, nodes=nodes, pods=snapshot.pods, quota_tree=snapshot.quota_tree, sources=READ)
-    assert show(less).splitlines()[-1] == "root gives 36 cpu at most, not 40: the cluster's nodes have no more."
+    lines = show(less).splitlines()
+    assert "root gives 36 cpu at most, not 40: the cluster's nodes have no more." in lines
+    told = "cpu configured 40, available 36, so 10 counts as 9."
+    assert lines[-4:] == [f"root.{name}: {told}" for name in ("a.1", "a.2", "b.1", "b.2")]
+    assert [row.split()[2] for row in lines[1:8]] == ["36", "18", "9", "9", "18", "9", "9"]
+
+
+def test_use_above_a_max_that_was_lowered_is_marked() -> None:
+    """Three pods of 5 cores in a leaf whose max is 10 by now."""
+    pods = [runs("ns1", name) for name in "xyz"]
+    lines = show(cluster(manifest(max={"cpu": 10}), *pods)).splitlines()
+    assert next(row.split()[3] for row in lines if row.split()[0] == "1") == "15!"
+    assert lines[-1] == "! root.a.1 uses 15 cpu, 5 more than its max 10: nothing is admitted there until it uses less."
+
+
+def test_a_max_and_a_min_under_use_are_said_before_they_are_applied(tmp_path: Path) -> None:
+    pods = [runs("ns1", name) for name in "xyz"]
+    new = tmp_path / "new.yaml"
+    new.write_text(yaml.safe_dump(manifest(min={"cpu": 5}, max={"cpu": 10})))
+    printed = run_command(f"quota validate --snapshot s {new}", cluster(manifest(), *pods), "fairlead")
+    assert printed.status == 0
+    told = [" ".join(line.split()) for line in printed.out.splitlines()]
+    assert told[0] == (
+        "WARNING OverMaxNow root.a.1: uses 15 cpu, more than its max 10 (pods ns1/x, ns1/y, ns1/z); nothing is admitted there until "
+        "it uses less, and a pod of higher priority may take the place of several"
+    )
+    assert told[1] == (
+        "WARNING UnderUse root.a.1: min of cpu is lowered from 10 to 5 while 15 are used (pods ns1/x, ns1/y, ns1/z); "
+        "5 of that become borrowed"
+    )
+    plan = run_command(f"quota plan --tree {new}", cluster(manifest(), *pods), "fairlead").out
+    assert "OverMaxNow (warning)" in plan and "UnderUse (warning)" in plan
+    since = run_command("quota plan", cluster(manifest(max={"cpu": 10}), *pods), "fairlead").out
+    assert "OverMaxNow (warning)" in since
 
 
 def test_unlimited_is_not_a_number() -> None:

@@ -753,12 +753,14 @@ export interface Pool {
   gpusUnhealthy: number
 }
 
-/** One resource of a node, in `unit`. `max` is null when unlimited. `minText` and `maxText` are the same as quantities, "" for a `max` that is unlimited. `waitingPods`: those that ask for the resource and wait, in the node and below it. */
+/** One resource of a node, in `unit`. `max` is null when unlimited. `minText` and `maxText` are the same as quantities, "" for a `max` that is unlimited. `minCounted` is what counts of `min`: less where the cluster has less than the mins promise. `overMax`: what is used above `max`. `waitingPods`: those that ask for the resource and wait, in the node and below it. */
 export interface QuotaBounds {
   resource: string
   unit: string
   min: number
   max: number | null
+  minCounted: number
+  overMax: number
   used: number
   minText: string
   maxText: string
@@ -784,7 +786,7 @@ export interface QuotaEffects {
   plans: number
 }
 
-/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago; they still hold it and are charged no longer, so that `used` is less than what is held. `byUser` is of leaves. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
+/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago; they still hold it and are charged no longer, so that `used` is less than what is held. `byUser` is of leaves. `min` is what counts: less than `minWritten` where the cluster has less than the mins promise. `overMax` is used above max: nothing is admitted there until it is gone. `waitingPods`, `waitingJobs`: those that wait and ask for this resource. */
 export interface QuotaRow {
   name: string
   path: string
@@ -796,6 +798,8 @@ export interface QuotaRow {
   unit: string
   max: number | null
   min: number
+  minWritten: number
+  overMax: number
   used: number
   requested: number
   borrowed: number

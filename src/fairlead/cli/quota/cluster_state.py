@@ -47,5 +47,6 @@ def read_state(context: Context, tree: QuotaTree | None = None) -> tuple[Cluster
             "beforehand what it would do",
         )
     spaces = {space.name for space in snapshot.namespaces} if snapshot.was_read(_NAMESPACES) else None
-    violations = validate(snapshot.quota_tree, old, spaces, snapshot.pods)
-    return snapshot, replace(quota_state(snapshot, snapshot.taken_at or context.now()), violations=violations)
+    state = quota_state(snapshot, snapshot.taken_at or context.now())
+    violations = validate(snapshot.quota_tree, old, spaces, snapshot.pods, state=state)
+    return snapshot, replace(state, violations=violations)

@@ -11,6 +11,7 @@ from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
     from fairlead.model.quota.setup import QuotaSetup
+    from fairlead.model.quota.tree import QuotaTree
     from fairlead.model.snapshot import ClusterSnapshot
 
 NAME = "quota doctor"
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     snapshot = context.world.reader().read_all()
     setup = context.world.quota_setup()
-    checks = [*_tree(snapshot), *_labels(snapshot)]
+    checks = [*_tree(snapshot, context.now()), *_labels(snapshot)]
     if setup is None:
         told = "a snapshot or a simulated cluster: nothing is installed there that could be asked"
         checks += [_Check(_NOT_ASKED, name, told) for name in ("injector", "guard", "controller", "lease", "rights")]
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 1 if bad else 0
 
 
-def _tree(snapshot: ClusterSnapshot) -> Iterator[_Check]:
+def _tree(snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
     from fairlead.cli.quota.cluster_state import TREES
     from fairlead.rules.quota.validate import validate
 
@@ -74,8 +75,28 @@ def _tree(snapshot: ClusterSnapshot) -> Iterator[_Check]:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         yield _Check(_BAD, "tree", f"{errors[0].code}: {errors[0].message}{more}", "`fairlead quota validate FILE` names every fault")
         return
+    yield from _over_max(tree, snapshot, now)
     leaves = list(tree.root.leaves())
     yield _Check(_OK, "tree", f"{len(leaves)} leaves with {sum(len(leaf.namespaces) for leaf in leaves)} namespaces")
+
+
+def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterator[_Check]:
+    """Whether any node uses more than its max: it admits nobody until it uses less."""
+    from fairlead.model.quota.tree import ViolationCode
+    from fairlead.rules.quota.sight import quota_state
+    from fairlead.rules.quota.under_use import use_warnings
+
+    source = snapshot.sources.get("pods")
+    if source is not None and source.is_unread:
+        yield _Check(_NOT_ASKED, "max", source.message or str(source.state))
+        return
+    found = [each for each in use_warnings(quota_state(snapshot, snapshot.taken_at or now)) if each.code == ViolationCode.OVER_MAX_NOW]
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        fix = "raise its max, end pods there, or set fairlead.io/drain-over-max on the node, which evicts down to it"
+        yield _Check(_BAD, "max", f"{found[0].message}{more}", fix)
+    else:
+        yield _Check(_OK, "max", "no node uses more than its max")
 
 
 def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:

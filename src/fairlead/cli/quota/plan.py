@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.errors import UserError
+from fairlead.model.quota.tree import ViolationCode
 
 if TYPE_CHECKING:
     from fairlead.model.quota.plan import QuotaPlan
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.output not in ("", "json", "yaml"):
         raise UserError(f"output format `{args.output}` is not known", "`-o json` or `-o yaml`; without `-o` it is a table")
     state = _asked_state(args, context)
-    told = [each for each in state.violations if each.is_error or args.tree]
+    told = [each for each in state.violations if each.is_error or args.tree or each.code == ViolationCode.OVER_MAX_NOW]
     document, text = _settled(state, told) if args.until_settled else _planned(state, told)
     if args.output:
         from fairlead.cli.frame.documents import render_document

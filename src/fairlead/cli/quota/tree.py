@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output, render_document
@@ -14,10 +15,15 @@ if TYPE_CHECKING:
     from fairlead.model.quota.tree import QuotaNode, QuotaTree
     from fairlead.model.quota.use import QuotaUse
     from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.rules.quota.usage import Scarce
 
 NAME = "quota tree"
+_OVER_MAX: Final = "!"
+"""After what a node uses above its max."""
 HELP = """Show the quota tree: what each node is guaranteed (MIN), uses, has borrowed beyond its MIN, and may use at most (MAX), per
-resource, and how many pods wait there. N/A is unlimited. It reads a cluster or a snapshot, and needs no quota controller."""
+resource, and how many pods wait there. N/A is unlimited. `!` marks use above MAX: nothing is admitted there until it is gone.
+Where the cluster has less than the mins promise, MIN is what counts of it, and a line says why.
+It reads a cluster or a snapshot, and needs no quota controller."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.rules.quota.usage import node_limits, quota_usage
+    from fairlead.rules.quota.usage import node_limits, quota_usage, scarce_resources
 
     check_output(args.output)
     snapshot = context.world.reader().read_all()
@@ -41,6 +47,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context.stdout.write(_table(tree, uses))
         for resource, there in node_limits(snapshot).items():
             context.stdout.write(_limit(tree, resource, there))
+        for resource, scarce in scarce_resources(snapshot).items():
+            context.stdout.write("".join(_counted(uses, resource, scarce)))
+        context.stdout.write("".join(_over_max(uses)))
     return 0
 
 
@@ -82,12 +91,34 @@ def _limit(tree: QuotaTree, resource: str, there: int) -> str:
     return f"{tree.root.name} gives {amount_text(resource, there)} {resource} at most, not {most}: the cluster's nodes have no more.\n"
 
 
+def _counted(uses: Sequence[QuotaUse], resource: str, scarce: Scarce) -> Iterator[str]:
+    """Of each leaf what its min counts as, and why."""
+    from fairlead.model.resources import amount_text
+
+    for use in uses:
+        if use.node.is_leaf and resource in use.own.counted_min:
+            amounts = (scarce.configured, scarce.available, use.node.min.get(resource, 0), use.min_of(resource))
+            configured, there, written, counts = (amount_text(resource, amount) for amount in amounts)
+            yield f"{use.node.name}: {resource} configured {configured}, available {there}, so {written} counts as {counts}.\n"
+
+
+def _over_max(uses: Sequence[QuotaUse]) -> Iterator[str]:
+    from fairlead.model.resources import amount_text
+
+    for use in uses:
+        for resource, over in sorted(use.own.over_max.items()):
+            used, most = amount_text(resource, use.own.used[resource]), amount_text(resource, use.node.max[resource])
+            told = f"uses {used} {resource}, {amount_text(resource, over)} more than its max {most}"
+            yield f"{_OVER_MAX} {use.node.name} {told}: nothing is admitted there until it uses less.\n"
+
+
 def _numbers(use: QuotaUse, resource: str) -> tuple[str, str, str, str]:
     from fairlead.model.resources import amount_text
 
     node = use.node
     used, borrowed = amount_text(resource, use.own.used.get(resource, 0)), amount_text(resource, use.own.borrowed.get(resource, 0))
-    least = "N/A" if resource in node.unlimited_min else amount_text(resource, node.min.get(resource, 0))
+    used += _OVER_MAX if resource in use.own.over_max else ""
+    least = "N/A" if resource in node.unlimited_min else amount_text(resource, use.min_of(resource))
     most = amount_text(resource, node.max[resource]) if resource in node.max else "N/A"
     return least, used, borrowed, most
 

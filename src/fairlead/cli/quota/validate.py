@@ -18,7 +18,8 @@ NAME = "quota validate"
 HELP = """Say everything that is wrong with the quota tree in FILE, each fault in one sentence with node, resource and numbers.
 
 Where a cluster is at hand, or a snapshot is named, its tree, its namespaces and its running pods are looked at, too: the
-last line says which it was. The exit status is 1 when the tree has an error; warnings alone refuse nothing."""
+last line says which it was. A max or a min under what is used now is a
+warning that names the pods. The exit status is 1 when the tree has an error; warnings alone refuse nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     tree = read_tree(args.file, context.machine)
     cluster = _cluster(context)
-    found = _violations(tree, cluster)
+    found = _violations(tree, cluster, context.now())
     context.stdout.write(render_rows([("ERROR" if each.is_error else "WARNING", each.code, each.message) for each in found]))
     errors = sum(1 for each in found if each.is_error)
     against = f"checked against {context.world.reader().describe()}" if cluster else "no cluster was looked at: nobody knows which pods run"
@@ -53,14 +54,20 @@ def _cluster(context: Context) -> ClusterSnapshot | None:
     return snapshot
 
 
-def _violations(tree: QuotaTree, cluster: ClusterSnapshot | None) -> tuple[Violation, ...]:
+def _violations(tree: QuotaTree, cluster: ClusterSnapshot | None, now: float) -> tuple[Violation, ...]:
+    from msgspec.structs import replace
+
     from fairlead.model.resources import sum_of
+    from fairlead.rules.quota.sight import quota_state
     from fairlead.rules.quota.validate import validate
 
     if cluster is None:
         return validate(tree, tree)
     capacity = sum_of(node.allocatable for node in cluster.nodes) if cluster.was_read("nodes") else None
-    return validate(tree, cluster.quota_tree, cluster.namespace_names, cluster.pods, capacity=capacity)
+    state = None
+    if tree.sound_root is not None and cluster.was_read("pods"):
+        state = quota_state(replace(cluster, quota_tree=tree, quota=tree.sound_root), cluster.taken_at or now)
+    return validate(tree, cluster.quota_tree, cluster.namespace_names, cluster.pods, capacity=capacity, state=state)
 
 
 def _told(tree: QuotaTree, errors: int, warnings: int) -> str:

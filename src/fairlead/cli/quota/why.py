@@ -81,7 +81,8 @@ def _obstacles(waiting: Sequence[QuotaWaiting]) -> list[str]:
 def _leaf_table(node: QuotaNode, use: QuotaNodeUse) -> str:
     rows: list[Sequence[str]] = [("RESOURCE", "USED", "MIN", "BORROWED", "MAX")]
     for resource in sorted({*use.used, *node.min, *node.max}):
-        used, least, most = use.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
+        used, most = use.used.get(resource, 0), node.max.get(resource)
+        least = use.counted_min.get(resource, node.min.get(resource, 0))
         told = [amount_text(resource, amount) for amount in (used, least, max(0, used - least))]
         rows.append((resource, *told, "N/A" if most is None else amount_text(resource, most)))
     return render_rows(rows)

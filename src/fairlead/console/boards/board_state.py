@@ -250,7 +250,8 @@ class BoardState:
     @cached_property
     def _quota_state(self) -> QuotaState:
         state = quota_state(self.snapshot, self.now)
-        return msgspec.structs.replace(state, violations=self._violations)
+        tree = self._quota_tree
+        return msgspec.structs.replace(state, violations=self._violations_of(tree, tree, state))
 
     @cached_property
     def _quota_tree(self) -> QuotaTree | None:
@@ -259,9 +260,11 @@ class BoardState:
 
     @cached_property
     def _violations(self) -> tuple[Violation, ...]:
-        tree = self._quota_tree
+        return self._quota_state.violations
+
+    def _violations_of(self, tree: QuotaTree | None, old: QuotaTree | None, state: QuotaState) -> tuple[Violation, ...]:
         names = [each.name for each in self.snapshot.namespaces] if self.snapshot.was_read("namespaces") else None
-        return validate(tree, tree, names, self.snapshot.pods) if tree else ()
+        return validate(tree, old, names, self.snapshot.pods, state=state) if tree else ()
 
     @cached_property
     def quota_faults(self) -> list[TreeFault]:
@@ -307,7 +310,9 @@ class BoardState:
         """Raises UserError for a node that the tree does not have, and where plans do not come to an end."""
         now = self._quota_tree
         tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)
-        faults = fault_rows(validate(tree, now))
+        root = tree.sound_root
+        state = msgspec.structs.replace(self._quota_state, tree=root) if root is not None else None
+        faults = fault_rows(validate(tree, now, state=state))
         valid = tree.root is not None and not any(fault.level == "error" for fault in faults)
         envelope: dict[str, Any] = {
             "generated_at": self.generated_at,

@@ -28,7 +28,9 @@ class QuotaRow(Json, frozen=True):
 
     `claimed`: promised to pods that wait until there is room. `lost`: of pods that should be gone long ago;
     they still hold it and are charged no longer, so that `used` is less than what is held. `by_user` is of
-    leaves. `waiting_pods`, `waiting_jobs`: those that wait and ask for this resource.
+    leaves. `min` is what counts: less than `min_written` where the cluster has less than the mins promise.
+    `over_max` is used above max: nothing is admitted there until it is gone. `waiting_pods`,
+    `waiting_jobs`: those that wait and ask for this resource.
     """
 
     name: str
@@ -41,6 +43,8 @@ class QuotaRow(Json, frozen=True):
     unit: str
     max: float | None
     min: float
+    min_written: float
+    over_max: float
     used: float
     requested: float
     borrowed: float

@@ -15,13 +15,17 @@ class QuotaBounds(Json, frozen=True):
     """One resource of a node, in `unit`.
 
     `max` is null when unlimited. `min_text` and `max_text` are the same as quantities, "" for a `max` that is
-    unlimited. `waiting_pods`: those that ask for the resource and wait, in the node and below it.
+    unlimited. `min_counted` is what counts of `min`: less where the cluster has less than the mins promise.
+    `over_max`: what is used above `max`. `waiting_pods`: those that ask for the resource and
+    wait, in the node and below it.
     """
 
     resource: str
     unit: str
     min: float
     max: float | None
+    min_counted: float
+    over_max: float
     used: float
     min_text: str
     max_text: str

@@ -155,7 +155,11 @@ class QuotaNodeUse(Struct, frozen=True):
 
     `used`: admitted and unfinished, stopping included. `request`: with what waits. `claimed`: promised.
     `lost`: of pods that do not stop, and part of nothing else. `guaranteed` and `borrowed` are computed at
-    the node itself. `pods`: those of `used`. `waiting_by_reason`: by what their conditions say; "" = nothing
+    the node itself. `counted_min`: resources of which its min counts as less than is written, since the
+    cluster has less than the mins promise, and as how much (2.12); `guaranteed` and `borrowed` follow it.
+    `over_max`: what it uses above its max.
+
+    `pods`: those of `used`. `waiting_by_reason`: by what their conditions say; "" = nothing
     yet; `waiting_by_resource`: those that ask for it. `used_by_namespace` has every namespace of a leaf, also
     those that use nothing, and is empty on inner nodes, as is `used_by_user`, where "" is nobody's.
     """
@@ -176,6 +180,8 @@ class QuotaNodeUse(Struct, frozen=True):
     pods: int = 0
     waiting_by_reason: Mapping[str, int] = {}
     waiting_by_resource: Mapping[str, int] = {}
+    counted_min: Amounts = NOTHING
+    over_max: Amounts = NOTHING
     used_by_namespace: Mapping[str, Amounts] = {}
     used_by_user: Mapping[str, Amounts] = {}
 

@@ -66,7 +66,7 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
 
 class ViolationCode(StrEnum):
-    """What may be wrong with a tree (quota contract 1.4). The last five are warnings."""
+    """What may be wrong with a tree (quota contract 1.4). The last seven are warnings."""
 
     NOT_THE_TREE = "NotTheTree"
     BAD_SHAPE = "BadShape"
@@ -87,6 +87,8 @@ class ViolationCode(StrEnum):
     NO_SUCH_NAMESPACE = "NoSuchNamespace"
     LEAF_WITHOUT_NAMESPACE = "LeafWithoutNamespace"
     SUM_OF_MIN_BELOW_PARENT = "SumOfMinBelowParent"
+    OVER_MAX_NOW = "OverMaxNow"
+    UNDER_USE = "UnderUse"
 
 
 STOPPING = frozenset(

@@ -14,6 +14,10 @@ class QuotaUse(Struct, frozen=True, gc=False):
     node: QuotaNode
     own: QuotaNodeUse
 
+    def min_of(self, resource: str) -> int:
+        """Its min as it counts: less than is written where the cluster has less than the mins promise."""
+        return self.own.counted_min.get(resource, self.node.min.get(resource, 0))
+
     def waits(self, resource: str) -> int:
         """What its waiting pods ask for."""
         return self.own.request.get(resource, 0) - self.own.used.get(resource, 0)

@@ -223,7 +223,7 @@ class QuotaMachine:
         yield from self._enforce(now)
         self._uncounted |= set(account.reread)
         self._recounted |= told.keys()
-        self._status.want(tree, self._node_uses, violations, self._not_enforced(), now)
+        self._status.want(tree, self._node_uses, violations, self._not_enforced(), now, self._charged)
 
     @property
     def plan(self) -> QuotaPlan:
@@ -328,7 +328,11 @@ class QuotaMachine:
         for place in self._recounted:
             uses.wait_in(names[place], planned.waiting_units_in(place))
         self._uncounted, self._recounted = set(), set()
-        return uses.rows(planned.claims)
+        return uses.rows(planned.claims, account.index.counted())
+
+    def _charged(self) -> list[QuotaPod]:
+        """Admitted pods of all leaves."""
+        return [pod for pod in self._account.pods.values() if pod.is_admitted] if self._account is not None else []
 
     def _violations(self, tree: QuotaTree | None) -> tuple[Violation, ...]:
         """Of the tree as it stands; validated again only when it, or the set of namespaces, has changed."""

@@ -20,12 +20,15 @@ Sum = dict[str, int]
 
 
 def node_uses(
-    state: QuotaState, claims: Iterable[QuotaClaim] | None = None, units: Mapping[str, int] | None = None
+    state: QuotaState,
+    claims: Iterable[QuotaClaim] | None = None,
+    units: Mapping[str, int] | None = None,
+    counted: Mapping[str, Amounts] | None = None,
 ) -> tuple[QuotaNodeUse, ...]:
     """Every node, parents before children in the order written.
 
     `claims`: what a plan promises; None = what the conditions of waiting pods say was promised. `units`: how
-    many units wait, by leaf; None = not counted.
+    many units wait, by leaf; None = not counted. `counted`: by node, mins that count as less than is written.
     """
     managed = frozenset(managed_resources(state.tree))
     leaves = list(state.tree.leaves())
@@ -39,7 +42,7 @@ def node_uses(
         _add(of_leaf[claim.leaf].claimed, claim.request, managed)
     for name, count in (units or {}).items():
         of_leaf[name].waiting_units += count
-    return tuple(_gather(state.tree, sums)[1])
+    return tuple(_gather(state.tree, sums, counted or {})[1])
 
 
 class NodeUses:
@@ -52,6 +55,7 @@ class NodeUses:
         self._leaves = {leaf.name: leaf for leaf in tree.leaves()}
         self._above: dict[int, QuotaNode] = {id(child): node for node in self._nodes for child in node.children}
         self._units: dict[str, int] = {}
+        self._counted: Mapping[str, Amounts] = {}
         self._sums = {id(leaf): _LeafSums(leaf) for leaf in self._leaves.values()}
         self._rows: dict[int, QuotaNodeUse] = {}
         self._claimed: frozenset[str] = frozenset()
@@ -74,8 +78,13 @@ class NodeUses:
             self._sums[id(self._leaves[leaf])].waiting_units = units
             self._changed.add(leaf)
 
-    def rows(self, claims: Iterable[QuotaClaim]) -> tuple[QuotaNodeUse, ...]:
-        """Every node, parents before children in the order written; every leaf has been read."""
+    def rows(self, claims: Iterable[QuotaClaim], counted: Mapping[str, Amounts] | None = None) -> tuple[QuotaNodeUse, ...]:
+        """Every node, parents before children in the order written; every leaf has been read.
+
+        `counted`: by node, mins that count as less than is written.
+        """
+        counted = counted or {}
+        is_counted_anew, self._counted = counted != self._counted, counted
         claimed: dict[str, Sum] = {}
         for claim in claims:
             _add(claimed.setdefault(claim.leaf, {}), claim.request, self._managed)
@@ -88,12 +97,12 @@ class NodeUses:
                 node = self._above.get(id(node))
         self._changed, self._claimed = set(), frozenset(claimed)
         for node in reversed(self._nodes):  # children before parents
-            if id(node) in above:
+            if is_counted_anew or id(node) in above:
                 if not node.is_leaf:
                     own = self._sums[id(node)] = _LeafSums(node)
                     for child in node.children:
                         own.add(self._sums[id(child)])
-                self._rows[id(node)] = _row(node, self._sums[id(node)])
+                self._rows[id(node)] = _row(node, self._sums[id(node)], counted.get(node.name, NOTHING))
         return tuple(self._rows[id(node)] for node in self._nodes)
 
 
@@ -159,28 +168,29 @@ class _LeafSums:
         self.waiting_pods.update(below.waiting_pods)
 
 
-def _gather(node: QuotaNode, sums: Mapping[int, _LeafSums]) -> tuple[_LeafSums, list[QuotaNodeUse]]:
+def _gather(node: QuotaNode, sums: Mapping[int, _LeafSums], counted: Mapping[str, Amounts]) -> tuple[_LeafSums, list[QuotaNodeUse]]:
     """The sums of the node, and the rows of it and of everything below."""
     if node.is_leaf:
-        return sums[id(node)], [_row(node, sums[id(node)])]
+        return sums[id(node)], [_row(node, sums[id(node)], counted.get(node.name, NOTHING))]
     own = _LeafSums(node)
     rows: list[QuotaNodeUse] = []
     for child in node.children:
-        below, its = _gather(child, sums)
+        below, its = _gather(child, sums, counted)
         own.add(below)
         rows += its
-    return own, [_row(node, own), *rows]
+    return own, [_row(node, own, counted.get(node.name, NOTHING)), *rows]
 
 
-def _row(node: QuotaNode, own: _LeafSums) -> QuotaNodeUse:
+def _row(node: QuotaNode, own: _LeafSums, counted: Amounts) -> QuotaNodeUse:
+    mins = {**node.min, **counted} if counted else node.min
     return QuotaNodeUse(
         node.name,
         node.namespaces,
         tuple(child.name for child in node.children),
         used=own.used,
         request=_sum(own.used, own.waiting),
-        guaranteed={name: least for name, amount in own.used.items() if (least := min(amount, node.min.get(name, 0)))},
-        borrowed={name: over for name, amount in own.used.items() if (over := amount - node.min.get(name, 0)) > 0},
+        guaranteed={name: least for name, amount in own.used.items() if (least := min(amount, mins.get(name, 0)))},
+        borrowed={name: over for name, amount in own.used.items() if (over := amount - mins.get(name, 0)) > 0},
         claimed=own.claimed,
         lost=own.lost,
         firm_used=own.firm_used,
@@ -190,6 +200,8 @@ def _row(node: QuotaNode, own: _LeafSums) -> QuotaNodeUse:
         pods=own.pods,
         waiting_by_reason=own.waiting_pods,
         waiting_by_resource=own.waiting_for,
+        counted_min=counted,
+        over_max={name: own.used[name] - most for name, most in node.max.items() if own.used.get(name, 0) > most},
         used_by_namespace=own.by_namespace if node.is_leaf else {},
         used_by_user=own.by_user,
     )

@@ -48,7 +48,7 @@ def plan_quota(state: QuotaState) -> QuotaPlan:
     units: defaultdict[str, int] = defaultdict(int)
     for row in plan.waiting:
         units[row.leaf] += 1
-    nodes = node_uses(state, plan.claims, units)
+    nodes = node_uses(state, plan.claims, units, account.index.counted())
     return QuotaPlan(
         plan.admit, plan.evict, plan.waiting, plan.claims, plan.returned, plan.resume, nodes=nodes, violations=state.violations
     )
@@ -70,7 +70,9 @@ class Planned:
         names = planner.index.names
         told = planner.sentences.told
         self.admit = tuple(
-            QuotaAdmission(pod, names[unit.leaf], sure, planner.admitted_as[unit]) for unit, sure in planner.admitted for pod in unit.pods
+            QuotaAdmission(pod, names[unit.leaf], sure, planner.sentences.admitted(unit))
+            for unit, sure in planner.admitted
+            for pod in unit.pods
         )
         self.resume = _resumes(planner)
         self.evict = tuple(
@@ -128,7 +130,6 @@ class _Planner:
         self.node_victims = NodeVictims(account, self.reclaim, self.seats)
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
-        self.admitted_as: dict[Unit, str] = {}
         self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
         self.victims_of: dict[Unit, list[VictimGroup]] = {}
         self.lacking: dict[Unit, Sequence[tuple[int, int]]] = {}
@@ -433,8 +434,7 @@ class _Planner:
     def _admit(self, line: Line) -> None:
         unit = line.first
         self.admitted.append((unit, self.is_guaranteed(unit)))
-        self.account.add(unit.leaf, unit.vector)
-        self.admitted_as[unit] = self.sentences.admitted(unit)
+        self.account.add(unit.leaf, unit.vector, claim=not unit.pods)  # of a job that is resumed no pod is there yet
         self._tally(unit, 1)
         self._done.add(unit)
         line.next += 1

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota.plan import Blocked, Borrower, QuotaWaiting, Reason, Spared
 from fairlead.model.quota.told import BETWEEN, clause
-from fairlead.model.resources import CPU, is_byte_resource
+from fairlead.model.resources import CPU, amount_text, is_byte_resource
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.room import Rooms
@@ -29,6 +29,7 @@ class Sentences:
         self._now = account.sums
         self._claims = account.claims
         self._borrowing: dict[int, tuple[Borrower, ...]] = {}
+        self._leaves = [[leaf for leaf in account.books if place in account.index.up[leaf]] for place in range(len(account.index.nodes))]
         self._alike: dict[tuple[object, ...], tuple[tuple[Blocked, ...], tuple[Borrower, ...], str]] = {}
 
     def invalid(self) -> str:
@@ -51,11 +52,14 @@ class Sentences:
                 return f"{unit.key} is a newer revision of its Deployment and {leaf} has no room for both"
             asks = f"{self._text(k, unit.vector[k])} {resource}"
             return f"{unit.key} of priority {unit.priority} takes {asks} of {leaf}; this pod has priority {group.priority}"
-        least = f"{self._text(k, index.min[unit.leaf][k])} {resource} guaranteed to {leaf}"
+        by = self._voucher(unit, k)
+        by = unit.leaf if by is None else by
+        least = f"{self._text(k, index.min[by][k])} {resource} guaranteed to {index.names[by]}"
         lender = index.names[group.leaf]
         used = self._text(k, self._used(group.leaf, k))
-        takes = f"{unit.key} takes back {self._text(k, unit.vector[k])} of the {least}"
-        return f"{takes}; {lender} uses {used} of guaranteed {self._text(k, index.min[group.leaf][k])}, and this is the first of it to go"
+        takes = f"{unit.key} takes back {self._text(k, unit.vector[k])} of the {least}{self._as_counted(by, k)}"
+        has = f"{lender} uses {used} of guaranteed {self._text(k, index.min[group.leaf][k])}{self._as_counted(group.leaf, k)}"
+        return f"{takes}; {has}; of its pods the least important go first: lower priority, then not ready, then newer"
 
     def _told_of_node(self, group: VictimGroup, unit: Unit) -> str:
         index, leaf = self._index, group.leaf
@@ -66,7 +70,8 @@ class Sentences:
         nodes = ", ".join(sorted({pod.node for pod in group.pods}))
         used, least = self._text(k, self._used(leaf, k)), self._text(k, index.min[leaf][k])
         takes = f"{unit.key} is guaranteed by {index.names[unit.leaf]} and needs room on {nodes}"
-        return f"{takes}; {index.names[leaf]} uses {used} of guaranteed {least} {index.resources[k]}, and the fewest have to go there"
+        has = f"{index.names[leaf]} uses {used} of guaranteed {least} {index.resources[k]}{self._as_counted(leaf, k)}"
+        return f"{takes}; {has}, and the fewest have to go there"
 
     def drained(self, place: int, k: int) -> str:
         most, resource = self._text(k, self._index.max[place][k] or 0), self._index.resources[k]
@@ -82,7 +87,29 @@ class Sentences:
         k = max(asked, key=lambda k: ((self._used(leaf, k) - least[k]) * weight[k], -k))
         used, borrowed = self._used(leaf, k), max(0, self._used(leaf, k) - least[k])
         guaranteed = f"{self._text(k, used)} of guaranteed {self._text(k, least[k])} {resources[k]}"
-        return f"{self._index.names[leaf]} uses {guaranteed}, borrows {self._text(k, borrowed)}"
+        return f"{self._index.names[leaf]} uses {guaranteed}, borrows {self._text(k, borrowed)}{self._as_counted(leaf, k)}"
+
+    def _as_counted(self, place: int, k: int) -> str:
+        """Why a min counts as less than is written; "" where it does not."""
+        told = self._counts(place, k)
+        return f" ({told[0]})" if told else ""
+
+    def _counts(self, place: int, k: int) -> list[str]:
+        index = self._index
+        written, counts = index.least[place][k], index.min[place][k]
+        if written == counts:
+            return []
+        amounts = index.promised(k), index.capacity[k] or 0, written, counts
+        configured, there, least, counted = (self._text(k, amount) for amount in amounts)
+        return [clause("counts", configured=configured, there=there, least=least, counts=counted)]
+
+    def _voucher(self, unit: Unit, k: int, asks: int = 0) -> int | None:
+        """The lowest node whose min covers the unit in a resource when it has it; None = none does.
+
+        `asks`: what it asks, where it is not among the claims.
+        """
+        path = self._index.up[unit.leaf][:-1] if self._reclaim.is_by_subtree else ()
+        return next((place for place in path or (unit.leaf,) if self._account.after.over(place, k) + asks <= 0), None)
 
     def why_nobody(self, unit: Unit) -> tuple[Reason, str]:
         """Of a guaranteed unit for which nobody can be evicted."""
@@ -132,7 +159,15 @@ class Sentences:
         return tuple(found[key] for key in sorted(found))
 
     def _used(self, place: int, k: int) -> int:
-        return self._now.own[place][k] - self._claims.own[place][k]
+        """What the leaves below use, as the table says it: without promises, and without what is not lent."""
+        return sum(self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves[place])
+
+    def _claimed(self, place: int, k: int) -> int:
+        return sum(self._claims.own[leaf][k] for leaf in self._leaves[place])
+
+    def _kept(self, place: int, k: int) -> int:
+        """What lend limits keep back below a node: it is charged, and nobody uses it."""
+        return self._now.own[place][k] - self._used(place, k) - self._claimed(place, k)
 
     def hopeless(self, unit: Unit, reason: Reason, at: tuple[int, int]) -> str:
         """Of a unit that waits whatever others do."""
@@ -162,8 +197,8 @@ class Sentences:
         if freest is None:
             return clause("no-node")
         resource, node, free, count = freest
-        asks = clause("asks-on-one", resource=resource, asks=format_amount(resource, pod.request.get(resource, 1)))
-        return _joined(asks, clause("freest" if count > 1 else "only-node", nodes=count, node=node, free=format_amount(resource, free)))
+        asks = clause("asks-on-one", resource=resource, asks=amount_text(resource, pod.request.get(resource, 1)))
+        return _joined(asks, clause("freest" if count > 1 else "only-node", nodes=count, node=node, free=amount_text(resource, free)))
 
     def kept_from(self, unit: Unit, node: str, claimant: str) -> str:
         """Of a unit that has room, but might be put where another's is being made."""
@@ -174,7 +209,7 @@ class Sentences:
         there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))
         asked = unit.pods[0].request
         rare = next((name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU)
-        asks = clause("asks-together", resource=rare, asks=format_amount(rare, asked.get(rare, 0)), pods=len(unit.pods))
+        asks = clause("asks-together", resource=rare, asks=amount_text(rare, asked.get(rare, 0)), pods=len(unit.pods))
         return _joined(asks, clause("room-for", there=there))
 
     def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
@@ -183,7 +218,8 @@ class Sentences:
 
     def over_firm_min(self, unit: Unit, k: int, firm: int) -> str:
         least, leaf = self._text(k, self._index.min[unit.leaf][k]), self._index.names[unit.leaf]
-        return _joined(self._asks(unit, k), clause("firm", used=self._text(k, firm), min=least, leaf=leaf), clause("label"))
+        told = clause("firm", used=self._text(k, firm), min=least, leaf=leaf)
+        return _joined(self._asks(unit, k), told, *self._counts(unit.leaf, k), clause("label"))
 
     def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[VictimGroup]], allowed: Mapping[str, int]) -> str:
         (leaf, budget), groups = min(protected.items(), key=lambda each: (-len(each[1]), each[0]))
@@ -221,15 +257,18 @@ class Sentences:
                 index.names[place],
                 index.resources[k],
                 unit.vector[k],
-                self._now.own[place][k] - self._claims.own[place][k],
-                self._claims.own[place][k],
+                self._used(place, k),
+                self._claimed(place, k),
                 index.max[place][k] or 0,
             )
             for place, k in self._now.blocks(unit.leaf, unit.vector)
         )
 
     def _borrowers(self, blocked: Sequence[Blocked]) -> tuple[Borrower, ...]:
-        """Leaves above their min in what is lacking, the one that is most above it first."""
+        """Leaves that use more than their min of what is lacking, the one that is most above it first.
+
+        Those whose pods stop still use it.
+        """
         found: tuple[Borrower, ...] = ()
         for k in dict.fromkeys(self._index.resources.index(each.resource) for each in blocked):
             found += self._borrowing_of(k)
@@ -237,9 +276,9 @@ class Sentences:
 
     def _borrowing_of(self, k: int) -> tuple[Borrower, ...]:
         if k not in self._borrowing:
-            index, after = self._index, self._account.after
-            leaves = (place for place, below in enumerate(index.children) if not below)
-            found = [Borrower(index.names[leaf], index.resources[k], over) for leaf in leaves if (over := after.over(leaf, k)) > 0]
+            index = self._index
+            overs = ((leaf, self._used(leaf, k) - index.min[leaf][k]) for leaf in self._account.books)
+            found = [Borrower(index.names[leaf], index.resources[k], over) for leaf, over in overs if over > 0]
             self._borrowing[k] = tuple(sorted(found, key=lambda each: (-each.over, each.leaf)))
         return self._borrowing[k]
 
@@ -255,29 +294,73 @@ class Sentences:
         leaf = self._index.names[unit.leaf]
         k = self._index.resources.index(blocked[0].resource) if blocked else next((k for k, amount in enumerate(unit.vector) if amount), 0)
         resource = self._index.resources[k]
-        own, least = self._text(k, self._used(unit.leaf, k)), self._text(k, self._index.min[unit.leaf][k])
         if reason is Reason.WAITING_FOR_EVICTIONS:
             gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
             rest = clause("until-gone", victims=gone) if gone else clause("until-stopped")
-            asks = self._text(k, unit.vector[k])
-            return _joined(clause("claims", leaf=leaf, used=own, min=least, resource=resource, asks=asks), rest)
+            return _joined(*self._claiming(unit, k), rest)
         if not blocked:
             return _joined(self._asks(unit, k), clause("room-again", leaf=leaf))
         first = blocked[0]
         if reason is Reason.OVER_MAX and (ceiling := self.own_ceiling(unit)) is not None:
             place, k = ceiling
-            node, used = self._index.names[place], self._text(k, self._used(place, k))
-            if (there := self._there(place, k)) is not None:
-                return _joined(self._asks(unit, k), clause("at-nodes", node=node, used=used, there=there))
-            return _joined(self._asks(unit, k), clause("at-max", node=node, used=used, max=self._text(k, self._index.max[place][k] or 0)))
+            return _joined(self._asks(unit, k), *self._at_ceiling(place, k))
         told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_TOLD_MAX] if each.resource == resource)
         there = self._there(0, k) if first.node == self._index.names[0] else None
         code = "in-use" + ("-there" if there is not None else "") + ("-promised" if first.claimed else "")
         used, most, claimed = (self._text(k, amount) for amount in (first.used, first.max, first.claimed))
         full = clause(code, node=first.node, used=used, max=most, there=there, claimed=claimed)
-        right = clause("below-min" if is_guaranteed else "may-borrow", leaf=leaf, used=own, min=least)
+        place = self._index.names.index(first.node)
+        right = self._owed(unit, k) if is_guaranteed else self._may_borrow(unit, k)
         who = clause("borrowers", leaves=told) if told else clause("nobody-borrows")
-        return _joined(self._asks(unit, k), full, right, who)
+        return _joined(self._asks(unit, k), full, *self._not_lent(place, k), *right, who)
+
+    def _claiming(self, unit: Unit, k: int) -> list[str]:
+        """Whose min a claimant has a right to; else, in its own leaf, that room is being made."""
+        by = self._voucher(unit, k)
+        place = unit.leaf if by is None else by
+        code = "room-made" if by is None else "claims"
+        used, least = self._text(k, self._used(place, k)), self._text(k, self._index.min[place][k])
+        asks, resource = self._text(k, unit.vector[k]), self._index.resources[k]
+        return [clause(code, leaf=self._index.names[place], used=used, min=least, resource=resource, asks=asks), *self._counts(place, k)]
+
+    def _at_ceiling(self, place: int, k: int) -> list[str]:
+        """A node whose max its leaf reaches alone."""
+        node, used, claimed = self._index.names[place], self._text(k, self._used(place, k)), self._claimed(place, k)
+        promised = "-promised" if claimed else ""
+        if (there := self._there(place, k)) is not None:
+            first = clause(f"at-nodes{promised}", node=node, used=used, there=there, claimed=self._text(k, claimed))
+        else:
+            most = self._text(k, self._index.max[place][k] or 0)
+            first = clause(f"at-max{promised}", node=node, used=used, max=most, claimed=self._text(k, claimed))
+        return [first, *self._not_lent(place, k)]
+
+    def _not_lent(self, place: int, k: int) -> list[str]:
+        kept = self._kept(place, k)
+        return [clause("not-lent", kept=self._text(k, kept), resource=self._index.resources[k])] if kept > 0 else []
+
+    def _owed(self, unit: Unit, k: int) -> list[str]:
+        """Of a unit that a min covers, and for which nobody may be evicted."""
+        by = self._voucher(unit, k, unit.vector[k])
+        place = unit.leaf if by is None else by
+        index, used, stopping = self._index, self._used(place, k), self._now.own[place][k] - self._account.after.own[place][k]
+        least = index.min[place][k]
+        code = "below-min-stopping" if stopping > 0 and used + unit.vector[k] > least else "below-min"
+        texts = {"used": self._text(k, used), "min": self._text(k, least), "stopping": self._text(k, stopping)}
+        return [clause(code, leaf=index.names[place], **texts), *self._counts(place, k)]
+
+    def _may_borrow(self, unit: Unit, k: int) -> list[str]:
+        """Why no min covers it: the min of its leaf is in use, or promised, or less than it asks for."""
+        index, place = self._index, unit.leaf
+        asked = [each for each in self._account.contested[place] if unit.vector[each]]
+        asked = asked or [each for each, amount in enumerate(unit.vector) if amount]
+        scarce = [each for each in asked if self._account.after.over(place, each) + unit.vector[each] > 0]
+        other = "" if k in scarce or not scarce else "-of"
+        k = scarce[0] if other else k
+        used, claimed, least = self._used(place, k), self._claimed(place, k), index.min[place][k]
+        texts = {"used": self._text(k, used), "min": self._text(k, least), "claimed": self._text(k, claimed)}
+        code = f"may-borrow{other}" if used >= least else "may-borrow-promised" if used + unit.vector[k] <= least else "may-borrow-asks"
+        told = clause(code, leaf=index.names[place], resource=index.resources[k], asks=self._text(k, unit.vector[k]), **texts)
+        return [told, *self._counts(place, k)]
 
     def _there(self, place: int, k: int) -> str | None:
         """What the cluster's nodes have of it, if that binds the node before its own max does."""
@@ -289,14 +372,8 @@ class Sentences:
         return clause("asks", resource=self._index.resources[k], asks=self._text(k, unit.vector[k]))
 
     def _text(self, k: int, amount: int) -> str:
-        return format_amount(self._index.resources[k], amount)
+        return amount_text(self._index.resources[k], amount)
 
 
 def _joined(*clauses: str) -> str:
     return BETWEEN.join(clauses)
-
-
-def format_amount(resource: str, amount: int) -> str:
-    if resource == CPU:
-        return f"{amount / 1000:g}"
-    return f"{amount / (1 << 30):g}Gi" if is_byte_resource(resource) else str(amount)

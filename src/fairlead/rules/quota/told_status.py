@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.model.actions import Outcome, Result, WriteTreeStatus
 from fairlead.model.quota.plan import QuotaNodeUse
+from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.rules.quota.under_use import over_max_now
 
 WRITE_SECONDS: Final = 1.0
 AGAIN_SECONDS: Final = 10.0
@@ -21,6 +23,7 @@ class TreeStatus:
     def __init__(self) -> None:
         self._wanted: WriteTreeStatus | None = None
         self._nodes: Callable[[], Sequence[QuotaNodeUse]] | None = None
+        self._pods: Callable[[], Iterable[QuotaPod]] = tuple
         self._written: WriteTreeStatus | None = None
         self._may_be_news = False
         self._is_flying_until = 0.0
@@ -33,10 +36,13 @@ class TreeStatus:
         violations: Sequence[Violation],
         not_enforced: str,
         now: float,
+        pods: Callable[[], Iterable[QuotaPod]] = tuple,
     ) -> None:
-        """`nodes` is asked when the status may be written."""
+        """`nodes` is asked when the status may be written, `pods` (those that are charged) where a node uses
+        more than its max: that is told first of all warnings.
+        """
         self._wanted = WriteTreeStatus(tree, (), tuple(violations), not_enforced, now)
-        self._nodes = nodes
+        self._nodes, self._pods = nodes, pods
         self._may_be_news = True
 
     def next(self, now: float) -> list[WriteTreeStatus]:
@@ -44,7 +50,7 @@ class TreeStatus:
         if wanted is None or not self._may_be_news or now < self._free_at or now < self._is_flying_until:
             return []
         if self._nodes is not None:
-            wanted = self._wanted = replace(wanted, nodes=tuple(self._nodes()))
+            wanted = self._wanted = self._with_nodes(wanted, tuple(self._nodes()))
             self._nodes = None
         is_news = self._written is None or replace(wanted, at=0.0) != replace(self._written, at=0.0)
         self._written = wanted
@@ -54,6 +60,12 @@ class TreeStatus:
         self._is_flying_until = now + AGAIN_SECONDS
         self._free_at = now + WRITE_SECONDS
         return [wanted]
+
+    def _with_nodes(self, wanted: WriteTreeStatus, nodes: tuple[QuotaNodeUse, ...]) -> WriteTreeStatus:
+        root = wanted.tree.root
+        is_over = root is not None and any(use.over_max for use in nodes)
+        over = over_max_now(root, nodes, self._pods()) if root is not None and is_over else ()
+        return replace(wanted, nodes=nodes, violations=(*over, *wanted.violations))
 
     def step_back(self, now: float) -> None:
         self._free_at, self._is_flying_until = min(self._free_at, now), min(self._is_flying_until, now + AGAIN_SECONDS)

@@ -64,6 +64,19 @@ class TreeIndex:
         self._vectors[id(request)] = request, found
         return found
 
+    def counted(self) -> dict[str, Amounts]:
+        """By node name: mins that count as less than is written, and as how much."""
+        found: dict[str, Amounts] = {}
+        for place, name in enumerate(self.names):
+            mine = {self.resources[k]: self.min[place][k] for k in self.scarce if self.min[place][k] != self.least[place][k]}
+            if mine:
+                found[name] = mine
+        return found
+
+    def promised(self, k: int) -> int:
+        """What the leaves are guaranteed of a resource, all together, as the tree says."""
+        return self._promised[k]
+
     def _up(self, place: int) -> tuple[int, ...]:
         path = [place]
         while self.parent[path[-1]] >= 0:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.use import Lack, QuotaUse
@@ -17,6 +19,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.quota.account import QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.sight import quota_state
+from fairlead.rules.quota.tree import TreeIndex
 from fairlead.rules.quota.units import Unit
 
 _NOT_FOR_ROOM: Final = frozenset(
@@ -34,7 +37,16 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
 
 def usage_of(state: QuotaState) -> tuple[QuotaUse, ...]:
     """The same of a state."""
-    return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), node_uses(state), strict=True))
+    return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), node_uses(state, counted=_counted(state)), strict=True))
+
+
+def _counted(state: QuotaState) -> Mapping[str, Amounts]:
+    """Mins that count as less than is written, by node: none where nobody knows what the cluster has."""
+    if (state.nodes is None and state.capacity is None) or any(each.stops for each in state.violations):
+        return {}
+    account = account_of(state)
+    account.settle(state.now)
+    return account.index.counted()
 
 
 def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, Lack]]:
@@ -76,10 +88,29 @@ def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[
             of_leaf[resource] = Lack(1, asked) if known is None else Lack(known.units + 1, min(known.smallest, asked))
 
 
-def node_limits(snapshot: ClusterSnapshot) -> Amounts:
-    """What the cluster's nodes have, of each resource of which that is less than the max that root says."""
+class Scarce(Struct, frozen=True, gc=False):
+    """A resource of which the cluster has less than the leaves' mins promise together: each min counts in
+    proportion (quota contract 2.12).
+    """
+
+    configured: int
+    available: int
+
+
+def scarce_resources(snapshot: ClusterSnapshot) -> Mapping[str, Scarce]:
+    """By name; empty where the cluster has what is promised, or nobody knows."""
+    index = _index(snapshot)
+    return {index.resources[k]: Scarce(index.promised(k), index.capacity[k] or 0) for k in index.scarce}
+
+
+def _index(snapshot: ClusterSnapshot) -> TreeIndex:
     account = account_of(quota_state(snapshot, snapshot.taken_at))
     account.settle(snapshot.taken_at)
-    index = account.index
+    return account.index
+
+
+def node_limits(snapshot: ClusterSnapshot) -> Amounts:
+    """What the cluster's nodes have, of each resource of which that is less than the max that root says."""
+    index = _index(snapshot)
     pairs = zip(index.resources, index.capacity, index.root_max, strict=True)
     return {name: there for name, there, most in pairs if there is not None and most is not None and there < most}

@@ -29,9 +29,11 @@ from fairlead.model.keys import (
 )
 from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota.rows import LeafGroup
+from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.tree import STOPPING, QuotaNode, QuotaTree, Violation, ViolationCode
 from fairlead.model.resources import Amounts, amount_text
 from fairlead.rules.quota.managed import PROTECTED, is_charged
+from fairlead.rules.quota.under_use import use_warnings
 from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
 TREE_NAME: Final = "elasticquotatree"
@@ -57,14 +59,17 @@ def validate(
     groups: Sequence[LeafGroup] = (),
     *,
     capacity: Amounts | None = None,
+    state: QuotaState | None = None,
 ) -> tuple[Violation, ...]:
     """Errors first, each kind in the order of the tree.
 
     `old`: what stands in the tree's place before the write; None = nothing does; the tree itself = it is no
     write, and nobody is asked whether pods run. `namespaces`: the names of those that exist, `capacity`: what
-    the cluster has; None = not known.
+    the cluster has, `state`: its pods as quota counts them under this tree; None = not known.
     """
     found = [*tree.faults, *_identity(tree)]
+    if state is not None and tree.root is not None and not tree.faults:
+        found += use_warnings(state, old.root if old is not None and old is not tree else None)
     if tree.root is not None:
         found += _names(tree.root)
         found += _namespaces(tree.root, namespaces)

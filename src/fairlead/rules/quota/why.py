@@ -19,7 +19,6 @@ from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import amount_text
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.quota.node_use import node_uses
 
 ADMITTED: Final = "Admitted"
 HAS_ROOM: Final = "HasRoom"
@@ -74,7 +73,7 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
     told = []
     for resource in resources:
         if resource in node.min or resource in node.max or resource in use.used:
-            used, least = use.used.get(resource, 0), node.min.get(resource, 0)
+            used, least = use.used.get(resource, 0), use.counted_min.get(resource, node.min.get(resource, 0))
             over = amount_text(resource, max(0, used - least))
             told.append(f"uses {amount_text(resource, used)} of guaranteed {amount_text(resource, least)} {resource}, borrows {over}")
     return f"{node.name} {'; '.join(told)}" if told else f"{node.name} limits nothing that it asks for"
@@ -88,8 +87,7 @@ class _Asked:
         self._plan = plan
         self._pods = {pod.key: pod for pod in state.pods if pod.namespace == namespace}
         self._leaf = next((leaf for leaf in state.tree.leaves() if namespace in leaf.namespaces), None)
-        uses = node_uses(state, plan.claims) if self._leaf is not None else ()
-        self._use = next((use for use in uses if self._leaf is not None and use.name == self._leaf.name), None)
+        self._use = next((use for use in plan.nodes if self._leaf is not None and use.name == self._leaf.name), None)
         self._namespace = namespace
         self._waiting = {pod.key: each for each in plan.waiting for pod in each.pods}
         self._evicted = {each.pod.key: each for each in plan.evict}

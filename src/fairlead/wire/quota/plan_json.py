@@ -126,6 +126,8 @@ def render_node_use(use: QuotaNodeUse) -> Object:
         "borrowed": _amounts(use.borrowed),
         "claimed": _amounts(use.claimed),
         "lost": _amounts(use.lost),
+        **({"countedMin": _amounts(use.counted_min)} if use.counted_min else {}),
+        **({"overMax": _amounts(use.over_max)} if use.over_max else {}),
         "nonPreemptibleUsed": _amounts(use.firm_used),
         "nonPreemptibleRequest": _amounts(use.firm_request),
     }

@@ -159,7 +159,8 @@ def _rule(rule: str, message: str, sentence: str = "") -> Object:
 
 def _status() -> Object:
     amounts = {"type": "object", "additionalProperties": {"type": "string"}}
-    lists = ("used", "request", "guaranteed", "borrowed", "claimed", "lost", "nonPreemptibleUsed", "nonPreemptibleRequest")
+    firm = "nonPreemptibleUsed", "nonPreemptibleRequest"
+    lists = ("used", "request", "guaranteed", "borrowed", "claimed", "lost", *firm, "countedMin", "overMax")
     waiting = {"type": "object", "properties": {"units": {"type": "integer"}, "pods": {"type": "integer"}}}
     node = {"name": {"type": "string"}, "namespaces": _WORDS, "children": _WORDS, "waiting": waiting, **dict.fromkeys(lists, amounts)}
     texts = ("type", "status", "reason", "message")

@@ -37,6 +37,8 @@ def _bounds(use: QuotaUse, resource: str) -> QuotaBounds:
         unit=unit_of(resource)[0],
         min=shown_amount(resource, least),
         max=None if most is None else shown_amount(resource, most),
+        min_counted=shown_amount(resource, use.min_of(resource)),
+        over_max=shown_amount(resource, use.own.over_max.get(resource, 0)),
         used=shown_amount(resource, use.own.used.get(resource, 0)),
         min_text=amount_text(resource, least),
         max_text="" if most is None else amount_text(resource, most),

@@ -100,9 +100,9 @@ def lent_by_leaf(uses: Sequence[QuotaUse], resource: str) -> dict[str, float]:
     root_max = uses[0].node.max.get(resource) if uses else None
     if root_max is None:
         return {}
-    guaranteed = sum(use.node.min.get(resource, 0) for use in leaves)
-    borrowed = sum(max(0, use.own.used.get(resource, 0) - use.node.min.get(resource, 0)) for use in leaves)
-    unused = {use.node.path: max(0, use.node.min.get(resource, 0) - use.own.used.get(resource, 0)) for use in leaves}
+    guaranteed = sum(use.min_of(resource) for use in leaves)
+    borrowed = sum(use.own.borrowed.get(resource, 0) for use in leaves)
+    unused = {use.node.path: max(0, use.min_of(resource) - use.own.used.get(resource, 0)) for use in leaves}
     taken = max(0, borrowed - max(0, root_max - guaranteed))
     offered = sum(unused.values())
     return {path: min(float(part), taken * part / offered) for path, part in unused.items()} if offered else {}
@@ -132,7 +132,7 @@ def places_of(uses: Sequence[QuotaUse]) -> dict[str, Place]:
 
 def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mapping[str, float], waiting_jobs: WaitingJobs) -> QuotaRow:
     node = use.node
-    used, least, most = use.own.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
+    used, least, most = use.own.used.get(resource, 0), use.min_of(resource), node.max.get(resource)
     below = [leaf for leaf in node.walk() if leaf.is_leaf]
     return QuotaRow(
         name=node.name,
@@ -145,6 +145,8 @@ def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mappin
         unit=unit_of(resource)[0],
         max=None if most is None else shown_amount(resource, most),
         min=shown_amount(resource, least),
+        min_written=shown_amount(resource, node.min.get(resource, 0)),
+        over_max=shown_amount(resource, use.own.over_max.get(resource, 0)),
         used=shown_amount(resource, used),
         requested=shown_amount(resource, use.own.request.get(resource, 0)),
         borrowed=shown_amount(resource, use.own.borrowed.get(resource, 0)),
