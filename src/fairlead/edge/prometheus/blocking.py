@@ -56,7 +56,8 @@ class PrometheusBlocking:
             response = line.getresponse()
             return response.status, _read_until(response, deadline)
         except (OSError, http.client.HTTPException) as error:
-            what, hint = explain_connection(f"Prometheus `{self.address}`", "of Prometheus in the settings", self.address, error)
+            peer, where = f"Prometheus `{self.address}`", "of Prometheus in the settings"
+            what, hint = explain_connection(peer, where, self.address, error, proxy=self._proxy)
             raise PrometheusFailure(what, hint) from error
         finally:
             line.close()
