@@ -1,31 +1,50 @@
 """The report that a person attaches when Fairlead itself broke: version, platform, command line, traceback.
 
-Values of flags that could carry a secret are not written; there are few such flags, because secrets live in
-files.
+People publish it, so it holds only what is known to be harmless. Of the command line: the verb, the names of
+its flags, and values out of a fixed choice. Of an exception: its class, and its words where these come from
+Python or the system. Words of other exceptions may quote a file, an object of the cluster or a flag's value.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final, cast
 
 from fairlead import __version__
-from fairlead.edge.files.own_files import state_home
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.parser import VerbModule, make_parser, split_verb
+from fairlead.edge.files.own_files import make_private, state_home
+from fairlead.wire.text.printable_address import without_userinfo
+
+HIDDEN: Final = "***"
+_WORDS_OF_PYTHON: Final = frozenset(
+    {
+        *(AttributeError, ImportError, IndexError, MemoryError, ModuleNotFoundError, NameError, OverflowError),
+        *(RecursionError, RuntimeError, TypeError, UnboundLocalError, ZeroDivisionError),
+    }
+)
+"""Classes whose words name code or numbers of items, never a value that was read."""
+_LEFT_OUT: Final = "(its words are left out, because they may hold values)"
 
 
 def write_bug_report(program: str, argv: Sequence[str], error: BaseException, env: Mapping[str, str]) -> Path | None:
-    """The report's path; None when no directory can be written."""
+    """The report's path, a file that only its owner may read; None when no directory can be written."""
     import tempfile
 
     text = bug_report(program, argv, error)
     for directory in (state_home(env) / "reports", Path(tempfile.gettempdir())):
         path = directory / f"bug-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            with path.open("x") as file:  # whatever stands there is not ours, and a link in /tmp may lead anywhere
+            make_private(directory)
+            # whatever stands there is not ours, and a link in /tmp may lead anywhere
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
         except OSError:
             continue
@@ -34,22 +53,89 @@ def write_bug_report(program: str, argv: Sequence[str], error: BaseException, en
 
 
 def bug_report(program: str, argv: Sequence[str], error: BaseException) -> str:
-    import traceback
-
     return (
         f"fairlead {__version__}, Python {sys.version.split()[0]}, {' '.join(os.uname()[i] for i in (0, 2, 4))}\n"
-        f"command: {program} {' '.join(_without_secrets(argv))}\n\n"
-        f"{''.join(traceback.format_exception(error))}"
+        f"command: {' '.join([program, *shown_words(program, argv)])}\n\n"
+        f"{_traceback(error)}"
     )
 
 
-def _without_secrets(argv: Sequence[str]) -> list[str]:
-    """`--…token=x` and `--…password x` lose their values."""
-    kept: list[str] = []
-    hide_next = False
-    for word in argv:
-        name, has_value, _ = word.partition("=")
-        is_secret = name.startswith("-") and any(mark in name for mark in ("token", "password", "secret"))
-        kept.append("***" if hide_next else f"{name}=***" if is_secret and has_value else word)
-        hide_next = is_secret and not has_value
-    return kept
+def shown_words(program: str, argv: Sequence[str]) -> list[str]:
+    """The command line for a report: the verb, its flags' names, values out of a fixed choice, else `***`.
+
+    `--` ends what is shown: the rest is the user's own command.
+    """
+    try:
+        verb, rest = split_verb(argv, program)
+        if verb is None:
+            return [HIDDEN] * len(argv)
+        module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+        return [*verb.words, *_shown_rest(rest, make_parser(module, program)._option_string_actions)]
+    except Exception:  # noqa: BLE001 - no such verb, or the bug is in what reads the command line: the report comes all the same
+        return [HIDDEN] * len(argv)
+
+
+def _shown_rest(words: Sequence[str], flags: Mapping[str, argparse.Action]) -> Iterator[str]:
+    waiting: argparse.Action | None = None  # the flag whose value is the next word
+    for place, word in enumerate(words):
+        if waiting is not None:
+            yield _shown_value(waiting, word)
+            waiting = None
+        elif word == "--":
+            yield word
+            yield from [HIDDEN] * (len(words) - place - 1)
+            return
+        else:
+            name, equals, value = word.partition("=")
+            flag = flags.get(name)
+            if flag is not None:
+                yield f"{name}={_shown_value(flag, value)}" if equals else name
+                waiting = flag if _takes_value(flag) and not equals else None
+            elif not word.startswith("--") and (flag := flags.get(word[:2])) is not None:  # `-eKEY=VALUE`
+                yield f"{word[:2]}{HIDDEN}"
+            else:
+                yield HIDDEN
+
+
+def _takes_value(flag: argparse.Action) -> bool:
+    return flag.nargs != 0 and not isinstance(flag, BooleanFlag)
+
+
+def _shown_value(flag: argparse.Action, value: str) -> str:
+    if isinstance(flag, BooleanFlag):
+        return value if value in ("true", "false") else HIDDEN
+    return value if flag.choices is not None and value in flag.choices else HIDDEN
+
+
+def _traceback(error: BaseException) -> str:
+    """As Python prints it, the causes first, but with harmless words only."""
+    import traceback
+
+    return "".join(
+        f"Traceback (most recent call last):\n{''.join(traceback.format_tb(each.__traceback__))}{_class_and_words(each)}\n"
+        for each in reversed(list(_chain(error, set())))
+    )
+
+
+def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
+    """The exception, the members of a group, and what they came from; each once."""
+    if id(error) in seen:
+        return
+    seen.add(id(error))
+    yield error
+    members: Sequence[BaseException] = getattr(error, "exceptions", ())
+    for each in (error.__cause__, error.__context__, *members):
+        if isinstance(each, BaseException):
+            yield from _chain(each, seen)
+
+
+def _class_and_words(error: BaseException) -> str:
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return f"{name}: {_harmless_words(error)}"
+
+
+def _harmless_words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"[Errno {error.errno}] {error.strerror}"
+    return without_userinfo(str(error)) if type(error) in _WORDS_OF_PYTHON else _LEFT_OUT

@@ -9,16 +9,20 @@ from typing import Final
 
 import msgspec
 
+from fairlead.wire.text.printable_address import without_userinfo
 from fairlead.wire.text.terminal_text import escape_terminal
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 
 
 class LogLine(logging.Formatter):
-    """What the cluster said may be part of it, and a person's terminal shows it."""
+    """What the cluster said may be part of it, and a person's terminal shows it.
+
+    Traces hold words of libraries: no address in them keeps its password.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        return escape_terminal(super().format(record))
+        return escape_terminal(without_userinfo(super().format(record)))
 
 
 def log_to_stderr(level: str) -> None:
@@ -41,7 +45,7 @@ class JsonLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         level = {"WARNING": "WARN", "CRITICAL": "ERROR"}.get(record.levelname, record.levelname)
-        line = {"time": at, "level": level, "logger": record.name, "msg": record.getMessage()}
+        line = {"time": at, "level": level, "logger": record.name, "msg": without_userinfo(record.getMessage())}
         if record.exc_info:
-            line["stacktrace"] = self.formatException(record.exc_info)
+            line["stacktrace"] = without_userinfo(self.formatException(record.exc_info))
         return msgspec.json.encode(line).decode()

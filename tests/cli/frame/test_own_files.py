@@ -59,6 +59,6 @@ def test_a_bug_report_follows_no_link_that_waits_in_its_place(tmp_path: Path, mo
     (reports / f"bug-now-{os.getpid()}.txt").symlink_to(tmp_path / "thesis")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    written = bug_report.write_bug_report("fairlead", ["up"], ValueError("x"), {"XDG_STATE_HOME": str(tmp_path)})
-    assert written == tmp_path / f"bug-now-{os.getpid()}.txt" and "ValueError: x" in written.read_text()
+    written = bug_report.write_bug_report("fairlead", ["up"], RuntimeError("x"), {"XDG_STATE_HOME": str(tmp_path)})
+    assert written == tmp_path / f"bug-now-{os.getpid()}.txt" and "RuntimeError: x" in written.read_text()
     assert (tmp_path / "thesis").read_text() == "mine"

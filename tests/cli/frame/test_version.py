@@ -10,7 +10,6 @@ from tests.cli.command import run_command
 
 from fairlead import __version__
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.run.bug_report import bug_report
 from fairlead.run.machine import checkout_commit
 
 NOTHING = ClusterSnapshot()
@@ -60,10 +59,3 @@ def test_a_checkouts_commit_is_read_from_its_files(files: dict[str, str], tmp_pa
 
 def test_what_is_no_checkout_has_no_commit(tmp_path: Path) -> None:
     assert checkout_commit(tmp_path) == ""
-
-
-def test_a_bug_report_hides_what_could_be_a_secret() -> None:
-    report = bug_report("fairlead", ["console", "--prometheus-token=abc", "--password", "def", "-n", "x"], ValueError("boom"))
-    assert "command: fairlead console --prometheus-token=*** --password *** -n x\n" in report
-    assert "abc" not in report and "def" not in report
-    assert "ValueError: boom" in report

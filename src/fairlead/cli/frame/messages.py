@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final, TextIO
 
 from fairlead.cli.frame.standard_streams import silence
+from fairlead.wire.text.printable_address import without_userinfo
 from fairlead.wire.text.terminal_text import escape_terminal
 
 LEVELS: Final = ("debug", "info", "warn", "error")
@@ -41,8 +42,10 @@ class Messages:
 
     def error(self, what: str, hint: str = "") -> None:
         self._say("error", what)
-        if hint:
-            self._write(f"hint: {escape_terminal(hint)}\n") if self._program != "arena" else self._say("info", f"hint: {hint}")
+        if hint and self._program == "arena":
+            self._say("info", f"hint: {hint}")
+        elif hint:
+            self._write(f"hint: {escape_terminal(without_userinfo(hint))}\n")
 
     def warn(self, text: str) -> None:
         """Once: what repeats itself until Ctrl-C (`-w`, `-r`) would say it every two seconds."""
@@ -63,6 +66,7 @@ class Messages:
     def _say(self, level: str, text: str) -> None:
         if LEVELS.index(level) < LEVELS.index(self.level):
             return
+        text = without_userinfo(text)
         if self._program != "arena":
             words = _KUBECTL_WORD if self._program.startswith("kubectl") else _FAIRLEAD_WORD
             self._write(f"{words[level]}: {escape_terminal(text)}\n")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote, urlsplit
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert, structs
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, token_file_source
 from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
@@ -20,10 +20,12 @@ from fairlead.edge.connection.pem import in_memory_file, read_pem
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import UserError
 from fairlead.settings import LAPTOP_EXTENSION
+from fairlead.wire.text.printable_address import printable_address
 
 if TYPE_CHECKING:
     import ssl
 
+SIGN_HINT: Final = "write `/` of a password as `%2F`, and `@` as `%40`"
 IN_CLUSTER_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -35,7 +37,7 @@ class LaptopPages(Struct, frozen=True, rename="camel"):
 
 
 class Connection(Struct, frozen=True):
-    """`server` has a scheme and no trailing slash.
+    """`server` has a scheme, no user or password, and no trailing slash.
 
     `proxy_url` is the kubeconfig's; the environment's proxies are the clients' business. `impersonation` are
     the Impersonate-* headers. `origin` tells a person where this came from. `laptop`: it is one's simulated
@@ -74,9 +76,10 @@ def connect_to(cluster: KubeconfigCluster, user: User, *, context_name: str, nam
     """The connection of a kubeconfig's cluster and user. Reads certificate files; runs no plugin yet."""
     has_tls = bool(cluster.certificate_authority or cluster.certificate_authority_data or cluster.insecure_skip_tls_verify)
     ca_pem = read_pem("certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority)
+    server, login = split_login(normal_server(cluster.server or "", has_tls=has_tls))
     return Connection(
-        server=normal_server(cluster.server or "", has_tls=has_tls),
-        credentials=credentials_of(user, cluster, ca_pem, user_name),
+        server=server,
+        credentials=credentials_of(_with_login(user, login), cluster, ca_pem, user_name),
         namespace=namespace,
         context=context_name,
         user=user_name,
@@ -135,10 +138,44 @@ def normal_server(server: str, *, has_tls: bool) -> str:
     if "://" not in server:
         server = f"{'https' if has_tls else 'http'}://{server}"
     if not server.startswith(("https://", "http://")):
-        raise UserError(f"server `{server}` is neither http nor https", "write it as https://host:port")
+        raise UserError(f"server `{printable_address(server)}` is neither http nor https", "write it as https://host:port")
     if not has_usable_host(server):
-        raise UserError(f"server `{server}` has no usable host and port", "write it as https://host:port")
+        raise UserError(f"server `{printable_address(server)}` has no usable host and port", "write it as https://host:port")
+    if has_sign_after_host(server):
+        raise UserError(f"server `{printable_address(server)}` has an `@` after its host", SIGN_HINT)
     return server.rstrip("/")
+
+
+def has_sign_after_host(server: str) -> bool:
+    """Whether an `@` comes too late, so that what looks like host and path may be the parts of a password.
+
+    >>> has_sign_after_host("http://ann:12/34@host"), has_sign_after_host("http://ann:12@host/x")
+    (True, False)
+    """
+    return "@" in server.partition("://")[2].partition(urlsplit(server).netloc)[2]
+
+
+def split_login(server: str) -> tuple[str, tuple[str, str] | None]:
+    """The address without its userinfo, and (user, password); None where it has none.
+
+    >>> split_login("https://ann:s%40x@api.example:6443/k8s")
+    ('https://api.example:6443/k8s', ('ann', 's@x'))
+    """
+    parts = urlsplit(server)
+    userinfo, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return server, None
+    user, _, password = userinfo.partition(":")
+    return parts._replace(netloc=host).geturl(), (unquote(user), unquote(password))
+
+
+def _with_login(user: User, login: tuple[str, str] | None) -> User:
+    """The user and password of the server's address come before those of the kubeconfig's user, as in
+    client-go: Go's HTTP client sets them first. A client certificate stands beside them.
+    """
+    if login is None:
+        return user
+    return structs.replace(user, token=None, token_file=None, exec=None, username=login[0], password=login[1])
 
 
 def has_usable_host(server: str) -> bool:
@@ -154,7 +191,10 @@ def checked_proxy(proxy_url: str | None) -> str | None:
     if not proxy_url:
         return None
     if not proxy_url.startswith(("http://", "https://")):
-        raise UserError(f"proxy-url `{proxy_url}` is not an http or https proxy", "SOCKS proxies are not supported; use an http proxy")
+        raise UserError(
+            f"proxy-url `{printable_address(proxy_url)}` is not an http or https proxy",
+            "SOCKS proxies are not supported; use an http proxy",
+        )
     return proxy_url
 
 
@@ -185,7 +225,7 @@ def make_ssl_context(connection: Connection, certificate: ClientCertificate | No
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif connection.ca_pem is not None:
-        trust(context, connection.ca_pem, f"`{connection.server}`", _CA_HINT)
+        trust(context, connection.ca_pem, f"`{printable_address(connection.server)}`", _CA_HINT)
     else:
         context.load_default_certs()
     if certificate is not None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from fairlead.edge.connection.certificate import CLOCK_HINT, not_yet
+from fairlead.wire.text.printable_address import printable_address, without_userinfo
 
 
 def explain_connection(
@@ -19,16 +20,38 @@ def explain_connection(
     error: BaseException,
     begins_at: float | None = None,
     now: Callable[[], float] = time.time,
+    *,
     authority: str = "",
+    proxy: str | None = None,
 ) -> tuple[str, str]:
-    """(what, hint). `peer` names the server with its address, `where` the place of its settings.
+    """(what, hint), without any userinfo. `peer` names the server with its address, `where` the place of its
+    settings.
 
     `authority`: the setting that names the certificate authority; "" = the kubeconfig's field in `where`.
     `begins_at`: from when on its certificate is valid, where the error `is_not_yet_valid` and it was asked.
+    `proxy`: the one that the connection goes through, which the hint names where the proxy is at fault.
 
     >>> explain_connection("Prometheus `http://p`", "in settings", "http://p", ConnectionRefusedError())[0]
     'Prometheus `http://p` refused the connection'
     """
+    what, hint = _explain(peer, where, address, error, begins_at, now)
+    if proxy and _is_proxys(error):
+        hint = f"check the proxy `{printable_address(proxy)}` (`proxy-url` in the kubeconfig, or HTTPS_PROXY and HTTP_PROXY)"
+    return without_userinfo(what), without_userinfo(hint)
+
+
+def _is_proxys(error: BaseException) -> bool:
+    """Whether a connection through a proxy ended at the proxy: the one host that is looked up and connected
+    to is the proxy, and what it refuses comes before any byte of the server.
+    """
+    cause = _root(error)
+    is_of_http_client = isinstance(cause, OSError) and str(cause).startswith("Tunnel connection failed")
+    return is_of_http_client or isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in ("gaierror", "ClientHttpProxyError")
+
+
+def _explain(
+    peer: str, where: str, address: str, error: BaseException, begins_at: float | None, now: Callable[[], float]
+) -> tuple[str, str]:
     cause = _root(error)
     words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
     name = type(cause).__name__

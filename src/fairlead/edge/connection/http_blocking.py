@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import socket
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from fairlead.edge.connection.credentials import basic
+from fairlead.edge.connection.proxy import proxy_login
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -63,12 +64,15 @@ def open_connection(
     host = parts.hostname or ""
     if proxy is None:
         return _Line(host, port, context, server_name or host, (connect_seconds, read_seconds))
-    through = urlsplit(proxy)
+    address, login = proxy_login(proxy)
+    through = urlsplit(address)
     if through.scheme != "http":
-        raise UserError(f"proxy `{proxy}` speaks {through.scheme or 'nothing known'}", "the command line can only use proxies with http://")
+        raise UserError(
+            f"proxy `{address}` speaks {through.scheme or 'nothing known'}", "the command line can only use proxies with http://"
+        )
     line = _Line(through.hostname or "", through.port or 80, context, server_name or host, (connect_seconds, read_seconds))
     if context is not None:
-        line.set_tunnel(host, port, headers=_proxy_headers(through.username, through.password))
+        line.set_tunnel(host, port, headers={"Proxy-Authorization": basic(*login)} if login else {})
     return line
 
 
@@ -82,10 +86,3 @@ def request_target(server: str, path: str, proxy: str | None) -> str:
     if proxy and server.startswith("http://"):
         return server + path
     return urlsplit(server).path.rstrip("/") + path
-
-
-def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
-    if not user:
-        return {}
-    pair = f"{unquote(user)}:{unquote(password or '')}".encode()
-    return {"Proxy-Authorization": "Basic " + base64.b64encode(pair).decode()}

@@ -6,8 +6,11 @@ A server on this machine's loopback is never reached through a proxy of the envi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from fairlead.edge.connection.credentials import basic
+from fairlead.wire.text.printable_address import printable_address
 
 if TYPE_CHECKING:
     import ipaddress
@@ -30,6 +33,31 @@ def proxy_for(server: str, proxy_url: str | None, env: Mapping[str, str]) -> str
     if not proxy or is_loopback(server) or _is_exempt(parts.hostname or "", parts.port, env.get("NO_PROXY") or env.get("no_proxy") or ""):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def proxy_login(proxy: str) -> tuple[str, tuple[str, str] | None]:
+    """The proxy's address as HTTP clients get it, and (user, password) apart; None where it has none.
+
+    Clients put the address that they were given into their exceptions.
+
+    >>> proxy_login("http://ann:s%40x@proxy:3128")
+    ('http://proxy:3128', ('ann', 's@x'))
+    >>> proxy_login("http://proxy:3128")
+    ('http://proxy:3128', None)
+    """
+    userinfo, at, _ = proxy.partition("://")[2].rpartition("@")
+    user, _, password = userinfo.partition(":")
+    return printable_address(proxy), (unquote(user), unquote(password)) if at else None
+
+
+def through_proxy(proxy: str | None) -> dict[str, Any]:
+    """The arguments of aiohttp's requests for a proxy."""
+    if proxy is None:
+        return {}
+    address, login = proxy_login(proxy)
+    # aiohttp makes it Proxy-Authorization, of CONNECT as well as of a plain request. Under that name it would
+    # be sent with CONNECT only.
+    return {"proxy": address, "proxy_headers": {"Authorization": basic(*login)} if login else None}
 
 
 def is_loopback(server: str) -> bool:

@@ -127,9 +127,9 @@ def parse_retry_after(text: str | None) -> float | None:
     return min(seconds, RETRY_AFTER_MAX) if seconds >= 0 else None
 
 
-def failure_of_connection(server: str, error: BaseException, begins_at: float | None = None) -> Unreachable:
-    """Why no answer came, from the exception of either HTTP client. `begins_at`: see `explain_connection`."""
-    return Unreachable(*explain_connection(f"API server `{server}`", "in the kubeconfig", server, error, begins_at))
+def failure_of_connection(server: str, error: BaseException, begins_at: float | None = None, *, proxy: str | None = None) -> Unreachable:
+    """Why no answer came, from the exception of either HTTP client. For the rest see `explain_connection`."""
+    return Unreachable(*explain_connection(f"API server `{server}`", "in the kubeconfig", server, error, begins_at, proxy=proxy))
 
 
 def not_its_json(server: str, request: ApiRequest, error: Exception) -> ApiFailure:

@@ -41,6 +41,7 @@ from fairlead.edge.kube.api_page import ItemReader, Listing, early_token
 from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
 from fairlead.edge.kube.resource import Resource
 from fairlead.wire.kube.forms import PROTOBUF, UnreadableProtobuf
+from fairlead.wire.text.printable_address import printable_address
 
 if TYPE_CHECKING:
     import random
@@ -139,7 +140,7 @@ class Conversation:
         begins_in_json: bool = False,
     ) -> None:
         self.proxy = proxy_for(connection.server, connection.proxy_url, os.environ)
-        self.label = connection.server + (f" through proxy {self.proxy}" if self.proxy else "")
+        self.label = printable_address(connection.server) + (f" through proxy {printable_address(self.proxy)}" if self.proxy else "")
         self._connection = connection
         self._broken = broken
         self._rng = rng
@@ -312,7 +313,7 @@ class Conversation:
         """Why no answer came, or not all of it."""
         asked = partial(asked_begin, self._connection.server, self._connection.tls_server_name)
         begins_at = (yield Call(asked)) if is_not_yet_valid(error) else None
-        return failure_of_connection(self.label, error, begins_at)
+        return failure_of_connection(self.label, error, begins_at, proxy=self.proxy)
 
     def _exchange(self, request: ApiRequest, type: Any = Any) -> Steps[Any]:
         answer = yield from self.send(request)

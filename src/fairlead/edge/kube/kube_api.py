@@ -24,6 +24,7 @@ from fairlead.edge.connection.frames import FrameSplitter, FrameTooLong, in_grou
 from fairlead.edge.connection.http_blocking import CONNECT_SECONDS
 from fairlead.edge.connection.kept_connections import NO_ANSWER, KeptConnections
 from fairlead.edge.connection.lines import SLICE_BYTES, LineSplitter, in_slices
+from fairlead.edge.connection.proxy import through_proxy
 from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
@@ -217,7 +218,7 @@ class KubeApi:
             headers=asked.headers,
             timeout=_limits(request.seconds),
             read_bufsize=WATCH_BUFFER_BYTES if asked.is_stream else PAGE_BUFFER_BYTES,
-            proxy=self.conversation.proxy,
+            **through_proxy(self.conversation.proxy),
             server_hostname=self.connection.tls_server_name,
             allow_redirects=False,
         )

@@ -56,9 +56,8 @@ class PrometheusBlocking:
             response = line.getresponse()
             return response.status, _read_until(response, deadline)
         except (OSError, http.client.HTTPException) as error:
-            what, hint = explain_connection(
-                f"Prometheus `{self.address}`", "of Prometheus in the settings", self.address, error, authority="`--prometheus-ca-file`"
-            )
+            peer, where, authority = f"Prometheus `{self.address}`", "of Prometheus in the settings", "`--prometheus-ca-file`"
+            what, hint = explain_connection(peer, where, self.address, error, authority=authority, proxy=self._proxy)
             raise PrometheusFailure(what, hint) from error
         finally:
             line.close()

@@ -11,7 +11,7 @@ from yarl import URL
 from fairlead import __version__
 from fairlead.edge.connection.connection import Connection, make_ssl_context
 from fairlead.edge.connection.connection_failure import explain_connection
-from fairlead.edge.connection.proxy import proxy_for
+from fairlead.edge.connection.proxy import proxy_for, through_proxy
 from fairlead.edge.prometheus.answer import (
     QUERY_PATH,
     RANGE_PATH,
@@ -80,13 +80,17 @@ class Prometheus:
             headers["Authorization"] = issued.authorization
         try:
             async with self._open_session().request(
-                method, URL(self.address + path, encoded=True), data=form, headers=headers, proxy=self._proxy, allow_redirects=False
+                method,
+                URL(self.address + path, encoded=True),
+                data=form,
+                headers=headers,
+                allow_redirects=False,
+                **through_proxy(self._proxy),
             ) as response:
                 return response.status, await response.read()
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            what, hint = explain_connection(
-                f"Prometheus `{self.address}`", "of Prometheus in the settings", self.address, error, authority="`--prometheus-ca-file`"
-            )
+            peer, where, authority = f"Prometheus `{self.address}`", "of Prometheus in the settings", "`--prometheus-ca-file`"
+            what, hint = explain_connection(peer, where, self.address, error, authority=authority, proxy=self._proxy)
             raise PrometheusFailure(what, hint) from error
 
     def _open_session(self) -> aiohttp.ClientSession:

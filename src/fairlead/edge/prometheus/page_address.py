@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fairlead.edge.connection.credentials import basic
 from fairlead.errors import UserError
+from fairlead.wire.text.printable_address import printable_address
 
 _HINT: Final = "write it whole, for example `http://gpu-1:9400/metrics`"
 
@@ -34,11 +35,11 @@ def page_address(text: str) -> PageAddress:
     who, at, host = rest[:ends_at].rpartition("@")
     url = f"{scheme}://{host}{rest[ends_at:]}" if at else text
     if scheme not in ("http", "https") or not rest:
-        raise UserError(f"`{url.rpartition('@')[2]}` is no address of an exporter's page", _HINT)
-    if "@" in rest[ends_at:].partition("?")[0]:
+        raise UserError(f"`{printable_address(url)}` is no address of an exporter's page", _HINT)
+    if "@" in rest[ends_at:]:
         raise UserError("an address of an exporter's page has an `@` after its host", "write `/` of a password as `%2F`, and `@` as `%40`")
     if not _has_host(url):
-        raise UserError(f"`{url}` is no address of an exporter's page: it has no usable host or port", _HINT)
+        raise UserError(f"`{printable_address(url)}` is no address of an exporter's page: it has no usable host or port", _HINT)
     user, _, password = who.partition(":")
     return PageAddress(url, basic(unquote(user), unquote(password)) if at else "")
 
