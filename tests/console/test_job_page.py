@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.console.boards.job_files import REDACTED, chosen_container, instance_logs, redacted_manifest
+from fairlead.console.boards.job_files import chosen_container, instance_logs
 from fairlead.console.boards.job_life import job_life
 from fairlead.console.http.log_streams import parse_wish
 from fairlead.errors import UserError
@@ -16,7 +16,9 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.node import Condition
 from fairlead.model.pod import Container, ContainerState, ContainerStatus, Pod
 from fairlead.model.refusal import Refusal
+from fairlead.wire.files.shown_manifest import shown_manifest
 from fairlead.wire.kube.time import parse_time
+from fairlead.wire.text.secret_words import HIDDEN
 
 from .clusters import EPOCH, GATED, pod, training_job
 
@@ -179,18 +181,18 @@ def test_no_secret_of_a_manifest_is_shown_and_each_place_is_named() -> None:
     embedded = {"kind": "Secret", "stringData": {"password": SECRET}, "data": {"a": SECRET}}
     last = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"value":"{SECRET}"}}', "kept": "yes"}
     manifest = {"metadata": {"managedFields": fields, "annotations": last}, "spec": {"containers": [container], "extra": [embedded]}}
-    shown, redacted = redacted_manifest(manifest)
+    shown, redacted = shown_manifest(manifest)
     assert SECRET not in repr(shown)
     assert shown["metadata"] == {"annotations": {"kept": "yes"}}
     assert shown["spec"]["containers"][0]["env"][3:] == container["env"][3:]
     args = shown["spec"]["containers"][0]["args"]
     assert args == [
         "train",
-        f"--api-key={REDACTED}",
+        f"--api-key={HIDDEN}",
         "--token",
-        REDACTED,
+        HIDDEN,
         "--epochs=3",
-        f"run --password {REDACTED} x",
+        f"run --password {HIDDEN} x",
     ]
     assert redacted == [
         *(f"spec.containers[0].env[{n}].value" for n in range(3)),

@@ -221,7 +221,7 @@ def _environment(container: Object) -> dict[str, str]:
 
 
 def _seconds(tag: str) -> float:
-    return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"([\d.]+)([smhd])", tag))
+    return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(?<![\d.])([\d.]++)([smhd])", tag))
 
 
 def _mib(tag: str) -> int | None:

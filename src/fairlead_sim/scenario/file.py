@@ -21,7 +21,7 @@ from fairlead.wire.text.time_span import parse_span
 from fairlead_sim.scenario.rules import KeyPath, contradictions
 from fairlead_sim.scenario.scenario import COUNTED, Duration, Scenario, expanded
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]")
+_HEADER = re.compile(r"\s*+(\[\[?+)([^\]]++)\]")
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=""")
 
 
@@ -94,7 +94,7 @@ def locate_keys(text: str) -> dict[KeyPath, int]:
     table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
-            table = _table_path(header[1] == "[[", _split_key(header[2]), counts)
+            table = _table_path(header[1] == "[[", _split_key(header[2].strip() or " "), counts)
             lines.setdefault(table, number)
         elif key := _KEY.match(line):
             lines.setdefault((*table, *_split_key(key[1])), number)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_WHOLE: Final = re.compile(r"([+-]?)0*([0-9]+)", re.ASCII)
+_WHOLE: Final = re.compile(r"([+-]?)(?:0*+([1-9][0-9]*+)|0++)", re.ASCII)
 _DIGITS_MAX: Final = 19
 LARGEST: Final = (1 << 63) - 1
 
@@ -28,7 +28,7 @@ def parse_whole(text: str) -> int:
     found = _WHOLE.fullmatch(text)
     if found is None:
         raise ValueError(f"`{text[:80]}` is not a whole number")
-    sign, digits = found.groups()
+    sign, digits = found.groups(default="0")
     if len(digits) > _DIGITS_MAX or int(digits) > LARGEST + (sign == "-"):
         raise OutOfRange(f"`{text[:80]}` is not a number of 64 bits")
     return -int(digits) if sign == "-" else int(digits)

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     r"""|\[\?\((?P<filter>[^\]]*)\)\]"""
     r"""|\[(?P<place>\*|-?\d*(?::-?\d*)?)\]"""
 )
-_FILTER = re.compile(r"\s*@(?P<path>[^=!<>\s]*)\s*(?:(?P<sign>==|!=|<=|>=|<|>)\s*(?P<value>.+?))?\s*")
+_FILTER = re.compile(r"@(?P<path>[^=!<>\s]*+)\s*+(?:(?P<sign>==|!=|<=|>=|<|>)\s*+(?P<value>.++))?+")
 _SIGNS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -84,7 +84,7 @@ def _everything(value: Any) -> Iterable[Any]:
 
 
 def _filter(text: str) -> Step:
-    parts = _FILTER.fullmatch(text)
+    parts = _FILTER.fullmatch(text.strip())
     if parts is None:
         raise ValueError(f"`{text}` is no filter")
     path = parts["path"]

@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-_QUANTITY = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:([eE])([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|[KMGTPE]i)?)")
+_QUANTITY = re.compile(r"([+-]?)(\d++\.?\d*+|\.\d++)(?:([eE])([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|[KMGTPE]i)?)")
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")  # 10^-9, 10^-6, …
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 

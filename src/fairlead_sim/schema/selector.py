@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 Predicate = Callable[[Mapping[str, Any]], bool]
 _Test = Callable[[Labels], bool]
 
-_TOKEN = re.compile(r"\s*(==|!=|=|!|,|\(|\)|<|>|[^\s=!,()<>]+)")
+_TOKEN = re.compile(r"(==|!=|=|!|,|\(|\)|<|>|[^\s=!,()<>]+)")
 
 
 def parse_label_selector(text: str) -> Predicate:
@@ -206,7 +206,7 @@ def parse_field_selector(text: str, group_resource: str) -> Predicate:
 
 
 def _field_test(term: str, group_resource: str) -> Predicate:
-    found = re.fullmatch(r"\s*([^=!\s]*)\s*(==|=|!=)\s*(.*?)\s*", term)
+    found = re.fullmatch(r"([^=!\s]*+)\s*+(==|=|!=)\s*+(.*+)", term.strip())
     if not found:
         raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")
     field, operator, value = found.groups()

@@ -22,7 +22,7 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints
 from fairlead.console.boards.health import health_rows, health_sentence
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
-from fairlead.console.boards.job_files import instance_logs, redacted_manifest
+from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.rows import RowSet, matching, page_of
 from fairlead.console.boards.search import SHOWN, SHOWN_MAX, asked_text
 from fairlead.console.charts.answer import chart_answer, heatmap
@@ -52,9 +52,11 @@ from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import parse_what_if
 from fairlead.console.pages.session import ClusterName, Features, Me, Person
 from fairlead.errors import UserError
+from fairlead.model.actions import Manifest
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.ports import JobFiles, Ports, Timekeeper
 from fairlead.wire.files.manifest_yaml import render_manifests
+from fairlead.wire.files.shown_manifest import shown_manifest
 
 _CSV: Final = "text/csv; charset=utf-8"
 _READS: Final = ("GET", "HEAD")
@@ -267,8 +269,14 @@ async def job_why(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def job_manifest(console: Console, request: Request, endpoint: Endpoint) -> Response:
     _, each, found = await _job(console, request)
-    shown, redacted = redacted_manifest(await _job_files(console).manifest(each.job))
-    return json_answer(request, JobManifest(*_envelope(found), render_manifests([shown]), redacted))
+    text, redacted = await asyncio.to_thread(_shown_yaml, await _job_files(console).manifest(each.job))
+    return json_answer(request, JobManifest(*_envelope(found), text, redacted))
+
+
+def _shown_yaml(manifest: Manifest) -> tuple[str, list[str]]:
+    """In a thread: an object may have a megabyte, and the page of everybody else waits for the event loop."""
+    shown, redacted = shown_manifest(manifest)
+    return render_manifests([shown]), redacted
 
 
 async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Response:

@@ -11,7 +11,7 @@ from msgspec import structs
 from fairlead.model.devices.device import DeviceChoice, DeviceSample, MigInstance
 from fairlead.rules.devices.container_use import merged_use
 
-_COMPUTE_SLICE: Final = re.compile(r"\d+c\.", re.ASCII)
+_COMPUTE_SLICE: Final = re.compile(r"(?<!\d)\d++c\.", re.ASCII)
 
 
 def chosen_devices(samples: Sequence[DeviceSample], choice: DeviceChoice) -> list[DeviceSample]:

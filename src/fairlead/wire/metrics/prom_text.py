@@ -20,9 +20,10 @@ from fairlead.model.metric import Family, Key, Sample
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _LARGEST_EXACT: Final = 1e15
 _LABEL: Final = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
-_PLAIN_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="([^"\\]*)"(?:,|$)')
+_PLAIN_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]{0,63}+)="([^"\\]*)"(?:,|$)')
 _BARE_LINE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s+(\S+)(?:\s+-?\d+)?\s*$")
 _AFTER_LABELS: Final = re.compile(r"\s*(\S+)(?:\s+-?\d+)?\s*$")
+_BLANK: Final = re.compile(r"\s*+")
 _MOST_LABELS: Final = 50_000
 """Label texts kept while a page is read.
 
@@ -227,7 +228,7 @@ def _plain_labels(block: str) -> Mapping[str, str] | None:
 def _any_labels(block: str) -> Mapping[str, str] | None:
     labels: dict[str, str] = {}
     position = 0
-    while position < len(block) and not block[position:].isspace():
+    while not _BLANK.fullmatch(block, position):
         match = _LABEL.match(block, position)
         if match is None:
             return None

@@ -1,0 +1,79 @@
+"""Which names say that their value is a secret: `HF_TOKEN`, `akSecret`, `redis-password`, `Authorization`.
+
+A name is cut into words at signs and at capitals, and the words are judged. A value is never judged by its
+looks. Time grows with the length of a name, whatever stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+LONGEST_NAME: Final = 256
+"""Of a longer name, what stands in it decides without its words: it is no name that a person gave."""
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_IN_A_WORD: Final = ("secret", "passw", "passphrase", "credential", "htpasswd", "dockerconfig", "authorization")
+_ENDS_A_WORD: Final = ("token", "tokens", "key", "keys", "pwd", "apipass", "dbpass")
+_WHOLE_WORDS: Final = frozenset(("pass", "bearer", "cookie", "cookies", "jwt", "sk", "dockercfg", "pat"))
+_COUNTS_TOKENS: Final = frozenset(("max", "min", "num", "batched", "eos", "bos", "pad", "unk", "mask", "count"))
+"""Words beside `token` that make it a piece of a text, as language models have it: `--max-tokens`."""
+_SAYS_WHERE: Final = frozenset(
+    (
+        *("name", "names", "ref", "refs", "class", "namespace", "type", "path", "file", "dir", "url", "uri", "endpoint"),
+        *("host", "port", "mode", "seconds", "version", "length", "size", "optional", "provider"),
+    )
+)
+"""Last words of names whose value says where a secret is, or its kind: `secretName`, `TOKEN_PATH`."""
+_STRUCTURE: Final = frozenset(
+    (
+        *("topologyKey", "matchLabelKeys", "mismatchLabelKeys", "imagePullSecrets", "imagePullSecret", "image_pull_secrets"),
+        *("automountServiceAccountToken", "key"),
+    )
+)
+"""Fields of Kubernetes and its operators that name secrets and keys, and hold none."""
+_STRUCTURE_ABOVE: Final = frozenset(("serviceAccountToken", "tokenRequests", "secrets", "secret", "keys", "envSecretKeyRefs"))
+"""Fields below which, in a map or a list, the names of Secrets stand; a text there is a secret."""
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Whether the value of a variable, a flag, a header or a property is a secret, by its name.
+
+    >>> [is_secret_name(name) for name in ("HF_TOKEN", "--api-key", "akSecret", "DBPASSWORD", "key")]
+    [True, True, True, True, True]
+    >>> [is_secret_name(name) for name in ("MODEL", "max-tokens", "tokenizer", "secretName", "PWD", "")]
+    [False, False, False, False, False, False]
+    """
+    if name in ("PWD", "OLDPWD"):
+        return False
+    if len(name) > LONGEST_NAME:
+        return any(part in name.lower() for part in (*_IN_A_WORD, *_ENDS_A_WORD))
+    words = [word.lower() for word in _WORD.findall(name)]
+    if not words or (len(words) > 1 and words[-1] in _SAYS_WHERE):
+        return False
+    if words[-1] == "auth":
+        return True
+    return any(_is_secret_word(word, words) for word in words)
+
+
+def is_secret_field(name: str, *, is_text: bool) -> bool:
+    """As `is_secret_name`, of a key of an object: fields that name a Secret, or a label's key, are none.
+
+    `is_text`: its value is a text or a number.
+
+    >>> [is_secret_field(name, is_text=True) for name in ("akSecret", "secret", "topologyKey", "key", "aRef")]
+    [True, True, False, False, False]
+    >>> is_secret_field("secret", is_text=False)
+    False
+    """
+    if name in _STRUCTURE or (name in _STRUCTURE_ABOVE and not is_text):
+        return False
+    return is_secret_name(name)
+
+
+def _is_secret_word(word: str, words: list[str]) -> bool:
+    if word in ("token", "tokens"):
+        return _COUNTS_TOKENS.isdisjoint(words)
+    return word in _WHOLE_WORDS or word.endswith(_ENDS_A_WORD) or any(part in word for part in _IN_A_WORD)
