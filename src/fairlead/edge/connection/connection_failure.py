@@ -34,7 +34,7 @@ def explain_connection(
     >>> explain_connection("Prometheus `http://p`", "in settings", "http://p", ConnectionRefusedError())[0]
     'Prometheus `http://p` refused the connection'
     """
-    what, hint = _explain(peer, where, address, error, begins_at, now)
+    what, hint = _explain(peer, where, address, error, begins_at, now, authority)
     if proxy and _is_proxys(error):
         hint = f"check the proxy `{printable_address(proxy)}` (`proxy-url` in the kubeconfig, or HTTPS_PROXY and HTTP_PROXY)"
     return without_userinfo(what), without_userinfo(hint)
@@ -50,7 +50,7 @@ def _is_proxys(error: BaseException) -> bool:
 
 
 def _explain(
-    peer: str, where: str, address: str, error: BaseException, begins_at: float | None, now: Callable[[], float]
+    peer: str, where: str, address: str, error: BaseException, begins_at: float | None, now: Callable[[], float], authority: str
 ) -> tuple[str, str]:
     cause = _root(error)
     words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
