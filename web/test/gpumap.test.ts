@@ -4,7 +4,7 @@ import type { GpuMapAnswer, MapGpu, MapNode } from "../src/api/types";
 import { type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
 import { BEARS, countMarks, isLit, isMark, litCells, litTeam, type Mark } from "../src/gpumap/counts";
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
-import { touching } from "../src/gpumap/draw";
+import { clipped, touching } from "../src/gpumap/draw";
 import { holderPage } from "../src/gpumap/holder";
 import { cellAt, layOut, leap, neighbour, place, rowsOf, wheelStep, zoomSizes } from "../src/gpumap/layout";
 import { besideCell, CARD_WIDTH } from "../src/gpumap/MapCard";
@@ -239,4 +239,11 @@ describe("the wheel", () => {
     expect(turns(-20, -20, -20, -20)).toEqual([0, 0, 1, 0]);
     expect(turns(-40, 20, -40, -20)).toEqual([0, 0, 0, 1]);
   });
+});
+
+it("a name that is too long for its place keeps its end, by which nodes differ", () => {
+  const context = { measureText: (text: string) => ({ width: 6 * [...text].length }) as TextMetrics };
+  expect(["cn-beijing.192.168.0.18", "cn-beijing.192.168.0.19", "gpu-1"].map((name) => clipped(context, name, 90))).toEqual(["cn-b…2.168.0.18", "cn-b…2.168.0.19", "gpu-1"]);
+  expect(clipped(context, "cn-beijing.192.168.0.18", 90)).toHaveLength(15);
+  expect(clipped(context, "abcdef", 1)).toBe("…f");
 });

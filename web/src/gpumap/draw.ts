@@ -102,11 +102,14 @@ function drawBar(context: CanvasRenderingContext2D, { layout, palette }: Picture
   context.fillRect(x + size / 4, y + size - 2 - thick, size / 2, thick);
 }
 
-function clipped(context: CanvasRenderingContext2D, text: string, room: number): string {
+/** The text in `room` pixels: what is left out is left out in the middle, for names of nodes differ at their ends. */
+export function clipped(context: Pick<CanvasRenderingContext2D, "measureText">, text: string, room: number): string {
   if (context.measureText(text).width <= room) return text;
-  let end = text.length;
-  while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > room) end -= 1;
-  return `${text.slice(0, end)}…`;
+  const letters = [...text];
+  let kept = letters.length - 1;
+  const cut = () => `${letters.slice(0, Math.floor(kept / 3)).join("")}…${letters.slice(letters.length - Math.ceil((2 * kept) / 3)).join("")}`;
+  while (kept > 1 && context.measureText(cut()).width > room) kept -= 1;
+  return cut();
 }
 
 type Hatch = Readonly<Record<"broken" | "unknown", CanvasPattern | string>>;

@@ -204,7 +204,7 @@ export const en = {
   "map.noReading": "No reading",
   "map.unknown": "Holder unknown",
   "map.held": "Held in whole or in part",
-  "map.given": "{allocated} of {total} {n:GPU|GPUs} allocated: of a shared GPU, its granted part",
+  "map.given": "{allocated} of {total} {n:GPU|GPUs} allocated: also on silent nodes, and of a shared GPU its granted part",
   "map.closed": "Takes no pods",
   "map.unreachable": "Node silent",
   "map.otherTeams": "{n} more {n:team|teams}",

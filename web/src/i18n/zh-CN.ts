@@ -205,7 +205,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "map.noReading": "无读数",
   "map.unknown": "占用者未知",
   "map.held": "已占用（整卡或部分）",
-  "map.given": "已分配 {allocated} / {total} 张卡：共享的卡按已授予的部分计算",
+  "map.given": "已分配 {allocated} / {total} 张卡：含失联节点上的卡，共享的卡按已授予的部分计算",
   "map.closed": "不接收 Pod",
   "map.unreachable": "节点失联",
   "map.otherTeams": "其余 {n} 个团队",

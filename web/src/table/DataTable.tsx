@@ -151,7 +151,7 @@ export function DataTable<Row>(props: Props<Row>) {
                 style={{ height }}
               >
                 {columns.map((c) => (
-                  <Cell key={c.key} column={c} row={row} />
+                  <Cell key={c.key} column={c} row={row} wraps={!props.tree && !c.number} />
                 ))}
               </tr>
             );
@@ -163,15 +163,17 @@ export function DataTable<Row>(props: Props<Row>) {
   );
 }
 
-function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
+/** Words take a second line where one is too short: rows have room for two. */
+function Cell<Row>({ column, row, wraps }: { column: Column<Row>; row: Row; wraps: boolean }) {
   const share = column.bar?.(row) ?? null;
   const content = column.cell(row);
   const title = column.title?.(row);
   const kind = `${column.number ? "n" : ""} ${column.mono ? "mono" : ""} ${share === null ? "" : `bar ${column.barTone ?? "teal"}`}`;
   const style = share === null ? undefined : ({ "--share": Math.min(1, Math.max(0, share)) } as CSSProperties);
+  const words = typeof content === "string" ? shown(content) : content;
   return (
     <td className={kind} style={style} title={title && shown(title)}>
-      {typeof content === "string" ? shown(content) : content}
+      {wraps ? <div className="words">{words}</div> : words}
     </td>
   );
 }

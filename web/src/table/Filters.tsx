@@ -24,6 +24,8 @@ interface ChoiceProps extends Shared {
 /** Room for the word, one chosen value, and how many more. */
 const CHOSEN_WIDTH = 200;
 const TAG_LETTERS = 13;
+/** Chinese words are a little wider than the widths were measured for. */
+const WORDS_MORE = 6;
 
 /** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */
 export function Choice({ name, label, choices, nameOf, params, set, width = 160, onSearch, foot }: ChoiceProps) {
@@ -43,7 +45,7 @@ export function Choice({ name, label, choices, nameOf, params, set, width = 160,
       aria-label={label ?? name}
       data-testid={`filter-${name}`}
       placeholder={t("filter.all")}
-      style={{ width: value.length > 0 ? Math.max(width, CHOSEN_WIDTH) : width }}
+      style={{ width: value.length > 0 ? Math.max(width, CHOSEN_WIDTH) : width + WORDS_MORE }}
       popupMatchSelectWidth={false}
       value={value}
       options={options}

@@ -152,7 +152,7 @@ function treeColumns(t: Words["t"], page: QuotaTreePage, resources: readonly str
     ...resources.flatMap((resource): Column<QuotaTreeRow>[] => [
       asking
         ? { key: `${resource} bounds`, head: resource, unit: BOUNDS, width: 196, mono: asking.inPlace, unsortable: true, cell: (row) => <BoundsCell row={row} bounds={boundsOf(row, resource)} asking={asking} /> }
-        : { key: `${resource} bounds`, head: resource, unit: BOUNDS, width: 140, mono: true, unsortable: true, cell: (row) => boundsText(boundsOf(row, resource)) },
+        : { key: `${resource} bounds`, head: resource, unit: BOUNDS, width: 160, mono: true, unsortable: true, cell: (row) => boundsText(boundsOf(row, resource)) },
       { key: `${resource} used`, head: t("col.usedShort"), unit: unitOf(resource), width: 84, number: true, unsortable: true, cell: (row) => amount(boundsOf(row, resource).unit, boundsOf(row, resource).used) },
       ...(onBoard ? [{ key: `${resource} bar`, head: t("col.bar"), width: 112, unsortable: true, cell: (row: QuotaTreeRow) => <Bar of={{ ...boundsOf(row, resource), requested: boundsOf(row, resource).used }} t={t} /> }] : []),
       ...(page.items.some((row) => boundsOf(row, resource).waitingPods > 0)
