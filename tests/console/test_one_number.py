@@ -16,11 +16,12 @@ from fairlead.console.pages.envelope import gpu_count
 from fairlead.kinds.instances import all_instances
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.node import Node
+from fairlead.model.occupancy import rounded_gpus
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.metrics.cluster import native_families
 from fairlead.rules.reports.cluster import summarize
-from fairlead.rules.reports.node import report_nodes, rounded
+from fairlead.rules.reports.node import report_nodes
 
 from .clusters import EPOCH, cluster, gpu_node, pod, reading, shared_node
 
@@ -69,21 +70,21 @@ def mixed(seed: int, *, divided: bool) -> tuple[ClusterSnapshot, Fraction]:
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_allocated_is_one_number(seed: int, divided: bool) -> None:
     seen, held = mixed(seed, divided=divided)
-    board, expected = BoardState(seen, EPOCH), rounded(float(held))
+    board, expected = BoardState(seen, EPOCH), rounded_gpus(float(held))
     overview = board.overview
     assert overview.gpus.allocated == pytest.approx(float(held), abs=1e-4)
     assert overview.sentence.values["allocated"] == expected
     assert f"{expected:g} of {overview.gpus.total} GPUs allocated" in overview.sentence.text
     assert board.nodes_sentence.values["allocated"] == expected
-    assert rounded(sum(entry.row.gpus_allocated for entry in board.nodes.entries)) == expected
-    assert rounded(sum(pool.gpus_allocated for pool in overview.pools)) == expected
+    assert rounded_gpus(sum(entry.row.gpus_allocated for entry in board.nodes.entries)) == expected
+    assert rounded_gpus(sum(pool.gpus_allocated for pool in overview.pools)) == expected
     summary = summarize(seen, all_instances(seen), EPOCH)
     (metric,) = [family.values[0] for family in native_families(summary) if family.name == "fairlead_cluster_gpus_allocated"]
-    assert metric is not None and rounded(metric) == expected
+    assert metric is not None and rounded_gpus(metric) == expected
     if not divided:  # arena knows no divided card (docs/limits.md)
-        assert rounded(sum(report.gpus_allocated for report in report_nodes(seen))) == expected
+        assert rounded_gpus(sum(report.gpus_allocated for report in report_nodes(seen))) == expected
 
 
 @pytest.mark.parametrize(("held", "shown"), [(24.95, 25), (24.5, 24.5), (2.25, 2.3), (8.04, 8), (0, 0)])
 def test_halves_are_rounded_up_as_arena_does(held: float, shown: float) -> None:
-    assert gpu_count(held) == shown == rounded(held)
+    assert gpu_count(held) == shown == rounded_gpus(held)

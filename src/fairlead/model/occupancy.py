@@ -181,3 +181,12 @@ class GpuTotals(Struct, frozen=True, gc=False):
     memory_used_mib: float | None = None
     utilization_ratio: float | None = None
     memory_used_of_mib: float | None = None
+
+
+def rounded_gpus(gpus: float) -> float:
+    """A GPU count to one decimal, halves up.
+
+    >>> rounded_gpus(0.75), rounded_gpus(0.15 + 0.1), rounded_gpus(2)
+    (0.8, 0.3, 2.0)
+    """
+    return int(round(gpus * 10, 6) + 0.5) / 10

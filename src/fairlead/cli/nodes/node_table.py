@@ -8,9 +8,10 @@ from typing import Final
 from fairlead.cli.frame.text import count, gib
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.node import Node
+from fairlead.model.occupancy import rounded_gpus
 from fairlead.model.resources import CPU, GPU_CORE, GPU_MEMORY, MEMORY, Amounts
 from fairlead.rules.nodes.status import SHARE, node_ip, role_text
-from fairlead.rules.reports.node import NORMAL, RESOURCE_OF_MODE, NodeReport, node_condition, rounded
+from fairlead.rules.reports.node import NORMAL, RESOURCE_OF_MODE, NodeReport, node_condition
 from fairlead.wire.text.tabwriter import render_rows
 
 _DASHES: Final = 99
@@ -118,7 +119,7 @@ def _gpu_footer(reports: Sequence[NodeReport], title: str) -> str:
 
 def _allocated_lines(reports: Sequence[NodeReport], title: str) -> str:
     total = sum(report.gpus for report in reports)
-    allocated = rounded(sum(report.gpus_allocated for report in reports))
+    allocated = rounded_gpus(sum(report.gpus_allocated for report in reports))
     return f"Allocated/Total {title}\n{count(allocated)}/{count(total)} ({percent(allocated, total)})\n"
 
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fairlead.rules.reports.node import rounded
+from fairlead.model.occupancy import rounded_gpus
 
 
 def wire_key(name: str) -> str:
@@ -164,7 +164,7 @@ def gpu_count(gpus: float) -> float:
     >>> gpu_count(24.95), gpu_count(2.25), gpu_count(8.0)
     (25, 2.3, 8)
     """
-    return neat(rounded(gpus), 1) if math.isfinite(gpus) else gpus
+    return neat(rounded_gpus(gpus), 1) if math.isfinite(gpus) else gpus
 
 
 def neat_or_null(value: float | None, digits: int = 4) -> float | None:

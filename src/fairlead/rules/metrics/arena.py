@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
-from fairlead.model.occupancy import NodeOccupancy, PodUse
+from fairlead.model.occupancy import NodeOccupancy, PodUse, rounded_gpus
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.jobs.status import board_state
 from fairlead.rules.nodes.status import arena_mode, node_ip, role_text, status_word
 from fairlead.rules.reports.cluster import ClusterSummary, ReportedJob
-from fairlead.rules.reports.node import rounded
 
 _MIB: Final = 1 << 20
 _UNKNOWN: Final = -1
@@ -90,7 +89,7 @@ def _cluster(summary: ClusterSummary) -> list[Family]:
         Family(USED_MEMORY, NO_LABELS, [_bytes(totals.memory_used_mib)]),
     ]
     if summary.knows_pods:
-        families.append(Family(ALLOCATED_GPUS, NO_LABELS, [rounded(totals.gpus_allocated)]))
+        families.append(Family(ALLOCATED_GPUS, NO_LABELS, [rounded_gpus(totals.gpus_allocated)]))
         families.append(Family(ALLOCATED_MEMORY, NO_LABELS, [_bytes(totals.memory_allocated_mib)]))
     return families
 
@@ -99,7 +98,7 @@ def _nodes(summary: ClusterSummary) -> list[Family]:
     nodes, knows = summary.nodes, summary.knows_pods
     keys = [_node_key(each) for each in nodes]
     return [
-        Family(NODE_GPUS, keys, [rounded(each.gpus_allocated) if knows else _UNKNOWN for each in nodes]),
+        Family(NODE_GPUS, keys, [rounded_gpus(each.gpus_allocated) if knows else _UNKNOWN for each in nodes]),
         Family(NODE_UTILIZATION, keys, [_percent(each.utilization_ratio) for each in nodes]),
         Family(NODE_ALLOCATED, keys, [_or_unknown(each.memory_allocated_mib) if knows else _UNKNOWN for each in nodes]),
         Family(NODE_USED, keys, [_or_unknown(each.memory_used_mib) for each in nodes]),

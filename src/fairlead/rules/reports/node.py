@@ -16,6 +16,7 @@ from msgspec import Struct
 from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
+from fairlead.model.occupancy import rounded_gpus
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, nvidia_gpus
 from fairlead.model.snapshot import ClusterSnapshot
@@ -80,7 +81,7 @@ class NodeReport(Struct, frozen=True, gc=False):
 
     @property
     def gpus_allocated_shown(self) -> float:
-        return rounded(self.gpus_allocated)
+        return rounded_gpus(self.gpus_allocated)
 
     @property
     def memory_bytes(self) -> int:
@@ -220,15 +221,6 @@ def node_condition(node: Node) -> str:
     ready = next((condition.status for condition in node.conditions if condition.type == "Ready"), None)
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if node.unschedulable else word
-
-
-def rounded(gpus: float) -> float:
-    """A GPU count to one decimal, halves up.
-
-    >>> rounded(0.75), rounded(0.15 + 0.1), rounded(2)
-    (0.8, 0.3, 2.0)
-    """
-    return int(round(gpus * 10, 6) + 0.5) / 10
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
