@@ -84,7 +84,7 @@ def _over_max(tree: QuotaTree, snapshot: ClusterSnapshot, now: float) -> Iterato
     """Whether any node uses more than its max: it admits nobody until it uses less."""
     from fairlead.model.quota.tree import ViolationCode
     from fairlead.rules.quota.sight import quota_state
-    from fairlead.rules.quota.under_use import use_warnings
+    from fairlead.rules.quota.validate import use_warnings
 
     source = snapshot.sources.get("pods")
     if source is not None and source.is_unread:

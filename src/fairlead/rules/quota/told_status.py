@@ -11,7 +11,7 @@ from fairlead.model.actions import Outcome, Result, WriteTreeStatus
 from fairlead.model.quota.plan import QuotaNodeUse
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaTree, Violation
-from fairlead.rules.quota.under_use import over_max_now
+from fairlead.rules.quota.validate import over_max_now
 
 WRITE_SECONDS: Final = 1.0
 AGAIN_SECONDS: Final = 10.0
