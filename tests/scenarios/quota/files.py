@@ -11,7 +11,8 @@ simulated cluster, a real control plane).
     refused_on_entry = ["MaxExceedsParent"] # what is wrong with the tree, which the webhook would refuse: the plan is right all the same
 
     [[steps]]                               # each is played when the one before has settled
-    add = [{name = "web", leaf = "a", kind = "Deployment", replicas = 5, asks = "5"}]   # also priority, gang, preemptible, namespace
+    add = [{name = "web", leaf = "a", kind = "Deployment", replicas = 5, asks = "5"}]   # also priority, gang, preemptible, namespace,
+                                            # gate (of another controller), never_preempts
     budgets = [{name = "web", workload = "a/web", allows = 0}]                          # made before what is added
     update = ["a/web"]                      # a new revision of its template, all else the same
     remove = ["a/web"]
@@ -59,6 +60,8 @@ class ScenarioWorkload(Struct, frozen=True, forbid_unknown_fields=True):
     kind: str = "Deployment"
     replicas: int = 1
     priority: int = 0
+    never_preempts: bool = False
+    gate: str = ""
     gang: int = 0
     preemptible: bool | None = None
     namespace: str = ""

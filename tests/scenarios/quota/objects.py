@@ -63,11 +63,19 @@ def namespaces(scenario: Scenario) -> list[Object]:
 
 
 def priority_classes(scenario: Scenario) -> list[Object]:
-    values = sorted({workload.priority for step in scenario.steps for workload in step.add} - {0})
+    classes = {(name, each.priority, each.never_preempts) for step in scenario.steps for each in step.add if (name := _class(each))}
     return [
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"priority-{value}"}, "value": value}
-        for value in values
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        | ({"preemptionPolicy": "Never"} if is_never else {})
+        for name, value, is_never in sorted(classes)
     ]
+
+
+def _class(workload: ScenarioWorkload) -> str:
+    """The name of its PriorityClass; "" = none."""
+    if workload.never_preempts:
+        return f"priority-{workload.priority}-never"
+    return f"priority-{workload.priority}" if workload.priority else ""
 
 
 def nodes() -> list[Object]:
@@ -121,8 +129,10 @@ def _pod_spec(scenario: Scenario, workload: ScenarioWorkload) -> Object:
     name = "pytorch" if workload.kind == "PyTorchJob" else "main"
     container = {"name": name, "image": "train:9h", "resources": {"requests": asked, "limits": asked}}
     spec: Object = {"containers": [container], "terminationGracePeriodSeconds": 1}
-    if workload.priority:
-        spec["priorityClassName"] = f"priority-{workload.priority}"
+    if name := _class(workload):
+        spec["priorityClassName"] = name
+    if workload.gate:
+        spec["schedulingGates"] = [{"name": workload.gate}]
     if workload.kind in ("Job", "Pod"):
         spec["restartPolicy"] = "Never"
     return spec

@@ -64,7 +64,7 @@ class _Player:
 
     def _add(self, workload: ScenarioWorkload, step: Step) -> None:
         space, asks = self.scenario.namespace(workload), self.scenario.asks(workload)
-        more: dict[str, Any] = {"priority": workload.priority}
+        more: dict[str, Any] = {"priority": workload.priority, "never_preempts": workload.never_preempts, "gated_by": workload.gate}
         if workload.preemptible is not None:
             more["is_preemptible"] = workload.preemptible
         elif workload.kind == "Pod":
