@@ -176,6 +176,7 @@ class SmallWorld:
             owner=pod.owner,
         )
         more = {"gang": pod.gang, "gang_size": pod.gang_size, "deployment": pod.deployment, "revision": pod.revision}
+        more |= {"waits_for_surge": pod.waits_for_surge, "gated_by": pod.gated_by, "never_preempts": pod.never_preempts}
         self.pods[new.key] = replace(new, created_at=self.now, user=pod.user, budgets=pod.budgets, **more)
 
     def _go(self, gone: QuotaPod) -> None:

@@ -62,6 +62,8 @@ class LeafBook:
         self.owners: dict[str, int] = {}
         self.lowest: float = NEVER
         self.revisions: dict[str, int] = {}
+        self.latest: dict[str, int] = {}
+        """By Deployment: the newest revision of which a pod is there, waiting or admitted."""
         self.unbound: list[QuotaPod] = []
         self.late: list[Vector] = []
         self.lost: list[QuotaPod] = []
@@ -262,6 +264,8 @@ class QuotaAccount:
             counted.append(pod)
             if pod.gang and pod.owner:
                 gangs.setdefault(pod.owner, []).append(pod)
+            if pod.deployment and not pod.is_stopping and pod.revision > book.latest.get(pod.deployment, 0):
+                book.latest[pod.deployment] = pod.revision
             if not pod.is_admitted:
                 is_any_waiting = True
                 continue
@@ -313,7 +317,7 @@ class QuotaAccount:
             if self.capped(unit) is None:
                 demand = [part + more for part, more in zip(demand, unit.vector, strict=True)]
             for pod in unit.pods:
-                if pod.deployment and not pod.waits_for_surge:
+                if pod.deployment and (not pod.waits_for_surge or book.latest.get(pod.deployment, 0) > pod.revision):
                     self._wake(book, pod.created_at + self.settings.surge_wait_seconds)
         if hopeful:
             book.peak = tuple(map(max, zip(*(unit.vector for unit in hopeful), strict=True)))

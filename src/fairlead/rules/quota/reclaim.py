@@ -59,17 +59,17 @@ class Reclaim:
     def in_leaf(self, unit: Unit) -> list[VictimGroup] | None:
         """Of lower priority, in its own leaf."""
         leaf = unit.leaf
-        if unit.never_preempts or self.account.index.nodes[leaf].attributes.get(PREEMPT_POLICY) == "Never":
+        if self._stays_in_leaf(unit):
             return None
         if self.fresh.get(leaf):
-            found = self._choose(unit, lambda: self._yielding(unit, self._fresh(leaf)), is_now=True)
+            found = self._choose(unit, lambda: self._yielding(unit, self._in_turn(unit, self._fresh(leaf))), is_now=True)
             if found:
                 return found
         if not self.has_lower(unit):
             return None
         return self._fewest(
             unit,
-            lambda with_gangs: self._yielding(unit, self.groups(leaf), with_gangs=with_gangs),
+            lambda with_gangs: self._yielding(unit, self._in_turn(unit, self.groups(leaf)), with_gangs=with_gangs),
             lambda: [(leaf, k) for _, k in self.account.after.blocks(leaf, unit.vector)],
             lambda group: self._gives_way(group, unit),
         )
@@ -77,12 +77,35 @@ class Reclaim:
     def has_lower(self, unit: Unit) -> bool:
         """Whether somebody in its leaf may have to give way to it, now or later."""
         book = self.account.books[unit.leaf]
-        if unit.never_preempts or self.account.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
+        if self._stays_in_leaf(unit):
             return False
         if book.lowest < unit.priority:
             return True
+        return self._has_predecessor(unit)
+
+    def _has_predecessor(self, unit: Unit) -> bool:
+        """Whether a pod of an older revision of its Deployment runs in its leaf, which it may replace."""
         pod = unit.pods[0] if len(unit.pods) == 1 else None
-        return pod is not None and not pod.waits_for_surge and book.revisions.get(pod.deployment, pod.revision) < pod.revision
+        if pod is None or pod.waits_for_surge:
+            return False
+        return self.account.books[unit.leaf].revisions.get(pod.deployment, pod.revision) < pod.revision
+
+    def _stays_in_leaf(self, unit: Unit) -> bool:
+        """Whether evictions inside the leaf are forbidden by the leaf or by the pod's own `preemptionPolicy`,
+        or the pod is about to be replaced.
+        """
+        if unit.never_preempts or self.account.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
+            return True
+        return self._is_outdated(unit)
+
+    def _is_outdated(self, unit: Unit) -> bool:
+        """Whether a newer revision of its Deployment is there, so that the Deployment will soon not want it:
+        a predecessor that has just made room comes back so, and must not take the place of others.
+        """
+        pod = unit.pods[0] if len(unit.pods) == 1 else None
+        if pod is None or self.account.books[unit.leaf].latest.get(pod.deployment, pod.revision) <= pod.revision:
+            return False
+        return self.account.now - pod.created_at < self.account.settings.surge_wait_seconds
 
     def over_max(self, place: int, k: int) -> list[VictimGroup]:
         """Victims below a node until it is within the max that is written, or as many as there are
@@ -334,21 +357,34 @@ class Reclaim:
         need = self.account.after.lacks(unit.leaf, unit.vector, place, k) if with_gangs else 0
         return self._first(groups, k, need, lambda group: self._gives_way(group, unit))
 
+    def _in_turn(self, unit: Unit, groups: list[VictimGroup]) -> list[VictimGroup]:
+        """Pods that the unit itself replaces go before pods of others."""
+        if not self._has_predecessor(unit):
+            return groups
+        return sorted(groups, key=lambda group: not _precedes(group, unit))  # the order among equals stays
+
     def _gives_way(self, group: VictimGroup, unit: Unit) -> bool:
         """Lower priority.
 
-        Or an older revision of the same Deployment, once the newer pod has waited a while.
+        Or an older revision of the same Deployment, once the newer pod has waited a while, or where a pod of
+        others would be taken otherwise.
         """
         if group.is_whole and group.gang is not None and group.gang == unit.gang:
             return False  # it would join nobody
         if group.priority < unit.priority:
             return True
-        if not unit.pods or len(group.pods) != 1:
+        if not _precedes(group, unit):
             return False
-        new, old = unit.pods[0], group.pods[0]
-        if not new.deployment or new.deployment != old.deployment or old.revision >= new.revision or new.waits_for_surge:
-            return False
-        return old.priority <= new.priority and self.account.now - new.created_at >= self.account.settings.surge_wait_seconds
+        waited = self.account.now - unit.pods[0].created_at
+        return waited >= self.account.settings.surge_wait_seconds or self._has_lower_pod(unit)
+
+    def _has_lower_pod(self, unit: Unit) -> bool:
+        """Whether a pod of lower priority in its leaf could make room for it now."""
+        lacking = {k for _, k in self.account.after.blocks(unit.leaf, unit.vector)}
+        return any(
+            group.priority < unit.priority and any(group.vector[k] for k in lacking) and self.may_go(group)
+            for group in self.groups(unit.leaf)
+        )
 
     def _lending(self, unit: Unit, source: Source, *, with_gangs: bool = True) -> VictimGroup | None:
         place, k = self.account.after.blocks(unit.leaf, unit.vector)[0]
@@ -399,6 +435,16 @@ class Reclaim:
         leaves = [leaf for leaf in self.account.books if place in index.up[leaf]]
         groups = [group for leaf in leaves for group in self.groups(leaf)]
         return self._first(sorted(groups, key=_rank), k, need)
+
+
+def _precedes(group: VictimGroup, unit: Unit) -> bool:
+    """Whether it is a pod of an older revision of the same Deployment, which the unit may replace."""
+    if len(unit.pods) != 1 or len(group.pods) != 1:
+        return False
+    new, old = unit.pods[0], group.pods[0]
+    if not new.deployment or new.deployment != old.deployment or new.waits_for_surge:
+        return False
+    return old.revision < new.revision and old.priority <= new.priority
 
 
 def _rank(group: VictimGroup) -> tuple[object, ...]:
