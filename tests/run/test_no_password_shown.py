@@ -132,7 +132,7 @@ def test_commands_do_not_print_it(
     way: Any, program: str, place: str, refusing: RefusingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     path = prepared(way, refusing.host if place == "refusing" else shut(), tmp_path, monkeypatch)
-    argv = ["list" if program == "arena" else "nodes", "--kubeconfig", str(path), "--loglevel", "debug"]
+    argv = [*("list" if program == "arena" else "top node").split(), "--kubeconfig", str(path), "--loglevel", "debug"]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     status = main(program, argv)
     printed = capsys.readouterr()
