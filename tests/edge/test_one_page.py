@@ -66,5 +66,5 @@ def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.Monkey
     "url", ["", "localhost:9400", "https://a/metrics", "ftp://a", "http://", "http://a:x/metrics", "http://[::1/metrics"]
 )
 def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(UserError, match=r"is no address of an exporter's page|has no usable host"):
+    with pytest.raises(UserError, match="is no address of an exporter's page"):
         read_page(url)
