@@ -71,6 +71,10 @@ def _maps() -> Iterator[SecretCase]:
     yield SecretCase("last applied of another tool", other, ("HF_TOKEN",))
     yield SecretCase("managed fields", {"metadata": {"managedFields": [{"fieldsV1": {"value": SECRET}}]}})
     yield SecretCase("address as a key", {"spec": {"urls": {f"https://ann:{SECRET}@git.example/": "x"}}}, ("git.example",))
+    yield SecretCase("pairs of key and value", {"options": [{"key": "redis-password", "value": SECRET}]}, ("key: redis-password",))
+    yield SecretCase(
+        "all maps of a Secret", {"kind": "Secret", "data": {"a": SECRET}, "stringData": {"b": SECRET}, "binaryData": {"c": SECRET}}
+    )
 
 
 def _arguments() -> Iterator[SecretCase]:
@@ -137,6 +141,11 @@ def _shells() -> Iterator[SecretCase]:
     yield SecretCase("PowerShell", shell("$env:HF_TOKEN = 'hunter2 hunter2'; python train.py"), ("python train.py",))
     yield SecretCase("Python", shell("python -c 'login(token=\"hunter2 hunter2\", add=1)'"), ("add=1",))
     yield SecretCase("subshell", shell("run --token $(echo hunter2 hunter2) --epochs 3"), ("--epochs 3",))
+    yield SecretCase("backticks", shell(f"export HF_TOKEN=`echo {SECRET}` && python train.py"), ("python train.py",))
+    yield SecretCase(
+        "a call of a program", shell(f'python -c \'import os; os.environ.setdefault("HF_TOKEN", "{SECRET}")\''), ("setdefault",)
+    )
+    yield SecretCase("an apostrophe in an address", {"x": f"https://ann:it's{SECRET}@host/a"}, ("@host/a",))
 
 
 def _texts() -> Iterator[SecretCase]:

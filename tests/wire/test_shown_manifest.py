@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.wire.files.manifest_yaml import render_manifests
-from fairlead.wire.files.shown_manifest import shown_manifest
+from fairlead.wire.files.shown_manifest import MOST_LEVELS, shown_manifest
 
 from .secret_cases import HARMLESS, SECRET, SecretCase, secret_cases
 
@@ -38,6 +38,18 @@ def test_no_secret_is_shown_and_the_rest_is(case: SecretCase) -> None:
     assert [kept for kept in case.kept if kept not in texts] == [], texts
     assert len(set(hidden)) == len(hidden)
     assert case.object == before, "the object itself is left as it was"
+
+
+@pytest.mark.parametrize("name", ["a", "password"])
+def test_what_is_deeper_than_a_person_writes_is_hidden(name: str) -> None:
+    deep: Any = {"a": SECRET}
+    for _ in range(5000):
+        deep = {name: deep}
+    shown, hidden = shown_manifest({"spec": deep})
+    assert len(hidden) == 1
+    for _ in range(MOST_LEVELS // 2):
+        shown = shown["spec" if "spec" in shown else name]
+    assert isinstance(shown, dict)
 
 
 @pytest.mark.parametrize("harmless", HARMLESS.values(), ids=HARMLESS.keys())

@@ -1,7 +1,7 @@
 """An object of the cluster as a page may show it: without secret values, and what only controllers read.
 
-Judged are the keys of every map and the pairs of `name` and `value`; every text is looked through as a
-command or a file (`wire.text.secret_words`), and as YAML or JSON where it can be read as that.
+Judged are the keys of every map and the pairs of `name` or `key` and `value`; every text is looked through as
+a command or a file (`wire.text.secret_words`), and as YAML or JSON where it can be read as that.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _REFERENCE: Final = frozenset(("name", "key", "optional", "namespace"))
 MOST_CHARACTERS: Final = 256 << 10
 MOST_VALUES: Final = 20_000
 """What is judged of one object: with all its texts about a second of work. The rest is hidden."""
+MOST_LEVELS: Final = 100
+"""Objects and lists in each other that are judged. What is deeper is hidden: no person writes it."""
 _MOST_DOCUMENTS: Final = 64
 _MOST_TEXTS: Final = 4
 """How deep texts that hold texts (JSON in JSON) are read; what is deeper is hidden."""
@@ -62,11 +64,19 @@ class _Walk:
         self._hidden = hidden
         self._bounds = bounds
         self._texts = texts
+        self._level = 0
 
     def value(self, value: Any, path: str) -> Any:
-        if not self._bounds.has_room(len(value) if isinstance(value, str) else 0):
+        if self._level > MOST_LEVELS or not self._bounds.has_room(len(value) if isinstance(value, str) else 0):
             self._hidden.append(path)
             return too_long(value) if isinstance(value, str) else HIDDEN
+        self._level += 1
+        try:
+            return self._judged(value, path)
+        finally:
+            self._level -= 1
+
+    def _judged(self, value: Any, path: str) -> Any:
         if isinstance(value, Mapping):
             return {self._key(name): self._field(value, name, f"{path}.{name}".lstrip(".")) for name in value if name not in _DROPPED}
         if isinstance(value, list | tuple):
@@ -78,14 +88,17 @@ class _Walk:
 
     def _field(self, of: Mapping[Any, Any], name: Any, path: str) -> Any:
         value = of[name]
-        is_named = name == "value" and isinstance(of.get("name"), str) and is_secret_name(of["name"])
-        is_of_secret = name in ("data", "stringData") and of.get("kind") == "Secret"
+        is_named = name == "value" and any(isinstance(of.get(key), str) and is_secret_name(of[key]) for key in ("name", "key"))
+        is_of_secret = name in ("data", "stringData", "binaryData") and of.get("kind") == "Secret"
         if is_named or is_of_secret or is_secret_field(str(name), is_text=not isinstance(value, Mapping | list)):
             return self._hide(value, path)
         return self.value(value, path)
 
     def _hide(self, value: Any, path: str) -> Any:
         """Hide every value below, but what only names a Secret."""
+        if path.count(".") + path.count("[") > 2 * MOST_LEVELS:
+            self._hidden.append(path)
+            return HIDDEN
         if isinstance(value, Mapping):
             if "name" in value and _REFERENCE.issuperset(value):
                 return self.value(value, path)

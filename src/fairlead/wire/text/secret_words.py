@@ -23,16 +23,16 @@ NO_SECRETS: Final = frozenset(("", "true", "false", "yes", "no", "on", "off", "n
 
 _NEAR: Final = 200
 _NAME: Final = re.compile(r"[\w.\-/]++")
-_SIGN: Final = re.compile(r"(\\?+[\"'\]]{0,2}+)([ \t]{0,80}+)(:=|=>|==?|:(?!//))[ \t]{0,80}+")
+_SIGN: Final = re.compile(r"(\\?+[\"'\]]{0,2}+)([ \t]{0,80}+)(:=|=>|==?|:(?!//)|(?<=[\"']),(?=[ \t]{0,80}[\"'\\]))[ \t]{0,80}+")
 _GAP: Final = re.compile(r"(\\?+[\"']?+),?+()(?:[ \t]|\\\r?\n)++(?=[^\s;|&<>])")
 _PLAIN: Final = re.compile(r"[^\w.\-/\"'\\]++")
 _DOUBLE: Final = re.compile(r'"(?:[^"\\]|\\.|\\\n)*+(?:"|\\?+\Z)')
 _SINGLE: Final = re.compile(r"'[^']*+(?:'|\Z)")
 _ESCAPED: Final = re.compile(r"""\\(["'])(?:[^\\]|\\(?!\1).)*+(?:\\\1|\\?+\Z)""", re.DOTALL)
-_SUBSHELL: Final = r"\$\([^)]*+(?:\)|\Z)"
+_SUBSHELL: Final = r"\$\([^)]*+(?:\)|\Z)|`[^`]*+(?:`|\Z)"
 _SHELL_WORDS: Final = {
-    "": re.compile(rf"""(?:{_SUBSHELL}|{_DOUBLE.pattern}|{_SINGLE.pattern}|\\(?:.|\n|\Z)|[^\s"'\\;|&<>])++"""),
-    '"': re.compile(rf"""(?:{_SUBSHELL}|{_SINGLE.pattern}|\\(?:[^"]|\Z)|[^\s"'\\;|&<>])++"""),
+    "": re.compile(rf"""(?:{_SUBSHELL}|{_DOUBLE.pattern}|{_SINGLE.pattern}|\\(?:.|\n|\Z)|[^\s"'`\\;|&<>])++"""),
+    '"': re.compile(rf"""(?:{_SUBSHELL}|{_SINGLE.pattern}|\\(?:[^"]|\Z)|[^\s"'`\\;|&<>])++"""),
     "'": re.compile(rf"""(?:{_DOUBLE.pattern}|[^\s"';|&<>])++"""),
 }
 """A word of a shell, by the quotes around the script."""
@@ -44,7 +44,7 @@ _BLOCK: Final = re.compile(r"[|>][-+0-9]{0,3}[ \t]*+(?:#[^\n]*+)?+\r?\n")
 _LINE: Final = re.compile(r"([ \t]*+)([^\n]*+)(\n|\Z)")
 _BEARER: Final = re.compile(r"[ \t]++(?=[\w.~+/=-]{6})[\w.~+/=-]++")
 _AUTHORITY: Final = re.compile(r"[^\s/?#\"'<>`]*+")
-_ODD_AUTHORITY: Final = re.compile(r"[^\s\"'<>`,]{0,512}+")
+_ODD_AUTHORITY: Final = re.compile(r"[^\s<>`,]{0,512}+")
 _HOST_AND_PORT: Final = re.compile(r"(?:\[[^\]]*+\]|[^:]*+)(?::[0-9]{0,5})?+")
 _ACCOUNTS: Final = frozenset(("ssh", "git+ssh", "sftp", "abfs", "abfss", "wasb", "wasbs"))
 """Schemes that have an account or a container before the `@`, which alone is no secret."""
