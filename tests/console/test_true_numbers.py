@@ -6,13 +6,13 @@ The clusters are written down here, and what is expected of them is what a perso
 from __future__ import annotations
 
 import random
+from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.holders import GROUPINGS, holder_groups
-from fairlead.console.pages.envelope import neat
 from fairlead.console.pages.gpu_map import STATES
 from fairlead.model.devices.gpu import GpuReading, Grant
 from fairlead.model.node import Condition, Node
@@ -208,11 +208,16 @@ def test_what_is_allocated_and_in_all_is_one_number_in_sentences_table_and_pools
         same_allocated(some_cluster(seed))
 
 
+def one_decimal(gpus: float) -> float:
+    """As arena rounds GPUs: halves up."""
+    return float(Decimal(repr(round(gpus, 6))).quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+
 def same_allocated(seen: BoardState) -> None:
     board, rows = seen.overview, [entry.row for entry in seen.nodes.entries]
     for count, key in ((board.gpus.allocated, "allocated"), (board.gpus.total, "total")):
-        assert neat(count, 1) == board.sentence.values[key] == seen.gpus_sentence.values[key]
-        assert neat(count, 1) == seen.nodes_sentence.values["gpus" if key == "total" else key]
+        assert one_decimal(count) == board.sentence.values[key] == seen.gpus_sentence.values[key]
+        assert one_decimal(count) == seen.nodes_sentence.values["gpus" if key == "total" else key]
     assert sum(row.gpus_allocated for row in rows) == pytest.approx(board.gpus.allocated)
     assert sum(row.gpus_total for row in rows) == board.gpus.total
     assert sum(row.gpus_unhealthy for row in rows) == board.gpus.unhealthy == board.sentence.values["unhealthy"]
@@ -235,7 +240,7 @@ def same_idle(seen: BoardState) -> float:
     board = seen.overview
     assert board.idle_gpus == pytest.approx(counted)
     assert board.idle_gpus <= board.gpus.allocated + 1e-6, "what is idle is held"
-    short = neat(counted, 1)
+    short = one_decimal(counted)
     lines = [line.sentence.values["n"] for line in board.attention if line.kind == "gpu-idle"]
     assert lines in ([short], []) and bool(lines) == bool(short)
     assert seen.holders_sentence.values.get("idle", 0) == board.sentence.values.get("idle", 0) == short
