@@ -28,11 +28,6 @@ MADE_LATER = {
     "fairlead.model.quota.told:''.join((re.escape(text) + name for text, name in zip(parts[::2], [*names, ''], strict=True)))": (
         "catalogues of this source, over sentences of this source"
     ),
-    (
-        "fairlead_sim.schema.crd_schema:pattern.removesuffix('$') + '\\\\Z' "
-        "if pattern.endswith('$') and (not pattern.endswith('\\\\$')) else pattern"
-    ): "of a CustomResourceDefinition: not bounded here",
-    "fairlead_sim.validation.custom:schema.get('pattern', '')": "only made, to see whether it is a pattern",
 }
 """Patterns that are made while the program runs, and why no text makes them try long."""
 
