@@ -50,7 +50,7 @@ class SmallWorld:
         self.victims: list[str] = []
         self.budgets: dict[str, int] = dict(state.pop("budgets", {}))
         self.state_more = state
-        self._plan = plan
+        self.plan = plan
         self._grace = grace
         self._ends: dict[str, float] = {}
         self._away: dict[str, list[QuotaPod]] = {}
@@ -108,7 +108,7 @@ class SmallWorld:
         for key in sorted(self.pods):
             if self.pods[key].is_admitted and not self.pods[key].node:
                 self._bind(key)
-        plan = self._plan(self.state())
+        plan = self.plan(self.state())
         self._check(plan)
         for admission in plan.admit:
             self._start(admission.pod.key)
@@ -136,7 +136,7 @@ class SmallWorld:
                     continue
                 since = pod.claim_since if pod.claim_since is not None else self.now
                 is_claim = waiting.reason == "WaitingForEvictions"
-                self._set(pod.key, claim_since=since if is_claim else None, said_reason=str(waiting.reason))
+                self.change(pod.key, claim_since=since if is_claim else None, said_reason=str(waiting.reason))
         return plan
 
     def settle(self, steps: int = 60) -> QuotaPlan:
@@ -156,10 +156,10 @@ class SmallWorld:
         return tuple(counts[leaf] for leaf in leaves)
 
     def reasons(self, leaf: str) -> Counter[str]:
-        return Counter(str(each.reason) for each in self._plan(self.state()).waiting if each.leaf == leaf)
+        return Counter(str(each.reason) for each in self.plan(self.state()).waiting if each.leaf == leaf)
 
     def sentences(self, leaf: str) -> list[str]:
-        return [each.message for each in self._plan(self.state()).waiting if each.leaf == leaf]
+        return [each.message for each in self.plan(self.state()).waiting if each.leaf == leaf]
 
     def _come(self, pod: QuotaPod) -> None:
         """A new pod like this one."""
@@ -188,13 +188,13 @@ class SmallWorld:
             self._come(gone)
 
     def _start(self, key: str) -> None:
-        self._set(key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, said_reason="")
+        self.change(key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, said_reason="")
         self._bind(key)
 
     def _bind(self, key: str) -> None:
         """To the first node that has room; without one it waits, admitted."""
         if self.nodes is None:
-            self._set(key, node="node-1")
+            self.change(key, node="node-1")
             return
         request = self.pods[key].request
         for node in sorted(self.nodes, key=lambda each: each.name):
@@ -204,7 +204,7 @@ class SmallWorld:
                 for name, amount in request.items()
                 if amount
             ):
-                self._set(key, node=node.name)
+                self.change(key, node=node.name)
                 return
 
     @property
@@ -213,7 +213,7 @@ class SmallWorld:
         return [key for key, pod in self.pods.items() if pod.is_admitted and not pod.node]
 
     def _stop(self, pod: QuotaPod) -> None:
-        self._set(pod.key, is_stopping=True, stopping_at=self.now)
+        self.change(pod.key, is_stopping=True, stopping_at=self.now)
         self._ends[pod.key] = self.now + self._rng.randint(1, self._grace)
         self.evictions += 1
         self.victims.append(pod.key)
@@ -236,7 +236,7 @@ class SmallWorld:
         else:
             self._suspend(job, "another")
 
-    def _set(self, key: str, **more: Any) -> None:
+    def change(self, key: str, **more: Any) -> None:
         self.pods[key] = replace(self.pods[key], **more)
 
     def _check(self, plan: QuotaPlan) -> None:

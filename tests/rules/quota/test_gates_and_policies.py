@@ -27,7 +27,7 @@ def test_it_asks_for_nothing_until_only_our_gate_is_left() -> None:
     world = SmallWorld(tree("root[4]{a[0] b[4]}"))
     world.add("a", 4, 1, runs=True)
     world.add("b", 1, 2)
-    world._set("b/p001", gated_by=GATE)
+    world.change("b/p001", gated_by=GATE)
     plan = world.step()
     assert plan.is_empty
     (row,) = plan.waiting
@@ -35,7 +35,7 @@ def test_it_asks_for_nothing_until_only_our_gate_is_left() -> None:
     assert [(code, values["gate"]) for code, values, _ in read_clauses(row.message)] == [("gated", GATE)]
     used = {node.name: node for node in node_uses(world.state())}
     assert (used["b"].request.get("gpu", 0), used["b"].waiting_pods) == (0, 1)
-    world._set("b/p001", gated_by="")
+    world.change("b/p001", gated_by="")
     assert len(world.step().evict) == 2
 
 
@@ -43,7 +43,7 @@ def test_it_makes_nothing_scarce() -> None:
     """Demand above the max would make `a` a borrower, who stands behind who is guaranteed."""
     world = SmallWorld(tree("root[4]{a[0] b[4]}"))
     world.add("b", 1, 4)
-    world._set("b/p001", gated_by=GATE)
+    world.change("b/p001", gated_by=GATE)
     world.add("a", 4, 1)
     assert world.step().admit
     assert world.running("a") == (4,)
@@ -52,11 +52,11 @@ def test_it_makes_nothing_scarce() -> None:
 def test_a_gang_waits_for_a_member_that_another_gate_holds() -> None:
     world = SmallWorld(tree("root[4]{a[0] b[4]}"))
     world.add("b", 3, 1, gang="g", gang_size=3)
-    world._set("b/p002", gated_by=GATE)
+    world.change("b/p002", gated_by=GATE)
     rows = {row.unit: row for row in world.step().waiting}
     assert {str(row.reason) for row in rows.values()} == {"GangIncomplete", "GatedByOthers"}
     assert any("2/3" in row.message for row in rows.values())
-    world._set("b/p002", gated_by="")
+    world.change("b/p002", gated_by="")
     assert len(world.step().admit) == 3
 
 
@@ -64,10 +64,10 @@ def test_a_gang_waits_for_a_member_that_another_gate_holds() -> None:
 def test_it_is_never_returned(by: str) -> None:
     world = SmallWorld(tree("root[4]{b[4]}"), nodes=(NodeRoom("n1", {"gpu": 4}),))
     world.add("b", 1, 1, owner="o", runs=True)
-    world._set("b/p001", node="", gated_by=by, admitted_at=world.now)
+    world.change("b/p001", node="", gated_by=by, admitted_at=world.now)
     world.now += 1000
     world.state_more["scheduled_at"] = world.now
-    plan = world._plan(world.state())
+    plan = world.plan(world.state())
     assert [each.pod.key for each in plan.returned] == ([] if by else ["b/p001"])
 
 
@@ -85,7 +85,7 @@ def test_who_never_preempts_evicts_nobody_of_its_leaf(never: bool) -> None:
     world = SmallWorld(tree("root[4]{a[4]}"))
     world.add("a", 4, 1, runs=True)
     world.add("a", 1, 1, priority=100)
-    world._set("a/p005", never_preempts=never)
+    world.change("a/p005", never_preempts=never)
     assert len(world.step().evict) == (not never)
 
 
@@ -93,7 +93,7 @@ def test_nor_its_predecessor_of_the_same_deployment() -> None:
     world = SmallWorld(tree("root[1]{a[1]}"))
     world.add("a", 1, 1, runs=True, deployment="d", revision=1)
     world.add("a", 1, 1, deployment="d", revision=2)
-    world._set("a/p002", never_preempts=True)
+    world.change("a/p002", never_preempts=True)
     world.now += 1000
     assert not world.step().evict
 
@@ -103,6 +103,6 @@ def test_its_min_is_a_right_against_other_leaves_and_its_priority_orders_it() ->
     world.add("a", 4, 1, runs=True)
     world.add("b", 1, 4, priority=0)
     world.add("b", 1, 1, priority=100)
-    world._set("b/p002", never_preempts=True)
+    world.change("b/p002", never_preempts=True)
     plan = world.step()
     assert "b/p002" in {each.for_unit for each in plan.evict}

@@ -17,7 +17,7 @@ def test_a_claimant_goes_before_a_gang_that_lost_a_member() -> None:
     world = lame_world()
     world.add("b", 3, 1, runs=True)
     world.add("b", 1, 1)
-    world._set("b/p004", claim_since=world.now)  # its victims have gone: there is room for one
+    world.change("b/p004", claim_since=world.now)  # its victims have gone: there is room for one
     plan = world.step()
     assert [each.pod.key for each in plan.admit] == ["b/p004"]
     assert not plan.evict
@@ -47,7 +47,7 @@ def test_the_missing_member_does_not_join_a_gang_that_the_same_plan_evicts() -> 
     world = lame_world("root[6]{a[0] b[6]}", size=4)
     world.add("b", 3, 1, runs=True)
     world.add("b", 1, 1)
-    world._set("b/p004", claim_since=world.now)
+    world.change("b/p004", claim_since=world.now)
     plan = world.step()
     assert {each.pod.namespace for each in plan.evict} == {"a"}
     assert not plan.admit

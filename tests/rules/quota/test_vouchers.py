@@ -63,6 +63,6 @@ def test_on_cluster_nodes_a_leaf_within_its_min_takes_from_its_sibling() -> None
     world.add("a0", 1, 2, runs=True)
     world.add("B", 3, 1, runs=True, budgets=("B/web",))
     for number, key in enumerate(sorted(world.pods)):
-        world._set(key, node=f"n{number % 3 + 1}")
+        world.change(key, node=f"n{number % 3 + 1}")
     world.add("a0", 1, 3)
     assert [each.pod.key for each in world.step().evict] == ["a1/p002"]
