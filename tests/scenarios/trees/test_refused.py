@@ -49,7 +49,15 @@ def test_the_command_says_so(file: TreeFile) -> None:
 
 
 def test_every_code_that_refuses_a_write_has_a_file() -> None:
-    warnings = {"AttributeNotEnforced", "RootExceedsCluster", "NoSuchNamespace", "LeafWithoutNamespace", "SumOfMinBelowParent"}
+    warnings = {
+        "AttributeNotEnforced",
+        "RootExceedsCluster",
+        "NoSuchNamespace",
+        "LeafWithoutNamespace",
+        "SumOfMinBelowParent",
+        "OverMaxNow",
+        "UnderUse",
+    }
     told = {code for file in tree_files() for code, _ in file.errors}
     assert told == {str(code) for code in ViolationCode} - warnings
 
