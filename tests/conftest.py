@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Iterator
 
@@ -38,3 +39,12 @@ def control_plane() -> Iterator[ControlPlane]:
     """A real control plane with KWOK as its nodes; see tests/kube/control_plane.py."""
     with running_control_plane() as cluster:
         yield cluster
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """A program writes its log to its own stderr; what a test ran in this process leaves nothing of that behind."""
+    logger = logging.getLogger("fairlead")
+    before = logger.handlers[:], logger.level, logger.propagate
+    yield
+    logger.handlers[:], logger.level, logger.propagate = before
