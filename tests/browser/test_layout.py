@@ -138,28 +138,6 @@ def test_every_page_is_whole_at_every_width(browser: Browser, request: pytest.Fi
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(("world", "locale"), in_turn(tuple((world, locale) for world, locale, scheme in LOOKS if scheme == "light"), 3))
-def test_no_text_is_cut(browser: Browser, request: pytest.FixtureRequest, world: str, locale: str) -> None:
-    sight: Sight = request.getfixturevalue({"default": "simulated"}.get(world, world))
-    wrong: list[str] = []
-    with window(browser, sight.url, locale, 1440, 1000) as tab:
-        for address, page in pages_of(sight):
-            if "open=" in address or "tab=" in address:
-                continue  # code and logs scroll
-            tab.open(address, page)
-            for width in (1280, 1440, 1920):
-                tab.page.set_viewport_size({"width": width, "height": 1000})
-                settle(tab)
-                wrong += [f"{address} at {width}: {each}" for each in tab.page.evaluate(CUT)]
-                tab.keep(f"cut-{world}-{locale}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}")
-            if address == "/devices":
-                tab.page.set_viewport_size({"width": 1440, "height": 1000})
-                settle(tab)
-                box = tab.at("table-devices")
-                assert box.evaluate("box => box.scrollWidth <= box.clientWidth"), "columns are out of sight at 1440"
-    assert not wrong, "\n".join(wrong)
-
-
 @pytest.mark.parametrize(("locale", "scheme"), [("en-US", "dark"), ("zh-CN", "light")])
 def test_what_opens_over_a_page_is_whole_too(browser: Browser, simulated: Sight, locale: str, scheme: str) -> None:
     """The box that finds everything with hits of the server, and the commands of an object."""
