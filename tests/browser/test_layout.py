@@ -50,29 +50,6 @@ SIDEWAYS: Final = """() => {
     }
     return found;
 }"""
-CUT: Final = """() => {
-    const found = [];
-    for (const element of document.querySelectorAll('main *, .header *')) {
-        const typed = element.tagName === 'INPUT' && element.type !== 'checkbox';
-        const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-        if (!(own || typed && (element.value || element.placeholder))) continue;
-        if (element.closest('.visually-hidden, [aria-hidden=true], svg')) continue;
-        const box = element.getBoundingClientRect(), style = getComputedStyle(element);
-        if (box.width <= 1 || box.height <= 1 || /(auto|scroll)/.test(style.overflowX)) continue;
-        const text = (typed ? element.value || element.placeholder : element.innerText).trim().slice(0, 60);
-        if ((typed || style.overflowX !== 'visible') && element.scrollWidth > element.clientWidth + 1)
-            found.push(`"${text}" is ${element.scrollWidth} wide in ${element.clientWidth}`);
-        let up = element.parentElement;
-        while (up && getComputedStyle(up).overflowX === 'visible') up = up.parentElement;
-        if (!up || /(auto|scroll)/.test(getComputedStyle(up).overflowX)) continue;
-        const words = document.createRange();
-        words.selectNodeContents(element);
-        const seen = words.getBoundingClientRect(), around = up.getBoundingClientRect();
-        if (seen.right > around.right + 1 || seen.left < around.left - 1) found.push(`"${text}" is cut by .${up.className || up.tagName}`);
-    }
-    return [...new Set(found)];
-}"""
-"""Texts of which a part is not seen: names take a second line instead."""
 OTHER_ORDER: Final = """() => {
     const found = [];
     for (const box of document.querySelectorAll('main.page, main.page .lead, main.page .grid')) {
