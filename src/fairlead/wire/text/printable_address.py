@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_USERINFO: Final = re.compile(r"(https?://)[^\s`\"'<>]*@|(://)[^\s`\"'<>/]*@", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"(https?://)([^\s`\"'<>]*+)|(://)(?:[^\s`\"'<>/@]*+@)++", re.IGNORECASE)
 """Of http up to the last `@` of a word: a password may hold a `/`, `?`, `#` or `@` that nobody encoded. Of
 other schemes up to the first `/`: `oci://registry/model@sha256:…` has no user."""
 
@@ -36,4 +36,8 @@ def without_userinfo(text: str) -> str:
     >>> without_userinfo("no way to `https://ann:pw@host:1/x`, ask ann@example.com")
     'no way to `https://host:1/x`, ask ann@example.com'
     """
-    return _USERINFO.sub(lambda found: found[1] or found[2], text) if "@" in text else text
+    return _ADDRESS.sub(_without, text) if "@" in text else text
+
+
+def _without(found: re.Match[str]) -> str:
+    return f"{found[1]}{found[2].rpartition('@')[2]}" if found[1] else found[3]
