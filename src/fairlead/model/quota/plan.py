@@ -23,6 +23,7 @@ class Reason(StrEnum):
 
     OVER_MAX = "OverMax"
     WAITING_FOR_IDLE_QUOTA = "WaitingForIdleQuota"
+    QUEUED_BEHIND = "QueuedBehind"
     WAITING_FOR_EVICTIONS = "WaitingForEvictions"
     NEVER_FITS = "NeverFits"
     GANG_INCOMPLETE = "GangIncomplete"

@@ -41,7 +41,8 @@ class LeafBook:
     """One leaf: its pods, and what follows from them.
 
     `firm`: what non-preemptible pods use. `peak`: the most that a unit with hope asks of each resource.
-    `needs`: what those that wait lack, when room is all that they lack.
+    `needs`: what those that wait lack, when room is all that they lack. `holder`: in a strict leaf the first
+    unit that lacks room, which holds the later ones.
     """
 
     def __init__(self, place: int, width: int) -> None:
@@ -72,6 +73,7 @@ class LeafBook:
         self.hopeless: list[tuple[Unit, Reason, tuple[int, int]]] = []
         self.lines: list[Line] = []
         self.needs: dict[tuple[int, int], int] | None = None
+        self.holder: Unit | None = None
         self.alarm = NEVER
         self.groups: list[VictimGroup] | None = None
         self.shares: tuple[int, ...] = ()

@@ -5,13 +5,14 @@ chosen for him holds a claim on what they leave, so that nobody else takes it.
 
 Units of a leaf that are alike stand in a line (`units.Line`): where its first cannot proceed, the line is set
 aside. It is looked at again when its leaf loses a victim, and in later plans when something changed that it
-depends on: that is what makes a plan after one event cheap.
+depends on: that is what makes a plan after one event cheap. In a strict leaf (`turns/strict`) the lines are
+tried one after the other, and the first unit that lacks room holds the later ones.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
@@ -34,10 +35,12 @@ from fairlead.rules.quota.seating.node_victims import NodeVictims
 from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.tree import Vector
+from fairlead.rules.quota.turns.strict import StrictQueue
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
 _IDLE = Reason.WAITING_FOR_IDLE_QUOTA
 _CLAIMS = Reason.WAITING_FOR_EVICTIONS
+_QUEUED = Reason.QUEUED_BEHIND
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
@@ -145,6 +148,7 @@ class _Planner:
         self._behind: defaultdict[Unit, list[Line]] = defaultdict(list)
         self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
         self._kept: list[Line] = []
+        self._queues = {place: StrictQueue(self._place) for place in account.books if self.index.nodes[place].is_strict}
 
     def run(self) -> None:
         if self.is_stopped:
@@ -157,9 +161,11 @@ class _Planner:
         self._wake()
         self.seats.reserve([line.first for _, _, line in self._heap if _has_claim(line.first)])
         while (line := self._next()) is not None:
-            before = len(account.undo)
+            before, unit = len(account.undo), line.first
             self._decide(line)
-            if line.reason is None and line.next < len(line.units):
+            if unit.leaf in self._queues:
+                self._follow(line, unit)
+            elif line.reason is None and line.next < len(line.units):
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
@@ -181,10 +187,7 @@ class _Planner:
             if not book.lines:
                 continue
             if book.needs is None:
-                self.seen.add(leaf)
-                self.woken.add(leaf)
-                for line in book.lines:
-                    self._restart(line)
+                self._wake_leaf(book)
                 continue
             for ceiling, need in book.needs.items():
                 room = rooms.get(ceiling)
@@ -194,6 +197,9 @@ class _Planner:
                 if need <= room:
                     break
             else:
+                continue
+            if leaf in self._queues:
+                self._wake_leaf(book)
                 continue
             at = self._version(leaf)
             for line in book.lines:
@@ -208,6 +214,13 @@ class _Planner:
         for ceiling, lines in roomy.items():
             heapify(lines)
             self._roomy.append((ceiling, lowest[ceiling], lines))
+
+    def _wake_leaf(self, book: LeafBook) -> None:
+        self.seen.add(book.place)
+        self.woken.add(book.place)
+        book.holder = None
+        for line in book.lines:
+            self._restart(line)
 
     def _next(self) -> Line | None:
         """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
@@ -232,9 +245,14 @@ class _Planner:
                 self.woken.add(line.units[0].leaf)
             elif line.reason is not None or line.next >= len(line.units):
                 continue
+            queue = self._queue_of(line)
+            if queue is not None and queue.first() is not line:
+                continue
             if self._turn(line) == turn:
+                if queue is not None:
+                    queue.take()
                 return line
-            self._push(line)
+            self._enter(line)
 
     def _needs(self, book: LeafBook) -> dict[tuple[int, int], int] | None:
         """What it lacks, if room is all that it lacks: the least that is asked of each (node, resource)."""
@@ -244,7 +262,7 @@ class _Planner:
         for line in book.lines:
             if line.ceiling is not None:
                 needs[line.ceiling] = min(line.need, needs.get(line.ceiling, line.need))
-            elif line.reason not in (Reason.USER_CAP, Reason.NON_PREEMPTIBLE_OVER_MIN):
+            elif line.reason not in (Reason.USER_CAP, Reason.NON_PREEMPTIBLE_OVER_MIN, _QUEUED):
                 return None
         return needs
 
@@ -259,9 +277,45 @@ class _Planner:
         else:
             self._push(line)
 
-    def _push(self, line: Line, turn: tuple[object, ...] | None = None) -> None:
+    def _push(self, line: Line) -> None:
+        """It is to be tried; in a strict leaf after all that stand before it."""
+        queue = self._queue_of(line)
+        if queue is None:
+            self._enter(line)
+        elif self.account.books[line.first.leaf].holder is not None:
+            line.reason = _QUEUED
+        else:
+            queue.put(line)
+            self._lead(queue)
+
+    def _enter(self, line: Line) -> None:
         self._count += 1
-        heappush(self._heap, (self._turn(line) if turn is None else turn, self._count, line))
+        heappush(self._heap, (self._turn(line), self._count, line))
+
+    def _queue_of(self, line: Line) -> StrictQueue | None:
+        """The queue in which the line waits for its turn, if its leaf is strict. A claimant waits in none."""
+        return self._queues.get(line.first.leaf) if line.first.claim_since is None else None
+
+    def _lead(self, queue: StrictQueue) -> None:
+        if (line := queue.lead()) is not None:
+            self._enter(line)
+
+    def _follow(self, line: Line, unit: Unit) -> None:
+        """After a unit of a strict leaf: the next one is tried, or all later ones are held."""
+        book, queue = self.account.books[unit.leaf], self._queues[unit.leaf]
+        if book.holder is None and self._lacks_room(line, unit):
+            book.holder = unit
+            queue.close()
+        else:
+            self._lead(queue)
+
+    def _lacks_room(self, line: Line, unit: Unit) -> bool:
+        """Whether it was set aside for lack of room that may come."""
+        if unit.gang in self.broken or (unit.behind is not None and unit.behind not in self._done):
+            return False
+        if line.reason is Reason.NO_FIT_ON_NODES:
+            return self.seats.may_ever_hold(unit)
+        return line.reason in (_IDLE, Reason.PDB_BLOCKED)
 
     def _turn(self, line: Line) -> tuple[object, ...]:
         """The sooner, the smaller. It stays as it is while nothing changes in its leaf or beside it."""
@@ -319,6 +373,10 @@ class _Planner:
             book.shares = tuple([max([(own[n][k] - least[n][k]) * weight for k, weight in scarce], default=0) for n in levels])
             book.shares_at = at
         return book.shares
+
+    def _place(self, unit: Unit) -> tuple[object, ...]:
+        """Where it stands in the queue of a strict leaf."""
+        return -unit.priority, self._user_order(unit), unit.age, unit.name
 
     def _user_order(self, unit: Unit) -> int:
         if self.index.nodes[unit.leaf].attributes.get(USER_ORDER) != "fair":
@@ -438,6 +496,8 @@ class _Planner:
         self._tally(unit, 1)
         self._done.add(unit)
         line.next += 1
+        if unit.leaf in self._queues and unit.claim_since is None:
+            self._queues[unit.leaf].admitted.append(unit)
         if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible and unit.pods:
             is_gang = len(unit.pods) > 1
             self.reclaim.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
@@ -489,11 +549,12 @@ class _Planner:
                 self.reclaim.spare(group)
             self._claim(line)
             return
+        fresh = {group.unit for group in chosen if group.unit is not None}
         for group in chosen:
             undo.append((account.after, group.leaf, group.vector, -1))
             account.dirty.add(group.leaf)
             if group.unit is not None:
-                self._take_back(group.unit)
+                self._take_back(group.unit, fresh)
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 if group.is_whole and group.gang is not None:
@@ -505,9 +566,19 @@ class _Planner:
             self._admit(line)
         self._improved(losing)
 
-    def _take_back(self, unit: Unit) -> None:
-        """Of what this plan admitted. Its sums in `after` have gone with the choice of victims."""
-        self.account.add(unit.leaf, unit.vector, -1, after=False)
+    def _take_back(self, unit: Unit, chosen: Container[Unit]) -> None:
+        """A unit that this plan admitted waits again, in a strict leaf with those admitted after it.
+
+        `chosen`: all that are taken back for one unit. The choice of victims has taken them out of `after`.
+        """
+        if unit in self._done:  # else it went with another one
+            self._put_back(unit, is_gone=True)
+        for later in self._queues[unit.leaf].after(unit) if unit.leaf in self._queues else ():
+            self._put_back(later, is_gone=later in chosen)
+
+    def _put_back(self, unit: Unit, *, is_gone: bool) -> None:
+        """`is_gone`: the sums in `after` are without it already."""
+        self.account.add(unit.leaf, unit.vector, -1, after=not is_gone, claim=not unit.pods)
         self._tally(unit, -1)
         self.seats.leave(unit)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
@@ -525,7 +596,9 @@ class _Planner:
         nearest = {up[leaf][-2] if len(up[leaf]) > 1 else leaf for leaf in leaves}
         for place, book in self.account.books.items():
             if place in leaves:
-                book.needs = None
+                book.needs = book.holder = None
+                if place in self._queues:
+                    self._queues[place].clear()
                 for line in [*book.lines, *self._displaced[place]]:
                     if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
                         if line.units[0].behind is not None and line.units[0].behind not in self._done:
@@ -536,6 +609,10 @@ class _Planner:
                         self._push(line)
                 self.seen.add(place)
             elif self.is_by_subtree or (len(up[place]) > 1 and up[place][-2] in nearest):
+                if place in self._queues:
+                    self._queues[place].take()
+                    self._lead(self._queues[place])
+                    continue
                 for line in [*book.lines, *self._displaced[place]]:
                     if line.reason is None and line.next < len(line.units):
                         self._push(line)
@@ -586,11 +663,13 @@ class _Planner:
         for line in [*book.lines, *self._displaced[place]]:
             for unit in line.units[line.next :]:
                 told, reason = line.told, line.reason or _IDLE
+                if book.holder is not None and self._is_kept_back(line, unit, book.holder):
+                    reason, told = _QUEUED, self.sentences.queued(book.holder)
                 if reason is _CLAIMS or unit.claim_since is not None:
                     is_last = unit.is_partial and reason is not _CLAIMS
                     turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
                 else:
-                    turn = 2, not self._standing(unit)[0], -unit.priority, self._user_order(unit), unit.age, unit.name
+                    turn = 2, place not in self._queues and not self._standing(unit)[0], *self._place(unit)
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     told = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
@@ -601,6 +680,9 @@ class _Planner:
         for unit, reason, at in sorted(book.hopeless, key=lambda each: (each[0].age, each[0].name)):
             rows.append((unit, reason, self.sentences.hopeless(unit, reason, at)))
         return rows
+
+    def _is_kept_back(self, line: Line, unit: Unit, holder: Unit) -> bool:
+        return line.reason is _QUEUED or (line.first is holder and unit is not holder)
 
     def _standing(self, unit: Unit) -> tuple[bool, bool]:
         """Whether it is guaranteed, and whether its leaf's own use stands in its way, when all is decided."""

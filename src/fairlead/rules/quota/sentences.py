@@ -240,6 +240,10 @@ class Sentences:
         pod = unit.pods[0]
         return clause("gang-first", gang=pod.gang, pods=pod.gang_size)
 
+    def queued(self, holder: Unit) -> str:
+        """Why a later unit of a strict leaf waits: this one is before it."""
+        return clause("queued", unit=holder.key, leaf=self._index.names[holder.leaf])
+
     def waiting(
         self, unit: Unit, leaf: str, reason: Reason, message: str, position: int, victims: Sequence[VictimGroup], is_guaranteed: bool
     ) -> QuotaWaiting:
