@@ -8,7 +8,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: help up test test-all golden pictures lock clean python
+.PHONY: help up test test-all gpu-check golden pictures lock clean python
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,10 @@ test: python ## run lint, types and the tests that need no real component
 
 test-all: python ## run all tests, those of `make test` first
 	@exec $(PYTHON) tools/run_tests.py
+
+# Needs no other package than those of requirements/run.txt, which may lie in wheels/ where there is no network.
+gpu-check: python ## check the exporter, the agent and the load generator on this machine's NVIDIA GPUs (≤ 8 minutes)
+	@exec $(PYTHON) tools/gpu_check.py $(ARGS)
 
 # Rewrites what tests/golden compares with; read the diff before you commit it.
 golden: python ## rewrite the files that tests/golden compares with
