@@ -158,6 +158,15 @@ def test_a_job_below_an_owner_that_nobody_knows_stands_for_itself() -> None:
     assert counted(pod(owner=job), [job]).owner == "uid-step", "it can be suspended"
 
 
+def test_a_ray_job_that_a_workflow_made_stands_for_itself_also_where_it_cannot_be_suspended() -> None:
+    flow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "flow", "uid": "uf"}}
+    spec = {"rayClusterSpec": {"headGroupSpec": {"template": template()}}}
+    for name, more in (("keeps", {}), ("goes", {"shutdownAfterJobFinishes": True})):
+        ray = workload("ray.io/v1", "RayJob", name, {**spec, **more}, owner=flow)
+        cluster = workload("ray.io/v1", "RayCluster", f"{name}-x", owner=ray)
+        assert counted(pod(owner=cluster), [cluster, ray]).owner == f"uid-{name}"
+
+
 def test_a_ray_workers_owner_is_the_ray_job_above_its_cluster() -> None:
     ray = workload("ray.io/v1", "RayJob", "ray", {"rayClusterSpec": {"headGroupSpec": {"template": template()}}})
     cluster = workload("ray.io/v1", "RayCluster", "ray-x", owner=ray)

@@ -36,6 +36,8 @@ class Written(Struct, frozen=True):
     has_deadline: bool = False
 
 
+MAKERS: Final = ("CronJob", "Cron", "Workflow")
+"""Controllers (Kubernetes, KubeDL, Argo) that create jobs and leave them alone, each a job of its own."""
 DEADLINE_KINDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "batch/v1": {"Job": ()},
     "kubeflow.org/v1": {"TFJob": ("runPolicy",), "PyTorchJob": ("runPolicy",), "MPIJob": ("runPolicy",)},

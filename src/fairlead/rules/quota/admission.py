@@ -21,7 +21,7 @@ from fairlead.model.keys import (
     LABELS_PREEMPTIBLE,
     QUOTA_GATE,
 )
-from fairlead.model.quota.written import Writer, Written
+from fairlead.model.quota.written import MAKERS, Writer, Written
 from fairlead.model.refusal import Refusal
 
 OURS: Final = "system:serviceaccount:fairlead-system:"
@@ -44,8 +44,6 @@ GANG_ANNOTATIONS: Final = (
 """Volcano's controller writes them on pods that are there already: free while the pod waits."""
 FIRST_ADMISSION: Final = "first-admission"
 """What a job is suspended for that has a deadline and has not been admitted yet."""
-MAKERS: Final = ("CronJob", "Cron", "Workflow")
-"""Controllers that create jobs and do not resume them: of Kubernetes, KubeDL and Argo."""
 GUARD_POLICY: Final = "fairlead-quota-guard"
 USER_POLICY: Final = "fairlead-quota-user"
 RESIZE_POLICY: Final = "fairlead-quota-resize"
