@@ -205,12 +205,13 @@ def test_no_member_beyond_the_least_of_a_training_job_is_evicted(cluster: Contro
         cluster.admin.run("delete", kind, "elastic", "-n", "lender", "--ignore-not-found", "--wait")
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "tfjob"])
+@pytest.mark.parametrize(("kind", "deadline", "waits"), [("mpijob", 600, 0), ("pytorchjob", 600, 0), ("tfjob", 30, 32)])
 def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_admitted(
-    cluster: ControlPlane, truth: QuotaTruth, kind: str
+    cluster: ControlPlane, truth: QuotaTruth, kind: str, deadline: int, waits: int
 ) -> None:
+    """The TFJob waits longer than its deadline is, and runs all the same."""
     late = training_job(kind)
-    late["spec"]["runPolicy"]["activeDeadlineSeconds"] = 600
+    late["spec"]["runPolicy"]["activeDeadlineSeconds"] = deadline
     try:
         cluster.admin.create([deployment("back", "owner", 6, "5")])
         settled(truth, {"owner": 6}, seconds=90)
@@ -218,9 +219,13 @@ def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_adm
         made = the_job(cluster, kind)
         assert made["spec"]["runPolicy"]["suspend"] is True
         assert made["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+        began = time.monotonic()
+        wait_until("it has waited", lambda: time.monotonic() > began + waits, waits + 60)
+        assert "Failed" not in true_conditions(cluster, kind)
         cluster.admin.run("delete", "deployment", "back", "-n", "owner")
         settled(truth, {"lender": 5}, seconds=90)
         running = the_job(cluster, kind)
+        assert "Failed" not in true_conditions(cluster, kind)
         assert running["spec"]["runPolicy"]["suspend"] is False
         assert "fairlead.io/suspended-for" not in running["metadata"].get("annotations", {})
         assert truth.evicted == {} and truth.faults == []
@@ -230,7 +235,7 @@ def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_adm
 
 def test_a_ray_job_with_a_deadline_begins_suspended_and_is_resumed_when_it_is_admitted(cluster: ControlPlane, truth: QuotaTruth) -> None:
     """No kuberay-operator runs here: no pod is made, and what it refuses to suspend must be left to it."""
-    pods = {"template": role(1, "5")["template"]}
+    pods = {"template": {"spec": batch_job("", 1)["spec"]["template"]["spec"]}}
     ray = {"headGroupSpec": pods, "workerGroupSpecs": [{"groupName": "w", "replicas": 2, "minReplicas": 2, "maxReplicas": 2, **pods}]}
     spec = {"entrypoint": "python x.py", "rayClusterSpec": ray, "activeDeadlineSeconds": 600}
     jobs = {"late": {**spec, "shutdownAfterJobFinishes": True}, "keeps": spec}
