@@ -451,7 +451,8 @@ class QuotaAccount:
         for place, book in self.books.items():
             self.after.version[place] += 1  # what it borrows is another part of root's max
             fills = any(own + asked > low for own, asked, low in zip(self.sums.own[place], book.peak, lowest, strict=True))
-            if is_unlimited or fills or least[place] != index.min[place]:
+            is_told = list(index.least[place]) != list(index.min[place])  # sentences of what waits name the capacity
+            if is_unlimited or fills or is_told or least[place] != index.min[place]:
                 book.needs = None
             is_too_much = any(limit is not None and asked > limit for asked, limit in zip(book.peak, index.max[0], strict=True))
             if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
