@@ -43,10 +43,11 @@ def test_the_samples_are_what_the_golden_files_have() -> None:
 
 
 def test_the_alerts_are_those_of_the_rules() -> None:
-    rules = [rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"] if "alert" in rule]
+    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    rules = [rule for group in groups for rule in group["rules"] if "alert" in rule]
     shipped = {
-        rule["alert"].removeprefix("Fairlead"): (_one_line(rule["expr"]), rule.get("for", "0"), rule["labels"]["severity"])
-        for rule in rules
+        each["alert"].removeprefix("Fairlead"): (_one_line(each["expr"]), each.get("for", "0"), each["labels"]["severity"])
+        for each in rules
     }
     text = (SPEC / "telemetry.md").read_text(encoding="utf-8").split("| alert (`Fairlead…`)", 1)[1].split("\n\n", 1)[0]
     rows = re.findall(r"^\| (\w+) \| `(.*)` \| (\S+) \| (\w+) \|$", text, re.MULTILINE)
