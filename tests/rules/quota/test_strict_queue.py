@@ -115,6 +115,24 @@ def test_a_gang_is_first_by_its_eldest_member() -> None:
     assert [reason for _, reason in waits(world)] == ["OverMax", "QueuedBehind"]
 
 
+@pytest.mark.parametrize("kind", ["PyTorchJob", "Job"])
+def test_pods_of_a_job_that_was_resumed_go_before_a_unit_that_came_while_it_was_suspended(kind: str) -> None:
+    """They are made after that unit. Behind it they would wait with the job's deadline running."""
+    world = SmallWorld(strict_tree("root[10]{a[10/10]}"))
+    world.add("a", 8, 1, runs=True)
+    world.add_job("a", "train", 2, 1, kind=kind)
+    (job,) = world.workloads.values()
+    world.workloads[job.uid] = replace(job, is_suspended=True, suspended_for="first-admission")
+    members = [pod for pod in world.pods.values() if pod.owner == job.uid]
+    world.remove(lambda pod: pod.owner != job.uid)
+    world.add("a", 1, 5)
+    assert [each.workload.name for each in world.step().resume] == ["train"]
+    for number, pod in enumerate(members):
+        world.pods[f"a/made-{number}"] = replace(pod, name=f"made-{number}", uid=f"uid-made-{number}", created_at=world.now)
+    assert [each.pod.name for each in world.step().admit] == ["made-0", "made-1"]
+    assert waits(world) == [("a/p011", "OverMax")]
+
+
 # --- units that hold no others -----------------------------------------------------------------------------------
 
 
@@ -346,10 +364,11 @@ def asked(pods: Iterable[QuotaPod]) -> int:
     return sum(pod.request["gpu"] for pod in pods)
 
 
-def place(pods: Sequence[QuotaPod]) -> tuple[object, ...]:
-    """The place of a unit in the queue."""
+def place(pods: Sequence[QuotaPod], jobs: Mapping[str, float] = {}) -> tuple[object, ...]:
+    """The place of a unit in the queue; `jobs`: when jobs that can be suspended were made, whose pods are as old."""
     eldest = min(pods, key=lambda pod: (pod.created_at, pod.name))
-    return -max(pod.priority for pod in pods), eldest.created_at, eldest.namespace, eldest.name
+    age = min(eldest.created_at, jobs.get(eldest.owner, eldest.created_at))
+    return -max(pod.priority for pod in pods), age, eldest.namespace, eldest.name
 
 
 # --- worlds of every kind ------------------------------------------------------------------------------------
@@ -395,15 +414,16 @@ def check_line(world: SmallWorld, root: QuotaNode, plan: QuotaPlan, before: Mapp
             assert rows.index(holder) < rows.index(kept[0]), "it stands after those that it holds"
         if leaf.attributes.get("fairlead.io/user-order") == "fair" or not before:
             continue
+        jobs = {uid: job.created_at for uid, job in world.workloads.items() if job.can_suspend}
         lacking = [row for row in rows if lacks_room(row) and row.pods and not before_claims(row, before)]
         for group in admitted_units(plan, leaf.name):
             if any(before[pod.key].claim_since is not None or is_partial(before, pod) for pod in group if pod.key in before):
                 continue
-            passed = [row.unit for row in lacking if place(row.pods) < place(group)]
+            passed = [row.unit for row in lacking if place(row.pods, jobs) < place(group, jobs)]
             assert not passed, f"{[pod.key for pod in group]} went before {passed}"
         for row in kept:
             if row.pods and holder is not None and holder.pods:
-                assert place(holder.pods) < place(row.pods), f"{row.unit} stands before {holder.unit}"
+                assert place(holder.pods, jobs) < place(row.pods, jobs), f"{row.unit} stands before {holder.unit}"
     return queued
 
 

@@ -299,6 +299,8 @@ class QuotaAccount:
             if not pod.is_admitted and pod.owner in book.suspended:
                 newest[pod.owner] = max(pod.created_at, newest.get(pod.owner, 0.0))
         book.units += [unit for uid, job in book.suspended.items() for unit in units_held(index, job, newest.get(uid, 0.0))]
+        if index.nodes[book.place].is_strict:
+            self._age_with_jobs(book)
         for owner, members in gangs.items():
             late = None if owner in book.awaited else late_part(index, members, self.workloads.get(owner))
             if late is not None and all(pod.is_admitted for pod in members):
@@ -325,6 +327,15 @@ class QuotaAccount:
             book.peak = tuple(map(max, zip(*(unit.vector for unit in hopeful), strict=True)))
         book.lines = lines_of(self.index, hopeful, is_placed=self.nodes is not None)
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
+
+    def _age_with_jobs(self, book: LeafBook) -> None:
+        """Units of a strict leaf are as old as their job: the pods of a job that was resumed are new, and
+        would wait behind whatever came while it was suspended.
+        """
+        for unit in book.units:
+            job = self.workloads.get(unit.pods[0].owner) if unit.pods else None
+            if job is not None and job.can_suspend:
+                unit.age = min(unit.age, job.created_at)
 
     def _stopping(self, book: LeafBook, pod: QuotaPod) -> bool:
         """Whether it should have stopped long ago."""
