@@ -35,6 +35,7 @@ from fairlead.rules.quota.units import (
 
 NEVER: Final = float("inf")
 _NO_FIT: Final = Reason.NO_FIT_ON_NODES
+_OVER_FIRM: Final = Reason.NON_PREEMPTIBLE_OVER_MIN
 
 
 class LeafBook:
@@ -435,8 +436,11 @@ class QuotaAccount:
         if capacity == index.capacity and firm == self._firm:
             return
         most, least, floor = index.max[0], index.min, index.floor
+        is_said = bool(index.scarce) and capacity != index.capacity
         index.bind(capacity, firm)
         self._firm = firm
+        if is_said:
+            self._say_anew()
         if (index.max[0], index.min) == (most, least):
             return
         if index.floor != floor:
@@ -455,6 +459,12 @@ class QuotaAccount:
             if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
                 self._read(book)
                 self.reread.append(place)
+
+    def _say_anew(self) -> None:
+        """Sentences that name what there is of a scarce resource, and are kept with their line."""
+        for book in self.books.values():
+            if any(line.reason is _OVER_FIRM for line in book.lines):
+                book.needs = None
 
     def _sum_up(self) -> None:
         """What is not lent of each node's min has changed: its sums are made anew of what the leaves have."""
