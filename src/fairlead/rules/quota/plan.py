@@ -11,7 +11,7 @@ depends on: that is what makes a plan after one event cheap.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
@@ -38,6 +38,9 @@ from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
 _IDLE = Reason.WAITING_FOR_IDLE_QUOTA
 _CLAIMS = Reason.WAITING_FOR_EVICTIONS
+_LAST = 3
+"""The turn of those that wait whatever others do: behind all that are tried."""
+_NOT_ASKED: Mapping[Unit, int] = {}
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
@@ -92,8 +95,11 @@ class Planned:
         )
 
     def waiting(self) -> tuple[QuotaWaiting, ...]:
-        """All that wait, leaf by leaf, in the order in which each leaf's are tried."""
-        return tuple(row for place in self._planner.account.books for row in self.waiting_in(place))
+        """All that wait, leaf by leaf, in the order in which each leaf's are tried, with their places over
+        all leaves.
+        """
+        overall = self._planner.overall()
+        return tuple(row for book in self._planner.account.books.values() for row in self._planner.rows(book, overall))
 
     def waiting_in(self, place: int) -> tuple[QuotaWaiting, ...]:
         return self._planner.rows(self._planner.account.books[place])
@@ -579,10 +585,24 @@ class _Planner:
 
         With a sentence where it is made already.
         """
+        return [each[1:] for each in self._turns(place)]
+
+    def overall(self) -> dict[Unit, int]:
+        """Places from 1 of all that wait, in one order over all leaves. Within a leaf it is the leaf's."""
+        turns = [(turn, place, at, unit) for place in self.account.books for at, (turn, unit, _, _) in enumerate(self._turns(place))]
+        turns.sort(key=lambda each: each[:3])
+        return {unit: number for number, (*_, unit) in enumerate(turns, 1)}
+
+    def _turns(self, place: int) -> list[tuple[tuple[object, ...], Unit, Reason, str]]:
+        """Of those that wait in a leaf: the turn (the sooner, the smaller, over all leaves), the reason, and
+        the sentence where it is made already.
+        """
         book, found = self.account.books[place], list[tuple[tuple[object, ...], Unit, Reason, str]]()
         if self.is_stopped:
             told = self.sentences.invalid()
-            return [(unit, Reason.TREE_INVALID, told) for unit in sorted(book.units, key=lambda unit: (unit.age, unit.name))]
+            eldest = sorted(book.units, key=lambda unit: (unit.age, unit.name))
+            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, told) for unit in eldest]
+        shares = self._shares(place, self._version(place))
         for line in [*book.lines, *self._displaced[place]]:
             for unit in line.units[line.next :]:
                 told, reason = line.told, line.reason or _IDLE
@@ -590,17 +610,16 @@ class _Planner:
                     is_last = unit.is_partial and reason is not _CLAIMS
                     turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
                 else:
-                    turn = 2, not self._standing(unit)[0], -unit.priority, self._user_order(unit), unit.age, unit.name
+                    turn = 2, not self._standing(unit)[0], -unit.priority, shares, self._user_order(unit), unit.age, unit.name
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     told = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
                     reason = Reason.OVER_MAX
                 found.append((turn, unit, reason, told))
         found.sort(key=lambda each: each[0])
-        rows = [each[1:] for each in found]
         for unit, reason, at in sorted(book.hopeless, key=lambda each: (each[0].age, each[0].name)):
-            rows.append((unit, reason, self.sentences.hopeless(unit, reason, at)))
-        return rows
+            found.append(((_LAST, unit.age, unit.name), unit, reason, self.sentences.hopeless(unit, reason, at)))
+        return found
 
     def _standing(self, unit: Unit) -> tuple[bool, bool]:
         """Whether it is guaranteed, and whether its leaf's own use stands in its way, when all is decided."""
@@ -615,10 +634,12 @@ class _Planner:
             return len(book.units)
         return sum(len(line.units) - line.next for line in [*book.lines, *self._displaced[book.place]]) + len(book.hopeless)
 
-    def rows(self, book: LeafBook) -> tuple[QuotaWaiting, ...]:
+    def rows(self, book: LeafBook, overall: Mapping[Unit, int] = _NOT_ASKED) -> tuple[QuotaWaiting, ...]:
         leaf = self.index.names[book.place]
         return tuple(
-            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self._standing(unit)[0])
+            self.sentences.waiting(
+                unit, leaf, reason, told, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
+            )
             for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
         )
 
