@@ -201,7 +201,7 @@ class Shown:
                 continue
             name = f"{row['path']} {row['resource']}"
             found |= {f"{name} {each}": row[each] for each in ("min", "max", "used", "requested")}
-            found[f"{name} waiting"] = row["waitingPods"]
+            found |= {f"{name} waiting": row["waitingPods"], f"{name} written": row["minWritten"]}
             if row["isLeaf"]:
                 found[f"{name} borrowed"] = row["borrowed"]
                 found |= {f"{name} of {each['user'] or '-'}": each["used"] for each in row["byUser"]}

@@ -219,6 +219,30 @@ class QuotaAccount:
             self.undo.append((sums, leaf, vector, sign))
         self.dirty.add(leaf)
 
+    def kept(self) -> dict[str, dict[str, int]]:
+        """What is kept in each leaf for pods that come only when others of their job run."""
+        return self._by_leaf((place, vector) for place, book in self.books.items() for vector in book.late)
+
+    def promised(self) -> dict[str, dict[str, int]]:
+        """The same with what claimants were promised, as their conditions say."""
+        return self._by_leaf(self.promises())
+
+    def promises(self) -> list[tuple[int, Vector]]:
+        """One by one, by leaf."""
+        return [
+            (place, vector)
+            for place, book in self.books.items()
+            for vector in (*book.late, *(unit.vector for unit in book.units if unit.claim_since is not None and not unit.is_partial))
+        ]
+
+    def _by_leaf(self, parts: Iterable[tuple[int, Vector]]) -> dict[str, dict[str, int]]:
+        sums: dict[int, list[int]] = {}
+        for place, vector in parts:
+            mine = sums.setdefault(place, [0] * len(vector))
+            for k, amount in enumerate(vector):
+                mine[k] += amount
+        return {self.index.names[place]: self.index.amounts(vector) for place, vector in sums.items()}
+
     def groups(self, leaf: int) -> list[VictimGroup]:
         book = self.books.get(leaf)
         if book is None:

@@ -28,7 +28,7 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.state import QuotaState
 from fairlead.rules.quota.account import LeafBook, QuotaAccount, account_of
-from fairlead.rules.quota.node_use import node_uses
+from fairlead.rules.quota.node_use import node_uses, promised_by_leaf
 from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.seating.node_victims import NodeVictims
 from fairlead.rules.quota.seating.seats import Seats
@@ -51,7 +51,7 @@ def plan_quota(state: QuotaState) -> QuotaPlan:
     units: defaultdict[str, int] = defaultdict(int)
     for row in plan.waiting:
         units[row.leaf] += 1
-    nodes = node_uses(state, plan.claims, units, account.index.counted())
+    nodes = node_uses(state, promised_by_leaf(plan.claims, account.kept()), units, account.index.counted())
     return QuotaPlan(
         plan.admit, plan.evict, plan.waiting, plan.claims, plan.returned, plan.resume, nodes=nodes, violations=state.violations
     )
@@ -84,7 +84,9 @@ class Planned:
             for each in _evictions(planner, group, key, why if unit is None else told(group, unit, planner.lacking[unit]))
         )
         self.claims = tuple(
-            QuotaClaim(unit.key, names[unit.leaf], planner.amounts(unit), unit.pods, any(pod.claim_since is None for pod in unit.pods))
+            QuotaClaim(
+                unit.key, names[unit.leaf], planner.index.amounts(unit.vector), unit.pods, any(pod.claim_since is None for pod in unit.pods)
+            )
             for unit in planner.claimed
         )
         self.returned = tuple(
@@ -576,9 +578,6 @@ class _Planner:
                     self.evicted.append((group, None, node.name, self.sentences.drained(place, k)))
 
     # --- what came of it ------------------------------------------------------------------------------------
-
-    def amounts(self, unit: Unit) -> dict[str, int]:
-        return {name: amount for name, amount in zip(self.index.resources, unit.vector, strict=True) if amount}
 
     def verdicts(self, place: int) -> list[tuple[Unit, Reason, str]]:
         """Who waits in a leaf, in the order in which they are tried, the hopeless last.
