@@ -153,6 +153,7 @@ def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
             if own is not None:
                 same(f"{space} used", page=row.used, mine=own.used)
                 same(f"{space} guaranteed", page=row.min, mine=own.guaranteed)
+                same(f"{space} written", page=row.min_written, mine=own.guaranteed_written)
     table = {use.node.name: use.own for use in quota_usage(snapshot)}
     state = quota_state(snapshot, EPOCH)
     return found + [each for row in plan.waiting for each in wrong(row, table, state)]

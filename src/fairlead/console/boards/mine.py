@@ -289,6 +289,7 @@ def _leaf_resources(path: str, rows: Sequence[QuotaRow], used: Mapping[tuple[str
             used=row.used,
             mine=used.get((path, row.resource), 0.0),
             guaranteed=row.min,
+            guaranteed_written=row.min_written,
             max=row.max,
             borrowable=shown_amount(row.resource, left[row.resource]) if row.resource in left else None,
         )

@@ -1,4 +1,4 @@
-"""How quota is installed, asked by one command. Where it is built in, pods are tried (dry runs: none is made).
+"""How quota is installed, asked by one command. Where it is built in, pods are tried (a dry run makes none).
 
 Blocking. What may not be asked is told and keeps nothing else from being asked.
 """
