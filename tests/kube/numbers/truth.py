@@ -361,6 +361,16 @@ class Truth:
             return least
         return min(least, there) if node is self.root else math.floor(least * there / promised)
 
+    def borrowable(self, leaf: Object, resource: str) -> float:
+        """What its max and root leave, less what it is still owed; the nodes bound root."""
+        most = min(amount(self.root["max"][resource]), self.available(resource))
+        rooms = [
+            bound - sum(self.asked_of(pod, resource) for pod in self.of_leaf(name, waiting=False))
+            for name, bound in ((leaf["name"], amount(leaf["max"][resource])), ("root", most))
+        ]
+        used = sum(self.asked_of(pod, resource) for pod in self.of_leaf(leaf["name"], waiting=False))
+        return max(0.0, min(rooms) - max(0.0, self.min_of(leaf, resource) - used))
+
     def quota(self) -> Numbers:
         found: Numbers = {}
         for node in (self.root, *self.root["children"]):
@@ -415,7 +425,10 @@ class Truth:
             for leaf in self.root["children"]:
                 charged = [pod for pod in self.of_leaf(leaf["name"], waiting=False) if is_mine(pod)]
                 for resource in RESOURCES if spaces & set(leaf["namespaces"]) else ():
-                    found[f"{who} {leaf['name']} {resource}"] = sum(self.asked_of(pod, resource) for pod in charged)
+                    name = f"{who} {leaf['name']} {resource}"
+                    found[name] = sum(self.asked_of(pod, resource) for pod in charged)
+                    found[f"{name} guaranteed"] = self.min_of(leaf, resource)
+                    found[f"{name} borrowable"] = self.borrowable(leaf, resource)
         return found
 
 
