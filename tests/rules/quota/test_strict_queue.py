@@ -400,6 +400,8 @@ def check_line(world: SmallWorld, root: QuotaNode, plan: QuotaPlan, before: Mapp
     queued = 0
     for leaf in root.leaves():
         rows = [row for row in plan.waiting if row.leaf == leaf.name]
+        overall = [row.overall for row in sorted(rows, key=lambda row: row.position)]
+        assert overall == sorted(overall), f"{leaf.name}: {overall} is not the order of the leaf"
         kept = [row for row in rows if row.reason is Reason.QUEUED_BEHIND]
         if leaf.attributes.get("fairlead.io/queue") != "strict":
             assert not kept, f"{leaf.name} is not strict"

@@ -329,6 +329,7 @@ export const en = {
   "col.borrowed": "Borrowed",
   "col.lent": "Lent",
   "col.lost": "Lost",
+  "quota.countsAs": "{written} is written; the cluster has less than the mins promise together, so it counts as {counts}.",
   "quota.lost": "What follows + is held by pods that should be gone long ago; it is charged no longer.",
   "col.requested": "Requested",
   "col.waitingJobs": "Waiting Jobs",

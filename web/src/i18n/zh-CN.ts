@@ -330,6 +330,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "col.borrowed": "借用",
   "col.lent": "借出",
   "col.lost": "失联",
+  "quota.countsAs": "配置值为 {written}；集群现有的少于各 min 之和，因此按 {counts} 计。",
   "quota.lost": "+ 之后的部分仍被早该结束的 Pod 占用，已不再计入用量。",
   "col.requested": "请求",
   "col.waitingJobs": "等待的任务",

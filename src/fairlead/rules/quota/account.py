@@ -35,6 +35,7 @@ from fairlead.rules.quota.units import (
 
 NEVER: Final = float("inf")
 _NO_FIT: Final = Reason.NO_FIT_ON_NODES
+_OVER_FIRM: Final = Reason.NON_PREEMPTIBLE_OVER_MIN
 
 
 class LeafBook:
@@ -219,6 +220,30 @@ class QuotaAccount:
             sums.add(leaf, vector, sign)
             self.undo.append((sums, leaf, vector, sign))
         self.dirty.add(leaf)
+
+    def kept(self) -> dict[str, dict[str, int]]:
+        """What is kept in each leaf for pods that come only when others of their job run."""
+        return self._by_leaf((place, vector) for place, book in self.books.items() for vector in book.late)
+
+    def promised(self) -> dict[str, dict[str, int]]:
+        """The same with what claimants were promised, as their conditions say."""
+        return self._by_leaf(self.promises())
+
+    def promises(self) -> list[tuple[int, Vector]]:
+        """One by one, by leaf."""
+        return [
+            (place, vector)
+            for place, book in self.books.items()
+            for vector in (*book.late, *(unit.vector for unit in book.units if unit.claim_since is not None and not unit.is_partial))
+        ]
+
+    def _by_leaf(self, parts: Iterable[tuple[int, Vector]]) -> dict[str, dict[str, int]]:
+        sums: dict[int, list[int]] = {}
+        for place, vector in parts:
+            mine = sums.setdefault(place, [0] * len(vector))
+            for k, amount in enumerate(vector):
+                mine[k] += amount
+        return {self.index.names[place]: self.index.amounts(vector) for place, vector in sums.items()}
 
     def groups(self, leaf: int) -> list[VictimGroup]:
         book = self.books.get(leaf)
@@ -448,8 +473,11 @@ class QuotaAccount:
         if capacity == index.capacity and firm == self._firm:
             return
         most, least, floor = index.max[0], index.min, index.floor
+        is_said = bool(index.scarce) and capacity != index.capacity
         index.bind(capacity, firm)
         self._firm = firm
+        if is_said:
+            self._say_anew()
         if (index.max[0], index.min) == (most, least):
             return
         if index.floor != floor:
@@ -469,6 +497,12 @@ class QuotaAccount:
             if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
                 self._read(book)
                 self.reread.append(place)
+
+    def _say_anew(self) -> None:
+        """Sentences that name what there is of a scarce resource, and are kept with their line."""
+        for book in self.books.values():
+            if any(line.reason is _OVER_FIRM for line in book.lines):
+                book.needs = None
 
     def _sum_up(self) -> None:
         """What is not lent of each node's min has changed: its sums are made anew of what the leaves have."""

@@ -12,7 +12,7 @@ tried one after the other, and the first unit that lacks room holds the later on
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
@@ -29,7 +29,7 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.state import QuotaState
 from fairlead.rules.quota.account import LeafBook, QuotaAccount, account_of
-from fairlead.rules.quota.node_use import node_uses
+from fairlead.rules.quota.node_use import node_uses, promised_by_leaf
 from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.seating.node_victims import NodeVictims
 from fairlead.rules.quota.seating.seats import Seats
@@ -41,6 +41,10 @@ from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 _IDLE = Reason.WAITING_FOR_IDLE_QUOTA
 _CLAIMS = Reason.WAITING_FOR_EVICTIONS
 _QUEUED = Reason.QUEUED_BEHIND
+_USUAL, _LAST = 2, 3
+"""Turns of those that wait for no eviction: of the usual ones, and of those that wait whatever others do."""
+_NOT_ASKED: Mapping[Unit, int] = {}
+_Turn = tuple[tuple[object, ...], Unit, Reason, str]
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
@@ -51,7 +55,7 @@ def plan_quota(state: QuotaState) -> QuotaPlan:
     units: defaultdict[str, int] = defaultdict(int)
     for row in plan.waiting:
         units[row.leaf] += 1
-    nodes = node_uses(state, plan.claims, units, account.index.counted())
+    nodes = node_uses(state, promised_by_leaf(plan.claims, account.kept()), units, account.index.counted())
     return QuotaPlan(
         plan.admit, plan.evict, plan.waiting, plan.claims, plan.returned, plan.resume, nodes=nodes, violations=state.violations
     )
@@ -84,7 +88,9 @@ class Planned:
             for each in _evictions(planner, group, key, why if unit is None else told(group, unit, planner.lacking[unit]))
         )
         self.claims = tuple(
-            QuotaClaim(unit.key, names[unit.leaf], planner.amounts(unit), unit.pods, any(pod.claim_since is None for pod in unit.pods))
+            QuotaClaim(
+                unit.key, names[unit.leaf], planner.index.amounts(unit.vector), unit.pods, any(pod.claim_since is None for pod in unit.pods)
+            )
             for unit in planner.claimed
         )
         self.returned = tuple(
@@ -95,8 +101,11 @@ class Planned:
         )
 
     def waiting(self) -> tuple[QuotaWaiting, ...]:
-        """All that wait, leaf by leaf, in the order in which each leaf's are tried."""
-        return tuple(row for place in self._planner.account.books for row in self.waiting_in(place))
+        """All that wait, leaf by leaf, in the order in which each leaf's are tried, with their places over
+        all leaves.
+        """
+        overall = self._planner.overall()
+        return tuple(row for book in self._planner.account.books.values() for row in self._planner.rows(book, overall))
 
     def waiting_in(self, place: int) -> tuple[QuotaWaiting, ...]:
         return self._planner.rows(self._planner.account.books[place])
@@ -648,18 +657,29 @@ class _Planner:
 
     # --- what came of it ------------------------------------------------------------------------------------
 
-    def amounts(self, unit: Unit) -> dict[str, int]:
-        return {name: amount for name, amount in zip(self.index.resources, unit.vector, strict=True) if amount}
-
     def verdicts(self, place: int) -> list[tuple[Unit, Reason, str]]:
         """Who waits in a leaf, in the order in which they are tried, the hopeless last.
 
         With a sentence where it is made already.
         """
-        book, found = self.account.books[place], list[tuple[tuple[object, ...], Unit, Reason, str]]()
+        return [each[1:] for each in self._turns(place)]
+
+    def overall(self) -> dict[Unit, int]:
+        """Places from 1 of all that wait, in one order over all leaves. Within a leaf it is the leaf's."""
+        turns = [(turn, place, at, unit) for place in self.account.books for at, (turn, unit, _, _) in enumerate(self._turns(place))]
+        turns.sort(key=lambda each: each[:3])
+        return {unit: number for number, (*_, unit) in enumerate(turns, 1)}
+
+    def _turns(self, place: int) -> list[_Turn]:
+        """Of those that wait in a leaf: the turn (the sooner, the smaller, over all leaves), the reason, and
+        the sentence where it is made already.
+        """
+        book, found = self.account.books[place], list[_Turn]()
         if self.is_stopped:
             told = self.sentences.invalid()
-            return [(unit, Reason.TREE_INVALID, told) for unit in sorted(book.units, key=lambda unit: (unit.age, unit.name))]
+            eldest = sorted(book.units, key=lambda unit: (unit.age, unit.name))
+            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, told) for unit in eldest]
+        shares = self._shares(place, self._version(place))
         for line in [*book.lines, *self._displaced[place]]:
             for unit in line.units[line.next :]:
                 told, reason = line.told, line.reason or _IDLE
@@ -669,17 +689,29 @@ class _Planner:
                     is_last = unit.is_partial and reason is not _CLAIMS
                     turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
                 else:
-                    turn = 2, place not in self._queues and not self._standing(unit)[0], *self._place(unit)
+                    is_late = place not in self._queues and not self._standing(unit)[0]
+                    turn = _USUAL, is_late, -unit.priority, shares, self._user_order(unit), unit.age, unit.name
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     told = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
                     reason = Reason.OVER_MAX
                 found.append((turn, unit, reason, told))
         found.sort(key=lambda each: each[0])
-        rows = [each[1:] for each in found]
+        if place in self._queues:
+            found = self._in_line(found)
         for unit, reason, at in sorted(book.hopeless, key=lambda each: (each[0].age, each[0].name)):
-            rows.append((unit, reason, self.sentences.hopeless(unit, reason, at)))
-        return rows
+            found.append(((_LAST, unit.age, unit.name), unit, reason, self.sentences.hopeless(unit, reason, at)))
+        return found
+
+    def _in_line(self, found: Iterable[_Turn]) -> list[_Turn]:
+        """Of a strict leaf: nothing behind a unit that is not guaranteed is sooner than that unit."""
+        kept, is_late = list[_Turn](), False
+        for turn, unit, reason, told in found:
+            if turn[0] == _USUAL:
+                is_late = is_late or not self._standing(unit)[0]
+                turn = _USUAL, is_late, *turn[2:]
+            kept.append((turn, unit, reason, told))
+        return kept
 
     def _is_kept_back(self, line: Line, unit: Unit, holder: Unit) -> bool:
         return line.reason is _QUEUED or (line.first is holder and unit is not holder)
@@ -697,10 +729,12 @@ class _Planner:
             return len(book.units)
         return sum(len(line.units) - line.next for line in [*book.lines, *self._displaced[book.place]]) + len(book.hopeless)
 
-    def rows(self, book: LeafBook) -> tuple[QuotaWaiting, ...]:
+    def rows(self, book: LeafBook, overall: Mapping[Unit, int] = _NOT_ASKED) -> tuple[QuotaWaiting, ...]:
         leaf = self.index.names[book.place]
         return tuple(
-            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self._standing(unit)[0])
+            self.sentences.waiting(
+                unit, leaf, reason, told, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
+            )
             for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
         )
 
