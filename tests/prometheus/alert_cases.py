@@ -357,6 +357,28 @@ CASES: Mapping[str, Case] = {
             }
         },
     ),
+    "ExporterRowsRejected": Case(
+        {exporter("config_rows_rejected"): held(2, 6 * MINUTE)},
+        6 * MINUTE,
+        NODE,
+        {
+            "every row is understood": {exporter("config_rows_rejected"): held(0, 6 * MINUTE)},
+            "a file that is mended at once": {exporter("config_rows_rejected"): f"{held(2, 4 * MINUTE)} {held(0, 2 * MINUTE)}"},
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        value="2",
+    ),
+    "ExporterReloadFailed": Case(
+        {exporter("config_last_reload_success"): held(0, 6 * MINUTE)},
+        6 * MINUTE,
+        NODE,
+        {
+            "read": {exporter("config_last_reload_success"): held(1, 6 * MINUTE)},
+            "mended at once": {exporter("config_last_reload_success"): f"{held(0, 4 * MINUTE)} {held(1, 2 * MINUTE)}"},
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        value="0",
+    ),
     "ExporterStale": Case(
         {last_read(): held(0, 7 * MINUTE), exporter("sample_age_seconds", gpu="3"): held(2, 7 * MINUTE), gpu("up"): held(1, 7 * MINUTE)},
         7 * MINUTE,
