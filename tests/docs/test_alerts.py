@@ -60,6 +60,11 @@ CONTRACT = {
 LATER = {
     "ExporterRowsRejected": ("5m", "warning"),
     "ExporterReloadFailed": ("5m", "warning"),
+    "GpuPcieNarrow": ("15m", "warning"),
+    "GpuPcieSlow": ("15m", "warning"),
+    "GpuNvlinkDown": ("5m", "warning"),
+    "GpuEccOff": ("1h", "warning"),
+    "GpuPodPendingLong": ("0", "info"),
 }
 """What was asked for after the contract; a node or a card that is down holds them back, too."""
 EXPECTED = {**CONTRACT, **LATER, "ClusterExporterMissing": ("5m", "critical")}

@@ -626,6 +626,21 @@ def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(h
     assert len([name for name in told if "NVLINK_COUNT" in name]) == 18, "four ids are out of use"
 
 
+def test_the_state_of_each_nvlink_that_the_card_has(h200: CardReader, state: StubState) -> None:
+    state.say({"0.fv.91": "1:2", "0.fv.165": "1:1", "0.fv.165.1": "1:0", "0.fv.165.2": "error:2", "note-fields": 1})
+    assert h200.static().fields["DCGM_FI_DEV_NVLINK_LINK_COUNT"] == 2
+    reading = h200.slow()
+    assert {name[12:]: value for name, value in reading.fields.items() if "STATE" in name} == {"NVLINK_STATE_L0": 1, "NVLINK_STATE_L1": 0}
+    assert reading.failures == {}, "a link that the card does not have is not asked"
+    assert [call.split()[0] for call in state.calls() if "field values" in call] == ["1", "47"]
+
+
+def test_a_card_without_nvlink_has_no_states(h200: CardReader, state: StubState) -> None:
+    state.say({"0.fv.165": "1:0", "0.fv.165.1": "1:0"})
+    h200.static()
+    assert not [name for name in h200.slow().fields if "NVLINK_STATE" in name]
+
+
 def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(state: StubState, reader_on: ReaderOn) -> None:
     state.show_cards(4)
     state.say({"0.peer.1": 0, "0.peer.2": 5, "0.peer.3": 0})

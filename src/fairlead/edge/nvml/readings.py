@@ -19,7 +19,7 @@ from fairlead.edge.nvml.memory import MemoryForm
 from fairlead.edge.nvml.peers import PEERS, read_peers
 from fairlead.edge.nvml.processes import Processes
 from fairlead.model.devices.readings import GroupReading
-from fairlead.wire.devices.nvml_values import BANDWIDTHS, FAST_FIELDS, SLOW_FIELDS, WANTED_FIELDS, bandwidths
+from fairlead.wire.devices.nvml_values import BANDWIDTHS, FAST_FIELDS, LINK_COUNT, LINK_STATES, SLOW_FIELDS, WANTED_FIELDS, bandwidths
 
 _TOTAL: Final = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"
 _MEMORY: Final = "nvmlDeviceGetMemoryInfo"
@@ -51,6 +51,7 @@ class CardReader:
         self._instances = Instances(card, self._absences, monotonic, now)
         self._links: dict[str, int | float] = {}
         self._links_at = 0.0
+        self._link_states = LINK_STATES[:0]
 
     def fast(self) -> GroupReading:
         """Utilization, memory, temperature, power, clocks, energy, throughput, profiling, processes."""
@@ -68,11 +69,11 @@ class CardReader:
         return GroupReading(fields, {}, failures.told(), processes)
 
     def slow(self) -> GroupReading:
-        """ECC, remapped rows, retired pages, violations, NVLink errors, replays, BAR1, limits, recovery,
-        peers."""
+        """ECC, remapped rows, retired pages, violations, NVLinks and their errors, replays, BAR1, limits,
+        recovery, peers. Of NVLinks those that `static` has found."""
         failures = Failures(self._absences)
         wanted = [row for row in WANTED_FIELDS if row.field in self.wanted]
-        fields = read_fields(self._card.handle, (*SLOW_FIELDS, *wanted), self._absences, failures)
+        fields = read_fields(self._card.handle, (*SLOW_FIELDS, *self._link_states, *wanted), self._absences, failures)
         self._ask(SLOW_CALLS, fields, self.wanted, failures)
         instances = self._instances.slow(failures)
         peers = read_peers(self._card, self._absences, failures) if PEERS in self.wanted else {}
@@ -81,7 +82,8 @@ class CardReader:
     def static(self) -> GroupReading:
         """What changes with driver, firmware or division only: texts, minor number, MIG mode."""
         failures = Failures(self._absences)
-        fields: dict[str, int | float] = {}
+        fields = read_fields(self._card.handle, (LINK_COUNT,), self._absences, failures)
+        self._link_states = LINK_STATES[: int(fields.get(LINK_COUNT.field, 0))]
         self._ask(STATIC_CALLS, fields, self.wanted, failures)
         texts: dict[str, str] = {}
         for call in TEXT_CALLS:

@@ -139,6 +139,9 @@ def _errors_of_links() -> tuple[NvmlField, ...]:
     return _rows(*((number, f"NVLINK_{kind}_ERROR_COUNT_L{link}") for number, kind, link in (*first, *later)))
 
 
+LINK_COUNT: Final = NvmlField(91, "DCGM_FI_DEV_NVLINK_LINK_COUNT")
+LINK_STATES: Final = tuple(NvmlField(165, f"DCGM_FI_DEV_NVLINK_STATE_L{link}", link) for link in range(LINKS))
+"""How many NVLinks a card has, and how each is: NVML's 0 inactive, 1 active, 2 asleep, 3 without traffic."""
 WANTED_FIELDS: Final = (
     *_ecc_of_places(),
     *_errors_of_links(),
