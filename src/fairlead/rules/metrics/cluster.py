@@ -20,6 +20,7 @@ from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.jobs.status import native_state
 from fairlead.rules.nodes.status import gpu_model, is_ready, node_ip, role_text
 from fairlead.rules.pods.devices import gpu_kind
+from fairlead.rules.pods.owner import named_owner
 from fairlead.rules.pods.status import ended_at, node_wait, pod_status
 from fairlead.rules.reports.cluster import ClusterSummary, InstanceRow, ReportedJob
 
@@ -85,7 +86,10 @@ INSTANCE: Final = (
     _gauge("job_instance_gpu_utilization_ratio", _INSTANCE, "Mean utilization of the GPUs the pod holds."),
 )
 POD_INFO: Final = _gauge(
-    "gpu_pod_info", (*_POD, "phase", "reason", "owner_kind", "owner_name", "gpu_mode"), "1; a pod that asks for a GPU or part of one."
+    "gpu_pod_info",
+    (*_POD, "phase", "reason", "owner_kind", "owner_name", "workload_type", "workload", "gpu_mode"),
+    "1; a pod that asks for a GPU or part of one. `workload`: the Deployment where a ReplicaSet owns it, the CronJob where its Job does;"
+    " a pod that a person made is its own.",
 )
 POD_RESTARTS: Final = MetricName("fairlead_gpu_pod_restarts_total", "counter", _POD, "Container restarts of a pod that asks for a GPU.")
 POD: Final = (
@@ -251,8 +255,9 @@ def _gpu_pods(pods: Iterable[Pod], now: float) -> list[Family]:
 
 
 def _pod_facts(pod: Pod, kind: str) -> Key:
-    owner, word = pod.controller, pod_status(pod)
-    return (pod.phase, "" if word == pod.phase else word, owner.kind if owner else "", owner.name if owner else "", kind)
+    owner, word, made_by = pod.controller, pod_status(pod), named_owner(pod)
+    workload = (made_by.kind.lower(), made_by.name) if made_by else ("pod", pod.name)
+    return (pod.phase, "" if word == pod.phase else word, owner.kind if owner else "", owner.name if owner else "", *workload, kind)
 
 
 def _quota(summary: ClusterSummary) -> list[Family]:
