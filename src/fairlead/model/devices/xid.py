@@ -218,6 +218,13 @@ class XidReport(Struct, frozen=True, gc=False):
     source: str = "kernel"
 
 
+class JoinedXids(Struct, frozen=True, gc=False):
+    """What reports of two sources come to. `fresh`: those that count, by time; `alone`: without a pair."""
+
+    fresh: tuple[XidReport, ...]
+    alone: tuple[XidReport, ...]
+
+
 class KernelXid(Struct, frozen=True, gc=False):
     """One of the kernel's log, in seconds since the boot. `sequence`: the record's number in that log.
 
