@@ -141,6 +141,7 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
 def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
     """Room below quota nodes; else what the plan's sentence says is lacking, on nodes or of a cap or a min.
 
+    >>> from fairlead.model.quota.plan import Reason
     >>> said = "nvidia.com/gpu asks 4 on one node; the freest of 3 nodes, gpu-1, has 2"
     >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), Reason.NO_FIT_ON_NODES, said))
     (Lacking(kind='node', at='gpu-1', resource='nvidia.com/gpu', amount=2),)
