@@ -29,7 +29,7 @@ class Sentences:
         self._now = account.sums
         self._claims = account.claims
         self._borrowing: dict[int, tuple[Borrower, ...]] = {}
-        self._leaves = [[leaf for leaf in account.books if place in account.index.up[leaf]] for place in range(len(account.index.nodes))]
+        self._leaves_below: defaultdict[int, list[int]] = defaultdict(list)
         self._alike: dict[tuple[object, ...], tuple[tuple[Blocked, ...], tuple[Borrower, ...], str]] = {}
 
     def invalid(self) -> str:
@@ -160,10 +160,18 @@ class Sentences:
 
     def _used(self, place: int, k: int) -> int:
         """What the leaves below use, as the table says it: without promises, and without what is not lent."""
-        return sum(self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves[place])
+        return sum(self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves(place))
+
+    def _leaves(self, place: int) -> list[int]:
+        """The leaves below a node. Found when a sentence first asks: most plans of a large tree write none."""
+        if not self._leaves_below:
+            for leaf in self._account.books:
+                for above in self._index.up[leaf]:
+                    self._leaves_below[above].append(leaf)
+        return self._leaves_below[place]
 
     def _claimed(self, place: int, k: int) -> int:
-        return sum(self._claims.own[leaf][k] for leaf in self._leaves[place])
+        return sum(self._claims.own[leaf][k] for leaf in self._leaves(place))
 
     def _kept(self, place: int, k: int) -> int:
         """What lend limits keep back below a node: it is charged, and nobody uses it."""
