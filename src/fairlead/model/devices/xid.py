@@ -202,18 +202,6 @@ def xid_text(xid: int) -> str:
     return _TEXTS.get(xid, "Unknown Error")
 
 
-def xid_severity(xid: int) -> str:
-    """critical, warning, application or info.
-
-    >>> xid_severity(79), xid_severity(31)
-    ('critical', 'application')
-    """
-    for word, codes in (("critical", CRITICAL), ("warning", WARNING), ("application", APPLICATION)):
-        if xid in codes:
-            return word
-    return "info"
-
-
 class XidReport(Struct, frozen=True, gc=False):
     """An XID that was told. `bus`: the card's place as `0000:3b:00`, "" = of no card.
 

@@ -99,7 +99,12 @@ POD: Final = (
     _gauge("gpu_pod_queue_wait_seconds", _POD, "How long a pod that asks for a GPU waited for its node, or has waited."),
 )
 QUOTA: Final = (
-    _gauge("quota_min", _QUOTA, "Guaranteed amount of the quota node (cores, bytes, counts)."),
+    _gauge(
+        "quota_min",
+        _QUOTA,
+        "Guaranteed amount of the quota node (cores, bytes, counts), as it counts: less than is written where nodes have less.",
+    ),
+    _gauge("quota_min_written", _QUOTA, "Guaranteed amount of the quota node as the quota tree has it."),
     _gauge("quota_max", _QUOTA, "Largest amount of the quota node; +Inf when unlimited."),
     _gauge("quota_used", _QUOTA, "Amount that admitted pods of the quota node ask for, until they are gone."),
     _gauge("quota_pending", _QUOTA, "Amount that waiting pods of the quota node ask for."),
@@ -267,6 +272,7 @@ def _quota(summary: ClusterSummary) -> list[Family]:
     spaces = [(*key, name) for key, (use, _) in zip(keys, rows, strict=True) for name in use.own.used_by_namespace]
     users = [(*key, name or NOBODY) for key, (use, _) in zip(keys, rows, strict=True) for name in use.own.used_by_user]
     columns: tuple[Callable[[QuotaUse, str], float | int], ...] = (
+        lambda use, resource: _base({resource: use.min_of(resource)}, resource),
         lambda use, resource: _base(use.node.min, resource),
         lambda use, resource: _base(use.node.max, resource) if resource in use.node.max else math.inf,
         lambda use, resource: _base(use.own.used, resource),

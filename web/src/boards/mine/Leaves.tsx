@@ -10,6 +10,7 @@ import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { RowsCsv } from "../../table/RowsCsv";
 import { Bar } from "../quota/QuotaBar";
+import { minText, minWords } from "../quota/rows";
 
 type Row = MyLeaf["resources"][number];
 
@@ -53,10 +54,10 @@ function leafColumns(t: Words["t"]): Column<Row>[] {
   const none = t("mine.noLimit");
   return [
     { key: "resource", head: t("col.resource"), width: 170, mono: true, fixed: true, unsortable: true, cell: (row) => row.resource },
-    { key: "bar", head: t("mine.use"), width: 180, unsortable: true, cell: (row) => <Bar of={{ ...row, min: row.guaranteed, requested: row.used }} t={t} /> },
+    { key: "bar", head: t("mine.use"), width: 180, drawn: true, unsortable: true, cell: (row) => <Bar of={{ ...row, min: row.guaranteed, requested: row.used }} t={t} /> },
     figure("used", t("mine.used"), none),
     figure("mine", t("mine.usedByMe"), none),
-    figure("guaranteed", t("mine.guaranteedAmount"), none),
+    { ...figure("guaranteed", t("mine.guaranteedAmount"), none), title: (row) => minWords(row.unit, row.guaranteed, row.guaranteedWritten, t), cell: (row) => `${minText(row.unit, row.guaranteed, row.guaranteedWritten)} ${unitWord(amountUnit(row.unit), t)}`.trim() },
     figure("borrowable", t("mine.borrowable"), none),
     figure("max", t("mine.max"), none),
   ];
