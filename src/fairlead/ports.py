@@ -404,6 +404,10 @@ class AdmissionApi(Protocol):
         """Those in phase Running."""
         ...
 
+    async def list_unfinished_pods(self) -> Sequence[Pod]:
+        """Of all namespaces."""
+        ...
+
     async def get(self, target: ObjectRef) -> Manifest | None:
         """An object as it is, None where there is none."""
         ...

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GpuRow, Instance, JobRow, NodePod, NodeRow, Sentence, Sharing } from "../src/api/types";
+import type { GpuRow, Instance, JobRow, NodePod, NodeRow, QuotaRow, Sentence, Sharing } from "../src/api/types";
 import { besideOf, jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
 import { instanceColumns } from "../src/boards/jobs/instances";
 import { wordOf } from "../src/boards/jobs/LifeBar";
@@ -10,6 +10,8 @@ import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
 import { heldColumns, heldCsv, heldRows } from "../src/boards/nodes/NodeHeld";
 import { isInTrouble } from "../src/boards/nodes/NodeMore";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
+import { quotaColumns } from "../src/boards/quota/QuotaBoard";
+import { overMaxWords } from "../src/boards/quota/UsedAmount";
 import { nodeSentence } from "../src/boards/nodes/sentence";
 import { gpus, memoryFraction } from "../src/format/format";
 import { type Cell, type CellState, STATES } from "../src/gpumap/cells";
@@ -60,6 +62,22 @@ describe("the columns of the jobs", () => {
   });
   it("have a different head each", () => {
     for (const t of [en, zh]) expect(new Set(Object.values(headsOf(t))).size).toBe(jobColumns(said(t)).length);
+  });
+});
+
+describe("a quota that uses more than its max", () => {
+  it("says by how much, in words and with the unit", () => {
+    expect(overMaxWords("count", 3, en)).toBe("over max by 3");
+    expect(overMaxWords("cores", 2.5, en)).toBe("over max by 2.5 cores");
+    expect(overMaxWords("bytes", 3 * 2 ** 30, en)).toBe("over max by 3.0 GiB");
+    expect(overMaxWords("count", 3, zh)).toBe("超出上限 3");
+    expect(overMaxWords("count", 0, en)).toBe("");
+  });
+  it("says it on its own line, not on those of its namespaces", () => {
+    const used = quotaColumns(en, "count", true).find((column) => column.key === "used");
+    const row = { overMax: 3, lost: 0 } as QuotaRow;
+    const seen = (namespace: string | null) => used?.cell({ key: "", kind: "leaf", row, namespace, used: 8 }) as { props: { over: number; text: string } };
+    expect([seen(null).props.over, seen("team-a").props.over, seen(null).props.text]).toEqual([3, 0, "8"]);
   });
 });
 

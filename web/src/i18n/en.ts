@@ -371,6 +371,8 @@ export const en = {
   "quota.waiting": "requested, waiting",
   "quota.min": "guaranteed minimum",
   "quota.barLabel": "used {used}, guaranteed {min}, limit {max}",
+  "quota.overMax": "over max by {n}",
+  "quota.overMaxMeans": "More is used than the max allows. Nothing is admitted here until less is used.",
   "quota.toTree": "Quota tree",
   "quota.stopped": "The quota tree is invalid: nothing is admitted and nothing evicted.",
   "quota.warnings": "{n} {n:remark|remarks} on the tree",

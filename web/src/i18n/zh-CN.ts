@@ -372,6 +372,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "quota.waiting": "已请求，等待中",
   "quota.min": "保障值",
   "quota.barLabel": "已用 {used}，保障值 {min}，上限 {max}",
+  "quota.overMax": "超出上限 {n}",
+  "quota.overMaxMeans": "已用量超过上限；降到上限以内之前，这里不再准入任何 Pod。",
   "quota.toTree": "配额树",
   "quota.stopped": "配额树无效：不再准入任何 Pod，也不驱逐任何 Pod。",
   "quota.warnings": "配额树有 {n} 条提示",
