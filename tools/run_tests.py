@@ -31,6 +31,7 @@ from second_chance import SecondChance, lines, try_again
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
+BUILDER_GRACE = 20.0  # seconds
 CHECK_FIRST = ("unit", "run", "sim", "cli", "pages", "apps", "jobs")
 REAL_FIRST = ("kube", "kubelet")
 """The longest groups, which begin first.
@@ -129,8 +130,21 @@ def build_beside(builder: Sequence[str], checked: threading.Event) -> None:
             pass
         if patient.poll() is not None:
             return
-        patient.send_signal(signal.SIGINT)
+        _end(patient)
     subprocess.run(builder, stdin=subprocess.DEVNULL, check=False)
+
+
+def _end(builder: subprocess.Popen[bytes]) -> None:
+    """SIGINT first, so that the builder ends its compilers.
+
+    Python drops the exception of a SIGINT that arrives in a destructor, and a child of a background job of a
+    shell ignores the signal: what goes on is killed.
+    """
+    builder.send_signal(signal.SIGINT)
+    try:
+        builder.wait(BUILDER_GRACE)
+    except subprocess.TimeoutExpired:
+        builder.kill()
 
 
 def _report(outcomes: list[Outcome], chance: SecondChance, seconds: float, budget: str) -> int:

@@ -127,15 +127,15 @@ def deployment(name: str, place: str, replicas: int, cpu: str, **metadata: Any) 
     }
 
 
-def job(name: str, place: str, pods: int, cpu: str, *, is_suspended: bool = False) -> Object:
-    """A Job whose pods run until they are deleted."""
+def job(name: str, place: str, pods: int, cpu: str, **more: Any) -> Object:
+    """A Job whose pods run until they are deleted. `more`: of its spec."""
     container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
     spec = {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": place},
-        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "suspend": is_suspended, "template": {"spec": spec}},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": {"spec": spec}, **more},
     }
 
 

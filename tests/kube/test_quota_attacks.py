@@ -92,14 +92,14 @@ def owner(kind: str, version: str) -> Object:
 
 def forged_job(api: ApiClient) -> Answer:
     """A Job that says we have suspended it, so that we resume it."""
-    made = job("attack", "team", 2, "2", is_suspended=True)
+    made = job("attack", "team", 2, "2", suspend=True)
     made["metadata"]["annotations"] = {"fairlead.io/suspended-for": "other/somebody"}
     return api.post(JOBS, made)
 
 
 def resumed_job(api: ApiClient) -> Answer:
     """A Job that its owner suspends and resumes again and again."""
-    answer = api.post(JOBS, job("attack", "team", 2, "2", is_suspended=True))
+    answer = api.post(JOBS, job("attack", "team", 2, "2", suspend=True))
     for suspend in (False, True, False):
         answer = api.patch(f"{JOBS}/attack", {"spec": {"suspend": suspend}})
         time.sleep(0.2)

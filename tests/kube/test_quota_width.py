@@ -109,13 +109,15 @@ def test_a_pod_under_two_budgets_is_never_a_victim(cluster: ControlPlane, truth:
 # --- kinds of owners ---------------------------------------------------------------------------------------
 
 
-def test_a_job_is_suspended_as_a_whole_and_resumed_when_there_is_room(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    cluster.admin.create([job("train", "lender", 6, "5"), job("paused", "small", 1, "5", is_suspended=True)])
+def test_an_indexed_job_is_suspended_as_a_whole_and_resumed_when_there_is_room(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """All its indices run at once, so it is a gang; of other Jobs as many pods go as are needed (test_quota_training)."""
+    cluster.admin.create([job("train", "lender", 6, "5", completionMode="Indexed"), job("paused", "small", 1, "5", suspend=True)])
     settled(truth, {"lender": 6})
     cluster.admin.create([deployment("back", "owner", 4, "5")])
     settled(truth, {"owner": 4})
     train = the(cluster, "jobs.batch", "train", "lender")
     assert train["spec"]["suspend"] is True
+    assert train["spec"]["parallelism"] == 6
     assert train["metadata"]["annotations"]["fairlead.io/suspended-for"].startswith("owner/")
     assert truth.evicted == {}
     assert len(truth.stopped) == 6

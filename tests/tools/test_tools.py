@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 from tests.waiting import wait_until
 
+SLEEP = "time.sleep(600)"
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 REPORT = """<testsuites><testsuite name="pytest" tests="4">
 <testcase name="a"/><testcase name="b"><failure message="no"/></testcase><testcase name="c"><error message="setup"/></testcase>
@@ -182,23 +183,35 @@ def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
     assert done.stdout == "True True True\n"
 
 
-@pytest.mark.parametrize(("is_slow", "begun"), [(False, ["--nice"]), (True, ["--nice", "again"])])
-def test_a_build_is_patient_only_while_others_are_checked(tmp_path: Path, is_slow: bool, begun: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("first", "sleep", "begun"),
+    [("", "", ["--nice"]), ("", SLEEP, ["--nice", "again"]), ("signal.signal(signal.SIGINT, signal.SIG_IGN)", SLEEP, ["--nice", "again"])],
+    ids=["quick", "slow", "deaf"],
+)
+def test_a_build_is_patient_only_while_others_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, sleep: str, begun: list[str]
+) -> None:
     run_tests, told, checked = _tool("run_tests"), tmp_path / "told", threading.Event()
+    monkeypatch.setattr(run_tests, "BUILDER_GRACE", 1.0)
     code = f"""
-import sys, time
-first = "--nice" in sys.argv
-open({str(told)!r}, "a").write("--nice\\n" if first else "again\\n")
-if first and {is_slow}:
-    time.sleep(600)
+import pathlib, signal, sys, time
+{first}
+is_patient = "--nice" in sys.argv
+with open({str(told)!r}, "a") as file:
+    file.write("--nice\\n" if is_patient else "again\\n")
+if is_patient:
+    {sleep}
+    pathlib.Path({str(tmp_path / "ended")!r}).touch()
 """
-    building = threading.Thread(target=run_tests.build_beside, args=([sys.executable, "-c", code], checked))
+    building = threading.Thread(target=run_tests.build_beside, args=([sys.executable, "-c", code], checked), daemon=True)
     building.start()
     wait_until("it was begun", lambda: told.exists() and told.read_text(), 60, 0.01)
-    if is_slow:
+    if sleep:
         checked.set()
     building.join(timeout=60)
+    assert not building.is_alive()
     assert told.read_text().split() == begun
+    assert (tmp_path / "ended").exists() is (not sleep)
 
 
 def _node(folder: Path, version: str) -> None:
