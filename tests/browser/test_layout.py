@@ -75,6 +75,7 @@ def pages_of(sight: Sight) -> list[tuple[str, str]]:
     boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
     boards += [
         ("/devices", "devices"),
+        ("/serving", "serving"),
         ("/gpus", "holders"),
         ("/gpus?by=owner", "holders"),
         ("/gpus?by=user&unfold=//", "holders"),
