@@ -1,4 +1,4 @@
-# The two commands of the README are `make up` and `make test`; the rest is for people who change Fairlead.
+# The commands of the README are `make up`, `make test` and `make test-all`; the rest is for people who change Fairlead.
 # `make help` lists the targets by what stands behind their `##`; `make` alone is `make help`.
 # ARGS goes to `fairlead up`:  make up ARGS="--seed 7"
 
@@ -8,21 +8,25 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: help up test check golden pictures lock clean python
+.PHONY: help up test test-all gpu-check golden pictures lock clean python
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 # Ctrl-C is how a person ends it, and no error of make. The trap keeps the shell until the laptop has ended.
 up: python ## start the laptop: a simulated GPU cluster, its console and exporters (ARGS="…" goes to `fairlead up`)
 	@trap : INT; { $(PYTHON) tools/environment.py run --console && .venv/bin/fairlead up $(ARGS); } || \
 	{ status=$$?; [ $$status -eq 130 ] || exit $$status; echo stopped >&2; }
 
-test: python ## run all tests
+test: python ## run lint, types and the tests that need no real component
+	@exec $(PYTHON) tools/run_tests.py --only check
+
+test-all: python ## run all tests, those of `make test` first
 	@exec $(PYTHON) tools/run_tests.py
 
-check: python ## run lint, types and the tests that start no real component
-	@exec $(PYTHON) tools/run_tests.py --only check
+# Needs no other package than those of requirements/run.txt, which may lie in wheels/ where there is no network.
+gpu-check: python ## check the exporter, the agent and the load generator on this machine's NVIDIA GPUs (≤ 8 minutes)
+	@exec $(PYTHON) tools/gpu_check.py $(ARGS)
 
 # Rewrites what tests/golden compares with; read the diff before you commit it.
 golden: python ## rewrite the files that tests/golden compares with

@@ -10,13 +10,17 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.turns import is_in_turn
+from tests.turns import VARIABLE, chosen_turn, is_in_turn
 
 LONG_TURNS = 3
 
 # A busy machine is not a failure. People explore new examples with every run; CI repeats the same ones: a commit is judged by itself.
 settings.register_profile("fairlead", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("fairlead")
+
+
+def pytest_report_header() -> str:
+    return f"part of the divided tests: {VARIABLE}={chosen_turn()}"
 
 
 def pytest_collection_finish() -> None:
@@ -26,7 +30,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of what is marked `long` a run plays a third, the next commit another."""
+    """A run tries a third of what is marked `long`."""
     if config.option.markexpr != "long":
         return
     kept = [item for item in items if "long" not in item.keywords or is_in_turn(item.nodeid, LONG_TURNS)]

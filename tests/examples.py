@@ -1,4 +1,4 @@
-"""What takes long: a few examples of it in `make check`, the others where tests marked `long` run."""
+"""What takes long: a few examples of it in `make test`, the others where tests marked `long` run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 
 def long_case(*values: object) -> Any:
-    """A row of `parametrize` for which `make check` has no time."""
+    """A row of `parametrize` for which `make test` has no time."""
     return pytest.param(*values, marks=pytest.mark.long)
 
 

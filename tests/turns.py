@@ -1,45 +1,46 @@
-"""What a run has no time to try whole is tried in turns: by the commit, so that a commit is judged by itself.
+"""Cases that one run has no time for are divided into parts, and a run tries one part, chosen at random.
 
-`FAIRLEAD_TURN=all` tries everything, a number that turn.
+`FAIRLEAD_TURN=N` chooses the part again that a run printed; `FAIRLEAD_TURN=all` tries everything. The commit has
+no influence: a rebase or a shallow clone does not change what is tested.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
+import random
 import zlib
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
 Case = TypeVar("Case")
 
+VARIABLE = "FAIRLEAD_TURN"
+TURNS = 1_000_000
+"""A turn is a number below this; a case list divided by n is tried in part `turn % n`."""
+
 
 def in_turn(cases: Sequence[Case], turns: int) -> list[Case]:
-    """The cases at whose places it is this run's turn: every one of them in so many runs."""
+    """The cases of this run's part, of `turns` parts."""
     now = turn(turns)
     return [case for place, case in enumerate(cases) if now is None or place % turns == now]
 
 
 def is_in_turn(name: str, turns: int) -> bool:
-    """Whether it is the turn of what is called so; a name keeps its turn, whatever stands beside it."""
+    """Whether the named case belongs to this run's part. It does not depend on the names beside it."""
     now = turn(turns)
     return now is None or zlib.crc32(name.encode()) % turns == now
 
 
 def turn(turns: int) -> int | None:
-    """0 … turns - 1; None: all of them."""
-    asked = os.environ.get("FAIRLEAD_TURN", "")
-    if asked == "all":
-        return None
-    return (int(asked) if asked.isdecimal() else _number_of_commit()) % turns
+    """0 … turns - 1; None: all of them. ValueError if the variable is neither a number nor `all`."""
+    chosen = chosen_turn()
+    return None if chosen == "all" else int(chosen) % turns
 
 
-@cache
-def _number_of_commit() -> int:
-    """How many commits there are up to this one; 0 where there is no history (an archive)."""
-    counted = subprocess.run(
-        ["git", "rev-list", "--count", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=30, check=False
-    )
-    return int(counted.stdout) if counted.returncode == 0 and counted.stdout.strip().isdecimal() else 0
+def chosen_turn() -> str:
+    """The value of the variable. Where it is not set, it is chosen, and set for the processes that a test starts."""
+    chosen = os.environ.get(VARIABLE) or str(random.SystemRandom().randrange(TURNS))
+    if chosen != "all" and not chosen.isdecimal():
+        raise ValueError(f"{VARIABLE} must be a number or all, not {chosen!r}")
+    os.environ[VARIABLE] = chosen
+    return chosen

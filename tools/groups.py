@@ -99,14 +99,14 @@ def check_groups() -> tuple[Group, ...]:
 
 
 def real_groups() -> tuple[Group, ...]:
-    """All that runs against real programs, and what `make check` has no time for.
+    """All that runs against real programs, and what `make test` has no time for.
 
     The short ones end the run.
     """
     return (
         _cluster_group("kube", "a real control plane and Prometheus", "tests/kube", f"--ignore=tests/{STORMS}", *_but((QUOTA, DISCOVERED))),
         _node_group("kubelet", "containers that really run, on a real node", (PROMETHEUS, C_COMPILER, C_HEADERS)),
-        Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),)),
+        Group("long", "more seeds, kills and hours of what `make test` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),)),
         _folder_group("browser", "the console in Chromium", (CHROMIUM, CHINESE_FONTS), needs_real=True),
         _cluster_group("quota", "elastic quota on a real control plane", *_matching(QUOTA)),
         _cluster_group("contracts", "one suite on two API servers", "tests/contracts"),

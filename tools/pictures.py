@@ -102,7 +102,7 @@ DEMO = (
     ),
 )
 NAMESPACE = '{{"apiVersion": "v1", "kind": "Namespace", "metadata": {{"name": "namespace{}"}}}}'
-MANIFESTS = REPOSITORY / "tests" / "documents" / "manifests"
+MANIFESTS = REPOSITORY / "examples"
 TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
 SETTLED = (
     *(("/api/v1/namespaces", NAMESPACE.format(number)) for number in range(1, 5)),

@@ -1,4 +1,4 @@
-"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods (the first in `make check`); and five faults
+"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods (the first in `make test`); and five faults
 that a storm must find.
 
 The same against a real kube-scheduler and API server, fewer and smaller: tests/kube/test_share_storms.py.

@@ -1,8 +1,8 @@
 """Is each page whole at any width, in both languages and themes? Nothing sideways, nothing cut, contrast, names, headings.
 
 `axe-core` judges what it knows; what it does not (a control outside the window or cut by its box, blocks in another order than they
-are seen) is asked of the browser's own boxes. A run takes two of the twelve looks, the next
-commit other ones; `FAIRLEAD_TURN=all` takes all.
+are seen) is asked of the browser's own boxes. A run tries two of the twelve looks, chosen at random;
+`FAIRLEAD_TURN=all` tries all.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.browser.sight import Sight, soon
 from tests.kube.laptop import Laptop, running_laptop
 from tests.waiting import wait_until
 
-MANIFESTS = Path(__file__).resolve().parents[1] / "documents" / "manifests"
+MANIFESTS = Path(__file__).resolve().parents[2] / "examples"
 NOTEBOOKS = ("mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml")
 NODE = "cn-zhangjiakou.192.168.3.184"
 GRANT = "fairlead.io/gpu-allocation"

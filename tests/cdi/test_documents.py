@@ -22,7 +22,7 @@ from tests.kubelet.agent_cases import four_units_of_a_pod
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
-MANIFESTS = Path(__file__).parents[1] / "documents" / "manifests"
+MANIFESTS = Path(__file__).parents[2] / "examples"
 DASHES = "-" * (len(f"{NODE}\t{NODE_ADDRESS}\t0/15\t0/15\n") + 20)
 FIRST_LOOK = f"""\
 NAME       IPADDRESS  GPU0(Allocated/Total)  GPU Memory(GiB)

@@ -16,7 +16,7 @@ from fairlead.rules.devices.load_check import FIELD_NAMES
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "gpu-load.md").read_text(encoding="utf-8")
 PODS: list[dict[str, Any]] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)]
-DOCUMENT_002 = yaml.safe_load((ROOT / "tests" / "documents" / "manifests" / "dcgmproftester.yaml").read_text(encoding="utf-8"))
+DOCUMENT_002 = yaml.safe_load((ROOT / "examples" / "dcgmproftester.yaml").read_text(encoding="utf-8"))
 
 
 def test_document_002s_pod_differs_in_its_image_alone() -> None:

@@ -23,6 +23,7 @@ from tests.kube.programs import program
 from tests.kube.servers import environment
 
 HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
 SCRIPTS = Path(sys.executable).parent  # `arena`, and `kubectl-inspect-cgpu`, which kubectl finds on PATH
 LOGS = HERE.parents[1] / "test-output" / "kube"
 COMMANDS: list[dict[str, Any]] = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))["command"]
@@ -61,7 +62,7 @@ def laptop(request: pytest.FixtureRequest) -> Iterator[tuple[str, Laptop]]:
 def test_a_documents_commands_work_as_printed(laptop: tuple[str, Laptop], tmp_path: Path) -> None:
     """In their order, because each stands on the one before; all that differ are told, not the first only."""
     document, running = laptop
-    for manifest in (HERE / "manifests").iterdir():
+    for manifest in EXAMPLES.glob("*.yaml"):
         (tmp_path / manifest.name).write_text(manifest.read_text(encoding="utf-8"), encoding="utf-8")
     differing = [told for command in TYPED if command["document"] == document for told in typed(command, running, tmp_path)]
     assert not differing, "\n\n".join(differing)
@@ -134,7 +135,7 @@ def test_every_line_of_the_list_is_typed_or_says_what_it_needs() -> None:
         assert set(command) <= KEYS, command
         assert ("needs" in command) is not bool({"prints", "holds", "exact"} & set(command)), command
         assert "because" in command or not {"ignore", "partial", "holds"} & set(command), f"say why: {command['line']}"
-        assert "with" not in command or (HERE / "manifests" / command["with"]).exists()
+        assert "with" not in command or (EXAMPLES / command["with"]).exists()
     assert {each["document"] for each in COMMANDS} == {f"{number:03}" for number in range(5)}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.documents.test_documents import COMMANDS, HERE, SCRIPTS, differences
+from tests.documents.test_documents import COMMANDS, EXAMPLES, SCRIPTS, differences
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import POLICIES
 from tests.kube.extender import extended_scheduler
@@ -130,7 +130,7 @@ def typed(cluster: ControlPlane, command: dict[str, Any]) -> list[str]:
         **command.get("environment", {}),
     }
     if arguments[0] == "kubectl":
-        return differences(command, cluster.admin.run(*arguments[1:3], str(HERE / "manifests" / arguments[3])))
+        return differences(command, cluster.admin.run(*arguments[1:3], str(EXAMPLES / arguments[3])))
     done = subprocess.run(arguments, env=typed_in, capture_output=True, text=True, timeout=120, check=False)
     return [f"{done.returncode}: {done.stderr}"] if done.returncode else differences(command, done.stdout)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cli.submitting import KeepingCluster, submit
-from tests.documents.test_documents import COMMANDS, HERE
+from tests.documents.test_documents import COMMANDS, EXAMPLES
 from tests.sim.small_world import CPU_POOL, EPOCH, live, small_world
 
 from fairlead.model.devices.device import DeviceSample
@@ -21,7 +21,7 @@ from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 Series = list[float]
-DOCUMENT_002 = (HERE / "manifests" / "dcgmproftester.yaml").read_text(encoding="utf-8")
+DOCUMENT_002 = (EXAMPLES / "dcgmproftester.yaml").read_text(encoding="utf-8")
 H200 = NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model="NVIDIA H200", gpus=1)
 
 
@@ -32,7 +32,7 @@ def world_of(document: str) -> World:
 
 
 def manifests(name: str) -> list[Object]:
-    return [obj for obj in yaml.safe_load_all((HERE / "manifests" / name).read_text(encoding="utf-8")) if obj]
+    return [obj for obj in yaml.safe_load_all((EXAMPLES / name).read_text(encoding="utf-8")) if obj]
 
 
 def busy_card(world: World) -> DeviceSample:

@@ -30,7 +30,7 @@ from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.file import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-MANIFESTS = ROOT / "tests" / "documents" / "manifests"
+MANIFESTS = ROOT / "examples"
 SCRIPTS = Path(sys.executable).parent
 SCENARIO = "documents-003"
 NODE = "cn-zhangjiakou.192.168.3.184"

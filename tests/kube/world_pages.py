@@ -19,7 +19,7 @@ from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.snapshot import WorldReader, take_snapshot
 from fairlead_sim.world.world import World
 
-MANIFESTS = Path(__file__).resolve().parents[1] / "documents" / "manifests"
+MANIFESTS = Path(__file__).resolve().parents[2] / "examples"
 EPOCH = 1_767_600_000.0
 
 

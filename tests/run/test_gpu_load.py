@@ -14,7 +14,7 @@ from tests.run.test_processes import page_of, running
 from tests.waiting import wait_until
 
 SECONDS = 60.0
-POD = Path(__file__).parents[1] / "documents" / "manifests" / "dcgmproftester.yaml"
+POD = Path(__file__).parents[2] / "examples" / "dcgmproftester.yaml"
 SCENARIO = """
 title = "A node that tells of its tensor cores"
 description = "One node with one card, and nothing to do."

@@ -13,6 +13,7 @@ from tests.examples import examples
 from tests.protobuf_bodies import encoded, envelope, frame, list_body, part
 
 from fairlead.edge.kube.api_page import ItemReader, Page, early_token
+from fairlead.edge.kube.quota_api import LEAN_POD_SUBJECT
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICES
 from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
@@ -298,6 +299,26 @@ def test_which_kinds_are_taken_in_protobuf() -> None:
     assert all(reader.takes_protobuf for reader in READERS.values())
     assert not ItemReader(SERVICES, WireNamespace, parse_namespace).takes_protobuf
     assert not ItemReader(PODS, WireNamespace, parse_namespace).takes_protobuf
+
+
+def test_a_parser_that_protobuf_would_not_call_is_refused() -> None:
+    with pytest.raises(TypeError, match="pods come in protobuf, too"):
+        ItemReader(PODS, WirePod, lambda wire: parse_pod(wire))
+
+
+def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watch() -> None:
+    """Quota keeps nothing of what a kubelet reports: the memory of a list of all pods is mostly that."""
+    status = {"podIP": "10.0.0.1", "hostIP": "10.0.0.2", "phase": "Running", "reason": "r", "message": "m"}
+    status["containerStatuses"] = [{"name": "c", "restartCount": 3, "image": "i", "imageID": "", "ready": True, "started": True}]
+    pod = {"metadata": {"name": "a", "uid": "a"}, "spec": {"nodeName": "n", "containers": [{"name": "c"}]}, "status": status}
+    reader = LEAN_POD_SUBJECT.reader(PODS)
+    pages = [msgspec.json.encode({"metadata": {}, "items": [pod]}), list_body("Pod", [encoded("core.Pod", pod)])]
+    rows = [reader.parse_page(reader.decode_page(body)).rows["a"] for body in pages]
+    told = [("ADDED", pod), ("MODIFIED", pod), ("MODIFIED", pod)]
+    rows += [change.row for change in (*reader.read_changes(in_lines(*told)), *reader.read_frames(in_frames(*told))) if change.row]
+    assert len(rows) == 8
+    assert all(row.phase == "Running" and row.node == "n" for row in rows)
+    assert {(row.statuses, row.pod_ip, row.host_ip, row.reason, row.message) for row in rows} == {((), "", "", "", "")}
 
 
 def test_the_next_token_is_told_before_a_page_is_decoded() -> None:

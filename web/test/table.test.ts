@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isShown, readChoice } from "../src/table/columns";
+import { isShown, mayWrap, readChoice } from "../src/table/columns";
 import { scrollTo, windowOf } from "../src/table/window";
 import { isSameButOrder } from "../src/table/useKept";
 
@@ -42,5 +42,23 @@ describe("the choice of columns", () => {
   it("the name stays, optional columns wait to be asked", () => {
     const choice = { hidden: ["ip", "name"], shown: ["zone"] };
     expect([{ key: "name", fixed: true }, { key: "ip" }, { key: "zone", optional: true }, { key: "cpu", optional: true }].map((c) => isShown(c, choice))).toEqual([true, false, true, false]);
+  });
+});
+
+const column = (more: object = {}) => ({ key: "name", head: "Name", width: 130, cell: () => "", ...more });
+
+describe("a second line of a cell", () => {
+  it("has no box where the words surely fit one", () => {
+    expect(mayWrap(column(), "leaf-0000")).toBe(false);
+    expect(mayWrap(column(), "")).toBe(false);
+  });
+  it("has one where they may not: long words, wide letters, elements", () => {
+    expect(mayWrap(column(), "gpu-share-prod-01")).toBe(true);
+    expect(mayWrap(column(), "等待配额等待配额")).toBe(true);
+    expect(mayWrap(column(), { type: "a", props: {}, key: null } as never)).toBe(true);
+  });
+  it("is never of numbers and pictures", () => {
+    expect(mayWrap(column({ number: true }), "1,000,000,000,000,000")).toBe(false);
+    expect(mayWrap(column({ drawn: true }), { type: "div", props: {}, key: null } as never)).toBe(false);
   });
 });

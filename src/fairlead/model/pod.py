@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.moment import Moment
@@ -223,3 +223,13 @@ def needed_by(
             peaks.append(sum_of((sidecars, amounts(container))))
     running = sum_of((sidecars, *(amounts(container) for container in containers)))
     return sum_of((largest_of((running, *peaks)), overhead))
+
+
+def without_report(pod: Pod) -> Pod:
+    """A pod without what its kubelet reports beside phase and conditions: most of its memory.
+
+    The same pod where there is none of that.
+    """
+    if not (pod.statuses or pod.init_statuses or pod.host_ip or pod.pod_ip or pod.reason or pod.message):
+        return pod
+    return structs.replace(pod, statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message="")

@@ -151,7 +151,7 @@ def test_place_a_manifest(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["mem_deployment.yaml", "-"])
 def test_place_a_manifest_of_document_003(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has a Service, too."""
-    path = Path(__file__).parents[2] / "documents" / "manifests" / "mem_deployment.yaml"
+    path = Path(__file__).parents[3] / "examples" / "mem_deployment.yaml"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     lines = run_command(f"place -f {path if file != '-' else file}", cluster(), "fairlead").out.splitlines()
     assert lines[1:] == ["tf-notebook  gpu   1    4 GiB (4301 MiB)"]

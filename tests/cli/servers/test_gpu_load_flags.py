@@ -19,7 +19,7 @@ from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu_chip import CHIPS, LoadCard
 from fairlead.model.devices.gpu_load import LoadTest, WorkDone
 
-DOCUMENT_002 = Path(__file__).parents[2] / "documents" / "manifests" / "dcgmproftester.yaml"
+DOCUMENT_002 = Path(__file__).parents[3] / "examples" / "dcgmproftester.yaml"
 SAMPLE = """\
 Skipping CreateDcgmGroups() since DCGM validation is disabled
 CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: 1024

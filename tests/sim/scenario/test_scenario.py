@@ -66,7 +66,7 @@ def test_a_good_scenario_loads() -> None:
 
 
 LIVED_ELSEWHERE = {"default", "faults", "telemetry"}
-"""`make check` lives these in test_default_scenario, test_faults_scenario and test_telemetry_scenario."""
+"""`make test` lives these in test_default_scenario, test_faults_scenario and test_telemetry_scenario."""
 
 
 @pytest.mark.parametrize(  # for `large` see test_settled.py and bench/large_world.py

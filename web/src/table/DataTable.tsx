@@ -5,7 +5,7 @@ import { isAwaited, isTyping, keys } from "../app/keyboard";
 import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { nextSort, type Sort } from "../router/query";
-import { type Column, type Density, ROW_HEIGHT } from "./columns";
+import { type Column, type Density, mayWrap, ROW_HEIGHT, SHRINK } from "./columns";
 import { scrollTo, windowOf } from "./window";
 
 interface Props<Row> {
@@ -39,8 +39,6 @@ export interface TreeRows<Row> {
   readonly onFold: (row: Row, isOpen: boolean) => void;
 }
 
-/** How narrow columns may become before the table scrolls sideways: their widths leave this much room for longer words. */
-const SHRINK = 0.93;
 /** Two lines of head, its border, and a horizontal scroll bar. */
 const HEAD_MAX = 62;
 
@@ -151,7 +149,7 @@ export function DataTable<Row>(props: Props<Row>) {
                 style={{ height }}
               >
                 {columns.map((c) => (
-                  <Cell key={c.key} column={c} row={row} wraps={!props.tree && !c.number} />
+                  <Cell key={c.key} column={c} row={row} isTree={props.tree !== undefined} />
                 ))}
               </tr>
             );
@@ -164,7 +162,7 @@ export function DataTable<Row>(props: Props<Row>) {
 }
 
 /** Words take a second line where one is too short: rows have room for two. */
-function Cell<Row>({ column, row, wraps }: { column: Column<Row>; row: Row; wraps: boolean }) {
+function Cell<Row>({ column, row, isTree }: { column: Column<Row>; row: Row; isTree: boolean }) {
   const share = column.bar?.(row) ?? null;
   const content = column.cell(row);
   const title = column.title?.(row);
@@ -173,7 +171,7 @@ function Cell<Row>({ column, row, wraps }: { column: Column<Row>; row: Row; wrap
   const words = typeof content === "string" ? shown(content) : content;
   return (
     <td className={kind} style={style} title={title && shown(title)}>
-      {wraps ? <div className="words">{words}</div> : words}
+      {!isTree && mayWrap(column, words) ? <div className="words">{words}</div> : words}
     </td>
   );
 }

@@ -18,6 +18,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Shown on hover, for what may not fit. */
   readonly title?: (row: Row) => string;
+  /** A picture: no words that could need a second line. */
+  readonly drawn?: boolean;
   /** 0..1, drawn as a hairline under the number; `null` = none. */
   readonly bar?: (row: Row) => number | null;
   readonly barTone?: "teal" | "blue";
@@ -25,6 +27,20 @@ export interface Column<Row> {
 
 export type Density = "normal" | "compact";
 export const ROW_HEIGHT: Readonly<Record<Density, number>> = { normal: 32, compact: 26 };
+
+/** Pixels of the widest letter of a row but for W and M, and what a cell keeps free at its sides. */
+const LETTER = 8.5;
+const PADDING = 16;
+/** How narrow columns may become before the table scrolls sideways: their widths leave this much room for longer words. */
+export const SHRINK = 0.93;
+
+/** Whether a cell's words may be longer than one line. A text that surely fits needs no box of its own in the document. */
+export function mayWrap<Row>(column: Column<Row>, content: ReactNode): boolean {
+  if (column.number || column.drawn || content === null || content === undefined) return false;
+  if (typeof content !== "string") return true;
+  const letters = [...content].reduce((sum, letter) => sum + ((letter.codePointAt(0) ?? 0) < 0x2e80 ? 1 : 2), 0);
+  return letters * LETTER > column.width * SHRINK - PADDING;
+}
 
 interface TableChoice {
   readonly hidden: readonly string[];

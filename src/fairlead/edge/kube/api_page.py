@@ -19,6 +19,7 @@ from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES, Resource
 from fairlead.model.change import ChangeType
 from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
+from fairlead.wire.kube.objects import PARSERS
 
 if TYPE_CHECKING:
     from fairlead.wire.kube.message_pages import MessageForm, MessagePage
@@ -178,7 +179,10 @@ class WatchEnded(Exception):
 
 class ItemReader(Generic[Row]):
     """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse`
-    makes the row.
+    makes the row. `keep` makes the row that is kept of a row, in JSON and in protobuf alike.
+
+    What comes in protobuf, too, has a parser for each form. TypeError if `parse` is another one: it would be
+    used in JSON alone.
 
     An event of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not
     even looked at. In protobuf the mark must stand elsewhere than in metadata. `malformed_total` counts
@@ -192,10 +196,13 @@ class ItemReader(Generic[Row]):
         parse: Callable[[Any], Row],
         mark: bytes = b"",
         is_known: Callable[[str], bool] = lambda _: True,
+        *,
+        keep: Callable[[Row], Row] | None = None,
     ) -> None:
         self.resource = resource
         self.malformed_total = 0
-        self._parse = parse
+        self._keep = keep
+        self._parse = parse if keep is None else lambda wire: keep(parse(wire))
         self._mark = mark
         self._is_known = is_known
         self._item = decoder_of(wire)
@@ -208,6 +215,8 @@ class ItemReader(Generic[Row]):
         self._told: dict[str, str] = {}
         self._kind: str = resource.kind if resource in _FEW else getattr(wire, "PROTOBUF_KIND", "")
         self._made_form: MessageForm | None = None
+        if self._kind and resource not in _FEW and parse is not PARSERS.get(wire):
+            raise TypeError(f"{resource.label} come in protobuf, too, where {parse!r} would not be called; pass `keep`")
 
     @property
     def takes_protobuf(self) -> bool:
@@ -219,7 +228,7 @@ class ItemReader(Generic[Row]):
         if self._made_form is None:
             from fairlead.wire.kube.message_pages import MessageForm
 
-            self._made_form = MessageForm(self._kind)
+            self._made_form = MessageForm(self._kind, self._keep)
         return self._made_form
 
     def decode_page(self, body: bytes) -> WirePage[Any] | MessagePage:

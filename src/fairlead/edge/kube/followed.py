@@ -41,20 +41,23 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     """What to follow: under which source name, where, and how objects become rows in which order.
 
     `versions`: acceptable versions, best first; None for the core resources, which every server has.
-    `is_optional`: nothing is incomplete without it.
+    `parse`: takes the object, and the version served where there are `versions`. `keep`: what is kept of a
+    row. `is_optional`: nothing is incomplete without it.
     """
 
     name: str
     resource: Resource
     wire: type[Any]
-    parse: Callable[[Any, str], Row]
+    parse: Callable[..., Row]
     order: Callable[[Row], Any]
     versions: tuple[str, ...] | None = None
     selection: Selection = EVERYTHING
     is_optional: bool = False
+    keep: Callable[[Row], Row] | None = None
 
     def reader(self, resource: Resource) -> ItemReader[Row]:
-        return ItemReader(resource, self.wire, lambda wire: self.parse(wire, resource.version))
+        parse = self.parse if self.versions is None else lambda wire: self.parse(wire, resource.version)
+        return ItemReader(resource, self.wire, parse, keep=self.keep)
 
 
 def job_subject(kind: JobKind) -> FollowedKind[Job]:
@@ -67,8 +70,8 @@ def workload_subject(kind: WorkloadKind) -> FollowedKind[Workload]:
     return FollowedKind(kind.name, resource, kind.wire, kind.parse, by_namespace_and_name, kind.versions, is_optional=True)
 
 
-NODE_SUBJECT: FollowedKind[Node] = FollowedKind("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
-POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
+NODE_SUBJECT: FollowedKind[Node] = FollowedKind("nodes", NODES, WireNode, parse_node, by_name)
+POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, parse_pod, by_namespace_and_name)
 QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     names.QUOTA_PLURAL,
     QUOTA_TREES,
@@ -79,24 +82,24 @@ QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     Selection(namespace=names.QUOTA_TREE_NAMESPACE),
 )
 NAMESPACE_SUBJECT: FollowedKind[Namespace] = FollowedKind(
-    "namespaces", NAMESPACES, WireNamespace, lambda wire, _: parse_namespace(wire), by_name, is_optional=True
+    "namespaces", NAMESPACES, WireNamespace, parse_namespace, by_name, is_optional=True
 )
 BUDGET_SUBJECT: FollowedKind[Budget] = FollowedKind(
     "poddisruptionbudgets",
     Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget"),
     WireBudget,
-    lambda wire, _: parse_budget(wire),
+    parse_budget,
     by_namespace_and_name,
     is_optional=True,
 )
 EVENT_SUBJECT: FollowedKind[Event] = FollowedKind(
-    "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")
+    "events", EVENTS, WireEvent, parse_event, by_namespace_and_name, selection=Selection(fields="type=Warning")
 )
 WITHHELD_SUBJECT: FollowedKind[Withheld] = FollowedKind(
     GPU_WITHHELD,
     CONFIG_MAPS,
     WireConfigMap,
-    lambda wire, _: parse_withheld_map(wire),
+    parse_withheld_map,
     by_node,
     selection=Selection(namespace=names.UNHEALTHY_GPUS_NAMESPACE),
 )

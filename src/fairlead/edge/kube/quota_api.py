@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from msgspec import structs
-
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.followed import NODE_SUBJECT, QUOTA_SUBJECT, FollowedKind, by_name, by_namespace_and_name
@@ -27,7 +25,7 @@ from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.workloads import WORKLOAD_KINDS, WorkloadKind
 from fairlead.model.actions import Action, Outcome
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, without_report
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.ports import LeaseRecord, QuotaSinks, RowSink
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
@@ -46,20 +44,14 @@ def _workload_subject(kind: WorkloadKind) -> FollowedKind[Workload]:
     return FollowedKind(kind.name, resource, kind.wire, kind.parse, by_namespace_and_name, kind.versions)
 
 
-def _parse_lean(wire: WirePod) -> Pod:
-    """A pod without what its kubelet tells of it, which quota does not read: a list of all is kept whole."""
-    return structs.replace(parse_pod(wire), statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message="")
-
-
-LEAN_POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, lambda wire, _: _parse_lean(wire), by_namespace_and_name)
-NAMESPACE_SUBJECT: FollowedKind[Namespace] = FollowedKind(
-    "namespaces", NAMESPACES, WireNamespace, lambda wire, _: parse_namespace(wire), by_name
-)
+LEAN_POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, parse_pod, by_namespace_and_name, keep=without_report)
+"""A list of all pods is in memory at once, so each is made lean when it is read."""
+NAMESPACE_SUBJECT: FollowedKind[Namespace] = FollowedKind("namespaces", NAMESPACES, WireNamespace, parse_namespace, by_name)
 BUDGET_SUBJECT: FollowedKind[Budget] = FollowedKind(
     "poddisruptionbudgets",
     Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget"),
     WireBudget,
-    lambda wire, _: parse_budget(wire),
+    parse_budget,
     by_namespace_and_name,
 )
 WORKLOAD_SUBJECTS: Final = tuple(_workload_subject(kind) for kind in WORKLOAD_KINDS)

@@ -21,7 +21,7 @@ from fairlead.model.keys import (
 )
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, without_report
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree
@@ -125,7 +125,7 @@ class QuotaFeed:
         self.scheduled_at = max(self.scheduled_at, bound_at(row))
         if row.is_finished:
             return self.drop_pod(uid)
-        row = _lean(row)
+        row = without_report(row)
         before = self.rows.get(uid)
         if before == row:
             return False
@@ -440,10 +440,3 @@ def _looks(node: Node) -> tuple[object, ...]:
     """The parts of a node that quota reads; most changes are heartbeats."""
     conditions = tuple((each.type, each.status, each.at) for each in node.conditions if each.type == "Ready")
     return node.labels, node.taints, node.capacity, node.allocatable, node.unschedulable, conditions, node.gpus
-
-
-def _lean(pod: Pod) -> Pod:
-    """Without what quota does not read: most of the memory of a pod. Not copied when it has none of that."""
-    if not (pod.statuses or pod.init_statuses or pod.host_ip or pod.pod_ip or pod.reason or pod.message):
-        return pod
-    return replace(pod, statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message="")

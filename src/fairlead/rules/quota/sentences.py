@@ -163,7 +163,7 @@ class Sentences:
         return sum(self._now.own[leaf][k] - self._claims.own[leaf][k] for leaf in self._leaves(place))
 
     def _leaves(self, place: int) -> list[int]:
-        """The leaves below a node, found when a sentence first asks: most plans of a large tree write none."""
+        """The leaves below a node, found at the first sentence: most plans of a large tree write none."""
         if not self._leaves_below:
             for leaf in self._account.books:
                 for above in self._index.up[leaf]:

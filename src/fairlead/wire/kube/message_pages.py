@@ -38,6 +38,10 @@ _METADATA: Final = 1 << 3 | 2
 _SHAPES_KEPT: Final = 8_192
 
 
+def _kept(parse: Callable[[Any, bytes], Any], keep: Callable[[Any], Any]) -> Callable[[Any, bytes], Any]:
+    return lambda item, raw: keep(parse(item, raw))
+
+
 class MessagePage(Struct):
     """A page as decoded: where its objects begin and end in its body. They are read one by one, since the
     memory that one took serves the next.
@@ -54,11 +58,13 @@ class MessagePage(Struct):
 
 
 class MessageForm:
-    """How objects of one kind of the core API come in protobuf."""
+    """How objects of one kind of the core API come in protobuf. `keep`: what is kept of a row."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, keep: Callable[[Any], Any] | None = None) -> None:
         self._kind = kind
-        self._parse: Callable[[Any, bytes], Any] = _PARSERS.get(kind, _odd)
+        parse: Callable[[Any, bytes], Any] = _PARSERS.get(kind, _odd)
+        self._keep = keep
+        self._parse = parse if keep is None else _kept(parse, keep)
         classes = message_classes()
         self._item: Callable[[bytes], Any] = classes[kind].FromString if kind in _PARSERS else _odd
         self._name = classes["Name"].FromString
@@ -85,7 +91,8 @@ class MessageForm:
         """As `row`, with the object's version. `is_new`: it was not told before."""
         try:
             if self._changed is not None and not is_new:
-                return self._changed.row_and_version(raw)
+                row, version = self._changed.row_and_version(raw)
+                return (row if self._keep is None else self._keep(row)), version
             item = self._item(raw)
             return self._parse(item, raw), item.metadata.resourceVersion
         except DecodeError as error:

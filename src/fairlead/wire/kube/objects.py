@@ -8,7 +8,7 @@ jobs cost little more than their names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from sys import intern
 from typing import Any, ClassVar, Final
@@ -558,3 +558,7 @@ def _parse_slot(raw: Raw) -> GpuSlot | None:
         wire.reason,
         _CARD_MODES.get(wire.mode, _EXCLUSIVE),
     )
+
+
+PARSERS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {WirePod: parse_pod, WireNode: parse_node, WireEvent: parse_event}
+"""The parser of each struct with a `PROTOBUF_KIND`; `message_rows` has its twin."""

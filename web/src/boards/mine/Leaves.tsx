@@ -55,7 +55,7 @@ function leafColumns(t: Words["t"]): Column<Row>[] {
   const none = t("mine.noLimit");
   return [
     { key: "resource", head: t("col.resource"), width: 170, mono: true, fixed: true, unsortable: true, cell: (row) => row.resource },
-    { key: "bar", head: t("mine.use"), width: 180, unsortable: true, cell: (row) => <Bar of={{ ...row, min: row.guaranteed, requested: row.used }} t={t} /> },
+    { key: "bar", head: t("mine.use"), width: 180, drawn: true, unsortable: true, cell: (row) => <Bar of={{ ...row, min: row.guaranteed, requested: row.used }} t={t} /> },
     figure("used", t("mine.used"), none),
     figure("mine", t("mine.usedByMe"), none),
     figure("guaranteed", t("mine.guaranteedAmount"), none),

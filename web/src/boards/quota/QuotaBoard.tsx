@@ -218,7 +218,7 @@ export function quotaColumns(t: Words["t"], unit: string, isOver: boolean): Colu
     { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.row.max === null ? NO_LIMIT : amount(unit, l.row.max)) },
     { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => amount(unit, l.row.min) },
     { ...head, key: "used", head: t("col.used"), width: isOver ? OVER_WIDTH : 92, title: (l) => lostWords(l, t), cell: (l) => <UsedAmount text={usedText(unit, l)} unit={unit} over={l.namespace === null ? l.row.overMax : 0} t={t} /> },
-    { key: "bar", head: t("col.bar"), width: 170, unsortable: true, cell: (l) => (l.namespace === null ? <Bar of={l.row} t={t} /> : "") },
+    { key: "bar", head: t("col.bar"), width: 170, drawn: true, unsortable: true, cell: (l) => (l.namespace === null ? <Bar of={l.row} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingPods", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingPods) : "") },
     { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, optional: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
