@@ -12,7 +12,7 @@ import { useInSight } from "../../parts/useSeen";
 import { Link } from "../../router/Link";
 import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
-import { type Column, isShown, ROW_HEIGHT, type TableView, useTableView } from "../../table/columns";
+import { type Column, isShown, rowHeight, type TableView, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
@@ -186,7 +186,7 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
       tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/usage", params }} command="quota" />}
       flush
     >
-      <div ref={ref} style={{ minHeight: Math.min(MAX_ROWS, Math.max(1, lines.length)) * ROW_HEIGHT[view.density] + HEAD_HEIGHT }}>
+      <div ref={ref} style={{ minHeight: Math.min(MAX_ROWS, Math.max(1, lines.length)) * rowHeight(view.density) + HEAD_HEIGHT }}>
         {inSight && lines.length === 0 && <Loading />}
         {inSight && lines.length > 0 && (
           <DataTable
