@@ -261,6 +261,14 @@ describe("why something waits, as a hint", () => {
     expect(whyOf(quota, said(en))).toBe("cpu asks 5; root uses 20 of max 20");
     expect(besideOf(quota, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
   });
+  it("in a row what is asked and where there is too little; the rest stands in the panel", () => {
+    const none = { message: "m", room: "" };
+    const told = ["cpu asks 5", "root uses 20 of max 20", "root.a uses 1 of guaranteed 2"].map((text) => ({ code: "told-x", values: {}, text }));
+    expect(besideOf({ ...none, reason: "OverMax", sentence: null, told }, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
+    const sentence = { code: "why-absent-leaf", values: { asked: 4, resource: "nvidia.com/gpu", labels: "", leaf: "a", used: 1, min: 2 }, text: "" };
+    const spoken = { t: en, code: (prefix: string, of: string, given: Readonly<Record<string, string | number | null | undefined>>, text: string) => translateCode("en", prefix, of, given, text) };
+    expect(besideOf({ ...none, reason: "Unschedulable", sentence, told: [] }, spoken).replaceAll(/[\u2068\u2069]/g, "")).toBe(" · It needs 4 GPUs; no node that it may use offers any.");
+  });
   it("an XID is told in the reader's language, one that nobody translated in the server's words", () => {
     expect(speak("en", broken("GPU has fallen off the bus"))).toBe("2 GPUs broken: XID 79, GPU has fallen off the bus.");
     expect(speak("zh-CN", broken("GPU has fallen off the bus"))).toBe("2 张 GPU 卡故障：XID 79，GPU 已从总线上掉线。");

@@ -47,8 +47,8 @@ export function jobColumns(words: Pick<Words, "t" | "code">): Column<JobRow>[] {
   return [
     { key: "namespace", head: t("col.namespace"), width: 96, mono: true, title: (j) => j.namespace, cell: (j) => j.namespace },
     { key: "name", head: t("col.jobName"), width: 168, mono: true, fixed: true, title: (j) => j.name, cell: (j) => j.name },
-    { key: "type", head: t("col.jobType"), width: 92, mono: true, cell: (j) => j.type },
-    { key: "status", head: t("col.jobStatus"), width: 296, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, words)} /> },
+    { key: "type", head: t("col.jobType"), width: 102, mono: true, cell: (j) => j.type },
+    { key: "status", head: t("col.jobStatus"), width: 286, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, words)} /> },
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
     { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, title: (j) => (j.gpuMemoryRequestedMiB === null ? "" : `${t("col.memoryRequested")}: ${memory(j.gpuMemoryRequestedMiB)}`), cell: requested },
     { key: "gpuMemoryAllocatedMiB", head: t("col.jobMemoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },
