@@ -24,7 +24,9 @@ from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.sharing.ledger import Ledger, ledger_of
+from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
+from fairlead.rules.sharing.what_if import what_must_go
 
 CARDS = 8
 ROUNDS = 400
@@ -64,18 +66,46 @@ def timed(what: str, ask: Callable[[int], object], rounds: int = ROUNDS) -> None
 
 
 def _crowded() -> None:
-    """A node that has as many pods as units, 1,112: on known cards, and on cards that nobody knows."""
-    for is_known in (True, False):
-        crowd, place = ledger_of(ClusterSnapshot(nodes=(node(0),))), "cards known" if is_known else "cards unknown"
-        for number in range(139 * CARDS):
-            asker = pod(number, 1, phase="Running", started_at=float(number), node="" if is_known else node(0).name)
+    """A node that has as many pods as units, 1,112: on known cards, on cards that nobody knows, half of each.
+
+    Then the same with room that is promised to a pod.
+    """
+    for every, place in ((1, "cards known"), (0, "cards unknown"), (2, "half known")):
+        crowd = ledger_of(ClusterSnapshot(nodes=(node(0),)))
+        known = [number for number in range(139 * CARDS) if every and number % every == 0]
+        for number in dict.fromkeys([*known, *range(139 * CARDS)]):  # what is known first: nobody knows where there is room for the others
+            is_known = bool(every) and number % every == 0
+            where, rank = "" if is_known else node(0).name, number % 7
+            asker = pod(number, 1, phase="Running", started_at=float(number), node=where, priority=rank)
             grants = crowd.reserve(asker, node(0).name) if is_known else None
             if isinstance(grants, Refusal):
                 raise AssertionError(grants.reason)
             crowd.set_pod(asker if grants is None else msgspec.structs.replace(asker, node=node(0).name, grants=grants))
-        everybody = {node(0).name: Victims(())}
-        timed(f"1,112 pods, {place}: preempt", lambda number: plan_preemption(crowd, pod(-number, 139, priority=1), everybody), 20)  # noqa: B023
+        timed(f"1,112 pods, {place}: preempt", lambda number: _preempt(crowd, number, 139), 20)  # noqa: B023
+        timed(f"1,112 pods, {place}: preempt, small", lambda number: _preempt(crowd, number, 5), 20)  # noqa: B023
+        timed(f"1,112 pods, {place}: what must go", lambda number: what_must_go(crowd, pod(-number, 139)), 20)  # noqa: B023
         timed(f"1,112 pods, {place}: node anew", lambda _: crowd.set_node(node(0)), 20)  # noqa: B023
+        crowd.set_pod(pod(-9999, 20, priority=50, nominated_node=node(0).name))
+        timed(f"1,112 pods, {place}, promised: preempt", lambda number: _preempt(crowd, number, 5), 20)  # noqa: B023
+
+
+def _preempt(crowd: Ledger, number: int, units: int) -> None:
+    plan_preemption(crowd, pod(-number, units, priority=40), {node(0).name: Victims(())})
+
+
+def _adopted() -> None:
+    """1,112 pods that somebody else put on a node: the longest time between two places for other work."""
+    for phase in ("Pending", "Running"):
+        machine = SharingMachine()
+        machine.feed.node_sink.upsert("n", node(0))
+        for number in range(139 * CARDS):
+            started = 1.0 if phase == "Running" else None
+            machine.feed.pod_sink.upsert(f"uid-{number}", pod(number, 1, phase=phase, started_at=started, node=node(0).name))
+        longest, before = 0.0, time.thread_time()
+        for action in machine.adoption.look():
+            if action is None:
+                longest, before = max(longest, time.thread_time() - before), time.thread_time()
+        print(f"{f'1,112 pods, {phase}: adoption':<44} longest {longest * 1000:7.3f} ms")
 
 
 def main(node_count: int, name_count: int) -> None:
@@ -103,6 +133,7 @@ def main(node_count: int, name_count: int) -> None:
     proposed = {name: Victims(tuple(ledger.nodes[name].tenants)[:1]) for name in names[0][:10]}
     timed("preempt on ten nodes", lambda number: plan_preemption(ledger, pod(-number, 139, priority=1), proposed))
     _crowded()
+    _adopted()
     pods = tuple(tenant.pod for tenant in ledger.tenants.values())[:10_000]
     snapshot = ClusterSnapshot(nodes=tuple(nodes), pods=pods)
     before = time.perf_counter()

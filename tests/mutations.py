@@ -133,6 +133,22 @@ MUTATIONS = (
         "quota",
     ),
     Mutation(
+        "a min counts as it is written, however little there is",
+        "src/fairlead/model/quota/use.py",
+        "return self.own.counted_min.get(resource, self.node.min.get(resource, 0))",
+        "return self.node.min.get(resource, 0)",
+        PAGES,
+        "quota",
+    ),
+    Mutation(
+        "what a leaf may borrow is not bound by the cluster's nodes",
+        "src/fairlead/rules/quota/usage.py",
+        "rooms = {name: sums.room(leaf, k) for k, name in enumerate(index.resources)}",
+        "rooms = {name: (index.root_max[k] or 0) - sums.own[0][k] for k, name in enumerate(index.resources)}",
+        PAGES,
+        "mine",
+    ),
+    Mutation(
         "each ReplicaSet is an owner of its own",
         "src/fairlead/rules/pods/owner.py",
         'if owner.kind == "ReplicaSet" and len(suffix) > 1',

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.asgi import ask as send
-from tests.kube.admission_cases import ATTEMPTS, SENT, Attempt, Object, result
+from tests.kube.admission_cases import ASKED, ATTEMPTS, SENT, Attempt, Object, result
 
 from fairlead.apps.admission_webhook import BODY_BYTES_MAX, webhook_app
 from fairlead.apps.quota_questions import QuotaQuestions
@@ -60,6 +60,17 @@ async def test_writers_are_refused_as_the_rules_say(case: str) -> None:
         assert response["status"] == {"code": 403, "reason": "Forbidden", "message": told}
 
 
+@pytest.mark.parametrize("case", ASKED)
+async def test_pods_that_no_node_can_run_are_refused_as_the_rules_say(case: str) -> None:
+    asking = ASKED[case]
+    written = {"metadata": {"name": "p", "labels": asking.labels, "annotations": asking.annotations}, "spec": asking.spec}
+    response = await ask("/asks", **asked("CREATE", object=written))
+    assert response["allowed"] == (not asking.fault)
+    if asking.fault:
+        assert response["status"] == {"code": 422, "reason": "Invalid", "message": f"no node can run this pod: {asking.fault}"}
+    assert (await ask("/asks", **asked("UPDATE", object=written, oldObject=written)))["allowed"]
+
+
 async def test_what_is_deleted_is_left_to_whoever_deletes() -> None:
     old = {"metadata": {"annotations": {"ALIYUN_COM_GPU_MEM_IDX": "0"}}}
     assert (await ask("/grants", **asked("DELETE", object=None, oldObject=old)))["allowed"]
@@ -71,14 +82,15 @@ async def test_only_new_pods_are_sent_to_a_scheduler(operation: str, sub: str | 
     assert "patch" not in await ask("/scheduler", **asked(operation, sub=sub, object={"metadata": {}, "spec": spec}))
 
 
-async def test_a_pod_that_nobody_could_run_is_refused_with_the_reason() -> None:
+@pytest.mark.parametrize("path", ["/scheduler", "/asks"])
+async def test_a_pod_that_nobody_could_read_is_refused_with_the_reason(path: str) -> None:
     spec = {"containers": [{"name": "a", "resources": {"limits": {"aliyun.com/gpu-mem": "much"}}}]}
-    response = await ask("/scheduler", **asked("CREATE", object={"metadata": {}, "spec": spec}))
+    response = await ask(path, **asked("CREATE", object={"metadata": {}, "spec": spec}))
     assert (response["allowed"], response["status"]["code"]) == (False, 400)
     assert "quantity `much` is not a Kubernetes quantity" in response["status"]["message"]
 
 
-@pytest.mark.parametrize("path", ["/scheduler", "/grants"])
+@pytest.mark.parametrize("path", ["/scheduler", "/grants", "/asks"])
 async def test_bad_input_gets_a_sentence(path: str) -> None:
     for body, told in ((b"{", "no AdmissionReview: Input data was truncated"), (b"{}", "is not admission.k8s.io/v1 AdmissionReview")):
         status, answer = await send(APP, "POST", path, body, AS_JSON)

@@ -398,6 +398,7 @@ async def test_a_mig_instance_and_a_process_pass_the_same_gate() -> None:
 def test_every_field_of_a_card_has_its_bounds() -> None:
     """And lets the blanks of DCGM through nowhere."""
     texts = {"BRAND", "SERIAL", "VBIOS_VERSION", "OEM_INFOROM_VER", "ECC_INFOROM_VER", "POWER_INFOROM_VER", "INFOROM_IMAGE_VER"}
+    texts |= {"NAME", "UUID", "PCI_BUSID"}
     numbers = {field for field in FIELDS if field.startswith(("DCGM_FI_DEV_", "DCGM_FI_PROF_"))} - {f"DCGM_FI_DEV_{name}" for name in texts}
     for field in numbers:
         for value in (-200, math.nan, math.inf, 0x7FFFFFFFFFFFFFF0, 1e300):
@@ -405,7 +406,7 @@ def test_every_field_of_a_card_has_its_bounds() -> None:
         assert sound_values({field: 0})[0] == sound_values({field: 1})[0] | {field: 0}
     seconds = [field for field in numbers if sound_values({field: 2147483632})[0]]
     assert seconds and all(
-        field.endswith(("_VIOLATION", "_CONSUMPTION", "_BYTES", "REASONS")) or "LINK_BANDWIDTH" in field or "THROUGHPUT" in field
+        field.endswith(("_VIOLATION", "_CONSUMPTION", "_BYTES", "REASONS", "_NS")) or "BANDWIDTH_" in field or "THROUGHPUT" in field
         for field in seconds
     )
 

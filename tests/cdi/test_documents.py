@@ -79,9 +79,13 @@ def test_document_001(line: Line) -> None:
     apply(line, "app-3g-v1.yaml")
     line.runs("app-3g-v1-0")
     assert given(line, "app-3g-v1-0", "app-3g-v1") == [f"NVIDIA_VISIBLE_DEVICES={card['uuid']}"]
-    remove(line, "app-3g-v1.yaml")
 
     line.label(cgpu="true")
+    wait_until("the card drains", lambda: line.modes() == {card["uuid"]: "draining"}, SECONDS)
+    wait_until("and is not given away", lambda: line.shown(WHOLE) == ("1", "0"), SECONDS)
+    assert line.shown(MEMORY)[1] in (None, "0")
+    assert line.inspected() == FIRST_LOOK, "in the document's order: the pod that has the whole card still runs"
+    remove(line, "app-3g-v1.yaml")
     wait_until("its memory", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == (("0", "0"), ("15", "15")), SECONDS)
     wait_until("their count", lambda: line.shown("aliyun.com/gpu-count") == ("1", "1"), SECONDS)
     assert line.inspected() == FIRST_LOOK

@@ -16,13 +16,13 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.cli.snapshot.reader import SnapshotReader
-from fairlead.model.quota.setup import QuotaSetup
+from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.run.machine import OwnMachine
 
 
 class OneWorld:
-    def __init__(self, reader: ClusterReader, setup: QuotaSetup | None = None) -> None:
+    def __init__(self, reader: ClusterReader, setup: QuotaSetup | BuiltInQuota | None = None) -> None:
         self._reader = reader
         self._setup = setup
 
@@ -38,7 +38,7 @@ class OneWorld:
     def servings(self) -> ClusterServings | None:
         return None
 
-    def quota_setup(self) -> QuotaSetup | None:
+    def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
         return self._setup
 
     def namespace(self) -> str:
@@ -73,7 +73,7 @@ def run_command(
     program: str = "arena",
     sleep: Callable[[float], None] | None = None,
     env: Mapping[str, str] | None = None,
-    setup: QuotaSetup | None = None,
+    setup: QuotaSetup | BuiltInQuota | None = None,
 ) -> Printed:
     """`line` without the program's name. Errors come as exceptions, as `main` sees them."""
     out, err = KeptOutput(), io.StringIO()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import promql_parser as promql
 
-TARGET_LABELS = frozenset({"job", "instance", "namespace", "pod", "container", "service", "endpoint"})
+TARGET_LABELS = frozenset({"job", "instance", "namespace", "pod", "container", "service", "endpoint", "cluster"})
 """What discovery puts on targets; with `honorLabels: false` a page's own label of such a name becomes `exported_…`."""
 OWN = {"ALERTS": frozenset({"alertname", "alertstate", "severity"})}
 """Series of Prometheus itself, which have any label besides."""

@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy" / "grafana"
 FILES = sorted(FOLDER.iterdir())
 BOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FILES}
-TARGET_LABELS = {"job", "instance"}
+TARGET_LABELS = {"job", "instance", "cluster"}
+"""`cluster`: of a Prometheus that holds several."""
 ALERT_LABELS = {"alertname", "alertstate", "severity"}
 DCGM_LABELS = {"gpu", "UUID", "Hostname", "GPU_I_PROFILE", "GPU_I_ID"}
 OWN_OF_PROMETHEUS = {"ALERTS"}
@@ -88,6 +89,7 @@ def test_the_files_are_fresh() -> None:
 def test_the_seven_boards_are_there_with_their_uids_and_variables() -> None:
     """Telemetry contract 4."""
     asked = {uid: [each["name"] for each in board["templating"]["list"] if each["type"] == "query"] for uid, board in BOARDS.items()}
+    assert {names.pop(0) for names in asked.values()} == {"cluster"}, "before all others, as in kubernetes-mixin"
     assert asked == {
         "fairlead-cluster": [],
         "fairlead-nodes": ["gpu_node", "GPU"],
@@ -224,6 +226,39 @@ def test_variables_are_asked_of_metrics_that_are_there_and_used() -> None:
                 asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
                 assert asked and metrics_of(asked.group(1)) <= LABELS.keys()
                 assert {asked.group(2), *labels_of(asked.group(1))} <= known_labels(asked.group(1))
+
+
+def test_every_selector_is_of_the_chosen_cluster() -> None:
+    """As in kubernetes-mixin: one cluster, never several together; in a Prometheus of one the choice is empty, as the label is."""
+    for board in BOARDS.values():
+        first, *others = [each for each in board["templating"]["list"] if each["type"] == "query"]
+        assert (first["name"], first["multi"], first["includeAll"]) == ("cluster", False, False)
+        assert re.fullmatch(r"label_values\((\w+), cluster\)", first["query"]["query"])
+        asked = [each["query"]["query"] for each in others]
+        asked += [target["expr"] for panel in panels(board) for target in panel["targets"]]
+        for expression in asked:
+            selected = re.findall(
+                r'\b(?:fairlead_\w+|DCGM_\w+|ALERTS)\b(\{cluster="\$cluster"[,}])?', re.sub(r'="[^"$]*"', '=""', expression)
+            )
+            assert selected and all(selected), expression
+
+
+def test_all_of_a_choice_is_anything() -> None:
+    """Not the list of what is there now, which a query of thousands of pods would hold, and which has no pod of yesterday."""
+    for uid, board in BOARDS.items():
+        chosen = {each["name"]: each.get("allValue") for each in board["templating"]["list"] if each.get("includeAll")}
+        assert set(chosen.values()) <= {".*"}, uid
+
+
+COUNTERS = {each.name for each in tool("docs_metrics").all_names() if each.type == "counter"}
+
+
+def test_no_counter_is_drawn_as_it_is() -> None:
+    """`x unless x offset …` shows a series that begins, which `increase` would not."""
+    for uid, title, target in targets():
+        named = re.sub(r"\([^()]* unless [^()]* offset \$__rate_interval\)", "", target["expr"])
+        raw = re.sub(r"\b(?:increase|rate)\([^()]*\)", "", named)
+        assert not metrics_of(raw) & COUNTERS, f"{uid}: {title}"
 
 
 def test_links_lead_to_boards_and_variables_that_are_there() -> None:

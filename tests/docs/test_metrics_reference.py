@@ -16,8 +16,8 @@ PAGES = sorted((ROOT / "tests" / "golden" / "metrics").glob("*.prom"))
 TARGET_LABELS = {"job", "instance", "namespace", "pod", "container", "service", "endpoint"}
 
 
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_metrics", ROOT / "tools" / "docs_metrics.py")
+def reference(name: str = "docs_metrics") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -29,6 +29,11 @@ REFERENCE = reference()
 
 def test_the_reference_is_fresh() -> None:
     assert REFERENCE.FILE.read_text(encoding="utf-8") == REFERENCE.metrics_text(), "stale: run `python tools/docs_metrics.py`"
+
+
+def test_the_list_of_dcgms_fields_is_fresh() -> None:
+    listed = reference("docs_dcgm")
+    assert listed.FILE.read_text(encoding="utf-8") == listed.dcgm_text(), "stale: run `python tools/docs_dcgm.py`"
 
 
 def test_there_are_pages_to_hold_against_it() -> None:

@@ -42,6 +42,7 @@ KEYS = {
     "prints",
     "exact",
     "environment",
+    "stderr",
     "holds",
     "ignore",
     "partial",
@@ -87,6 +88,8 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
     done = subprocess.run(argv, input=stdin, cwd=folder, env=typed_in, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
         return [f"$ {line}\nended with {done.returncode}: {done.stderr}"]
+    if command.get("stderr", "") not in done.stderr:
+        return [f"$ {line}\nmissing on stderr: {command['stderr']}\nin:\n{done.stderr}"]
     return [f"$ {line}\n{told}" for told in differences(command, done.stdout)]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from tests.edge.scripted import Reply, Seen, status
 from tests.edge.test_cluster_query import cluster
 
-from fairlead.edge.queries.quota_setup import read_setup
+from fairlead.edge.queries.quota_setup import read_built_in, read_setup
+from fairlead.model.quota.setup import BuiltInQuota
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 GATE, GATE_BINDING = (
@@ -76,3 +77,34 @@ def test_what_may_not_be_asked_is_told() -> None:
 
     assert setup.unasked == dict.fromkeys(("ValidatingAdmissionPolicy/fairlead-quota-guard", "Lease", "rights"), "you may not")
     assert not setup.missing
+
+
+SPACES, TRIED = "/api/v1/namespaces", "/api/v1/namespaces/team/pods"
+NAMED = Reply(
+    {"metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": "team", "labels": {"fairlead.io/quota": "enforced"}}}]}
+)
+GATED = Reply({"spec": {"schedulingGates": [{"name": "fairlead.io/quota"}]}}, 201)
+GUARDED = status(403, "Forbidden", "pods \"x\" is forbidden: ValidatingAdmissionPolicy 'fairlead-quota-guard' denied request: no")
+
+
+def test_built_in_quota_is_known_by_pods_that_are_tried() -> None:
+    """No pod is made: both writes are dry runs, and the second names a leaf that is not its namespace's."""
+    with cluster(**{SPACES: [NAMED], TRIED: [GATED, GUARDED]}) as (server, api):
+        assert read_built_in(api) == BuiltInQuota("team", has_gate=True, is_guarded=True)
+        first, second = server.requests_of(TRIED)
+    assert all(each.query["dryRun"] == "All" for each in (first, second))
+    assert "quota.scheduling.alibabacloud.com/name" in second.json()["metadata"]["labels"]
+    with cluster(**{SPACES: [NAMED], TRIED: [Reply({"spec": {}}, 201), Reply({}, 201)]}) as (_, api):
+        assert read_built_in(api) == BuiltInQuota("team", has_gate=False, is_guarded=False)
+    with cluster(**{SPACES: [NAMED], TRIED: [GUARDED]}) as (_, api):
+        assert read_built_in(api) == BuiltInQuota("team", has_gate=False, is_guarded=True), "refused, since it has no gate"
+
+
+def test_built_in_quota_where_nothing_can_be_tried() -> None:
+    no = status(403, "Forbidden", "pods is forbidden")
+    with cluster(**{SPACES: [NAMED], TRIED: [no]}) as (_, api):
+        assert read_built_in(api) == BuiltInQuota("team", unasked="pods is forbidden")
+    with cluster(**{SPACES: [no]}) as (_, api):
+        assert read_built_in(api) == BuiltInQuota(unasked="pods is forbidden")
+    with cluster(**{SPACES: [Reply({"metadata": {"resourceVersion": "1"}, "items": []})]}) as (_, api):
+        assert read_built_in(api).unasked == "no namespace is enforced, so no pod could be tried"

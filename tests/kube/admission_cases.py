@@ -1,4 +1,4 @@
-"""What may be written on a pod that shares a GPU, and which scheduler is it for? One table for every place where admission is judged:
+"""What may be written on a pod that shares a GPU, which scheduler is it for, and which can no node run? One table for all judges:
 the functions, the policies of a real API server, the webhook behind one, the laptop's hook.
 """
 
@@ -37,7 +37,6 @@ SENT: Final[dict[str, tuple[Object, str]]] = {
     "zero is nothing": (spec(part(limits={MEMORY: "0"})), DEFAULT),
     "zero of both is nothing": (spec(part(limits={MEMORY: "0", CORE: "0"})), DEFAULT),
     "whole GPUs are not ours": (spec(part(limits={"nvidia.com/gpu": "1"})), DEFAULT),
-    "core percent alone": (spec(part(limits={CORE: "30"})), OURS),
     "the second container asks": (spec(part(), part("b", limits={MEMORY: "4"})), OURS),
     "an init container asks": (spec(part(), initContainers=[part("i", limits={MEMORY: "4"})]), OURS),
     "a sidecar asks": (spec(part(), initContainers=[part("i", limits={MEMORY: "4"}, restartPolicy="Always")]), OURS),
@@ -47,6 +46,65 @@ SENT: Final[dict[str, tuple[Object, str]]] = {
     "ours by name, without a GPU": (spec(part(), schedulerName=OURS), OURS),
 }
 """What a pod's spec says, and the scheduler that it is for."""
+
+WHOLE, COUNT = "nvidia.com/gpu", "aliyun.com/gpu-count"
+PLACEMENT, SPLIT = "fairlead.io/gpu-placement", "fairlead.io/gpu-split"
+BOTH = "asks for whole and shared GPUs; no node offers both"
+SHARES: Final = spec(part(limits={MEMORY: "8", CORE: "20"}))
+
+
+class Asking(NamedTuple):
+    """`fault`: why no node can run it (sharing contract 1.1, 1.4), "" = it is taken."""
+
+    spec: Object
+    fault: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+def both(whole: str) -> Object:
+    return spec(part(limits={MEMORY: "4", whole: "1"}))
+
+
+ASKED: Final[dict[str, Asking]] = {
+    "memory": Asking(spec(part(limits={MEMORY: "4"}))),
+    "memory and core": Asking(spec(part(limits={MEMORY: "4", CORE: "30"}))),
+    "the least core": Asking(spec(part(limits={MEMORY: "4", CORE: "5"}))),
+    "the most core": Asking(spec(part(limits={MEMORY: "4", CORE: "100"}))),
+    "whole GPUs alone": Asking(spec(part(limits={WHOLE: "1"}))),
+    "nothing": Asking(spec(part())),
+    "whole GPUs and no memory": Asking(spec(part(limits={MEMORY: "0", WHOLE: "1"}))),
+    "whole and shared": Asking(both(WHOLE), BOTH),
+    "time slices and shared": Asking(both("nvidia.com/gpu.shared"), BOTH),
+    "cards by topology and shared": Asking(both("aliyun.com/gpu"), BOTH),
+    "whole in another container": Asking(spec(part(limits={MEMORY: "4"}), part("b", limits={WHOLE: "1"})), BOTH),
+    "whole in an init container": Asking(spec(part(limits={MEMORY: "4"}), initContainers=[part("i", limits={WHOLE: "1"})]), BOTH),
+    "core alone": Asking(spec(part(limits={CORE: "30"})), "gpu-core needs gpu-mem"),
+    "core of a container without memory": Asking(
+        spec(part(limits={MEMORY: "4"}), part("b", limits={CORE: "30"})), "gpu-core needs gpu-mem"
+    ),
+    "core beside whole GPUs": Asking(spec(part(limits={CORE: "30", WHOLE: "1"})), "gpu-core needs gpu-mem"),
+    "an odd core": Asking(spec(part(limits={MEMORY: "4", CORE: "7"})), "gpu-core 7 is not a multiple of 5 from 5 to 100"),
+    "too much core": Asking(spec(part(limits={MEMORY: "4", CORE: "105"})), "gpu-core 105 is not a multiple of 5 from 5 to 100"),
+    "an odd core of an init container": Asking(
+        spec(part(limits={MEMORY: "4"}), initContainers=[part("i", limits={MEMORY: "1", CORE: "1"})]),
+        "gpu-core 1 is not a multiple of 5 from 5 to 100",
+    ),
+    "two cards": Asking(SHARES, "", {COUNT: "2"}),
+    "no even split of memory": Asking(SHARES, "gpu-mem 8 cannot be split over 3 GPUs", {COUNT: "3"}),
+    "no even split of core": Asking(SHARES, "gpu-core 20 cannot be split over 8 GPUs", {COUNT: "8"}),
+    "no card": Asking(SHARES, "label aliyun.com/gpu-count=0 is not a number of GPUs", {COUNT: "0"}),
+    "a word": Asking(SHARES, "label aliyun.com/gpu-count=two is not a number of GPUs", {COUNT: "two"}),
+    "an empty count": Asking(SHARES, 'label aliyun.com/gpu-count="" is not a number of GPUs', {COUNT: ""}),
+    "a word, but nothing is shared": Asking(spec(part()), "", {COUNT: "two"}),
+    "spread": Asking(SHARES, "", {}, {PLACEMENT: "spread", SPLIT: "per-container"}),
+    "no placement": Asking(SHARES, "annotation fairlead.io/gpu-placement=tight is neither binpack nor spread", {}, {PLACEMENT: "tight"}),
+    "no split": Asking(SHARES, "annotation fairlead.io/gpu-split=even is not per-container", {}, {SPLIT: "even"}),
+    "a long word": Asking(SHARES, f"annotation fairlead.io/gpu-split={'e' * 40}… is not per-container", {}, {SPLIT: "e" * 99}),
+    "for a foreign scheduler": Asking({**both(WHOLE), "schedulerName": "volcano"}),
+    "for ours by name": Asking({**both(WHOLE), "schedulerName": OURS}, BOTH),
+}
+"""What a new pod asks of shared GPUs."""
 
 
 class Attempt(NamedTuple):

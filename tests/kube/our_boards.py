@@ -17,6 +17,8 @@ from tests.kube.prometheus import Prometheus
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
 RATE_INTERVAL = "1m"
 """`$__rate_interval` at a scrape every 15 s: four of them."""
+RANGE = "3h"
+"""`$__range` of a board as it opens."""
 _SPECIAL = re.compile(r"[$^*{}\[\]'+?.()|]")
 
 
@@ -51,7 +53,7 @@ def pattern(values: list[str]) -> str:
 
 
 def fill_in(expression: str, chosen: Mapping[str, str]) -> str:
-    return re.sub(r"\$(\w+)", lambda found: {**chosen, "__rate_interval": RATE_INTERVAL}[found.group(1)], expression)
+    return re.sub(r"\$(\w+)", lambda found: {**chosen, "__rate_interval": RATE_INTERVAL, "__range": RANGE}[found.group(1)], expression)
 
 
 def choose(prometheus: Prometheus, uid: str, told: Mapping[str, str] | None = None, *, only_one: bool = False) -> dict[str, str]:
@@ -64,6 +66,9 @@ def choose(prometheus: Prometheus, uid: str, told: Mapping[str, str] | None = No
         asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
         assert asked, variable["query"]
         values = prometheus.label_values(fill_in(asked.group(1), chosen), asked.group(2))
+        if not variable["includeAll"]:
+            chosen[name] = values[0] if values else ""
+            continue
         assert values, f"{uid}: nothing can be chosen for `{name}`"
         if told and name in told:
             assert told[name] in values

@@ -106,6 +106,8 @@ def policy(**run_policy: Any) -> Object:
     return {"runPolicy": run_policy}
 
 
+RAY: Final[Object] = {"shutdownAfterJobFinishes": True}
+"""Only such a RayJob can be suspended: kuberay-operator calls any other one with `suspend: true` invalid."""
 NEW_JOBS: Final[dict[str, NewJob]] = {
     "without a deadline": NewJob(False, {}),
     "with a deadline": NewJob(True, {"activeDeadlineSeconds": 60}),
@@ -113,10 +115,21 @@ NEW_JOBS: Final[dict[str, NewJob]] = {
     "that says it runs": NewJob(True, {"activeDeadlineSeconds": 60, "suspend": False}),
     "that its owner suspends": NewJob(False, {"activeDeadlineSeconds": 60, "suspend": True}),
     "that a schedule made": NewJob(True, {"activeDeadlineSeconds": 60}, controller="CronJob"),
+    "that a workflow made": NewJob(True, {"activeDeadlineSeconds": 60}, controller="Workflow"),
     "that another job looks after": NewJob(False, {"activeDeadlineSeconds": 60}, controller="MPIJob"),
+    "that a JobSet would resume": NewJob(False, {"activeDeadlineSeconds": 60}, controller="JobSet"),
     "a TFJob with a deadline": NewJob(True, policy(activeDeadlineSeconds=60), "TFJob", "kubeflow.org/v1"),
     "a PyTorchJob with a deadline": NewJob(True, policy(activeDeadlineSeconds=60, suspend=False), "PyTorchJob", "kubeflow.org/v1"),
     "an MPIJob with a deadline": NewJob(True, policy(activeDeadlineSeconds=60), "MPIJob", "kubeflow.org/v2beta1"),
+    "a TFJob that a Cron made": NewJob(True, policy(activeDeadlineSeconds=60), "TFJob", "kubeflow.org/v1", controller="Cron"),
+    "a RayJob with a deadline": NewJob(True, {**RAY, "activeDeadlineSeconds": 60}, "RayJob", "ray.io/v1"),
+    "a RayJob that a workflow made": NewJob(True, {**RAY, "activeDeadlineSeconds": 60}, "RayJob", "ray.io/v1", controller="Workflow"),
+    "a RayJob without one": NewJob(False, RAY, "RayJob", "ray.io/v1"),
+    "a RayJob that its owner suspends": NewJob(False, {**RAY, "activeDeadlineSeconds": 60, "suspend": True}, "RayJob", "ray.io/v1"),
+    "a RayJob that keeps its cluster": NewJob(False, {"activeDeadlineSeconds": 60}, "RayJob", "ray.io/v1"),
+    "a RayJob in a cluster of others": NewJob(
+        False, {**RAY, "activeDeadlineSeconds": 60, "clusterSelector": {"ray.io/cluster": "shared"}}, "RayJob", "ray.io/v1"
+    ),
     "an MPIJob without one": NewJob(False, policy(cleanPodPolicy="None"), "MPIJob", "kubeflow.org/v2beta1"),
     "a TFJob without a policy": NewJob(False, {}, "TFJob", "kubeflow.org/v1"),
 }

@@ -12,12 +12,27 @@ import msgspec
 import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, Answer, ApiClient, until
 from tests.contracts.simulated import simulated_server
-from tests.kube.admission_cases import AGENT, ALICE, ATTEMPTS, BUILDER, EXTENDER, OURS, SENT, Attempt, Object, part, result, spec
+from tests.kube.admission_cases import (
+    AGENT,
+    ALICE,
+    ASKED,
+    ATTEMPTS,
+    BUILDER,
+    EXTENDER,
+    OURS,
+    SENT,
+    Asking,
+    Attempt,
+    Object,
+    part,
+    result,
+    spec,
+)
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.deployed import DEPLOY, POLICIES, of_file, of_kind, running_webhook, webhook_objects
+from tests.kube.deployed import DEPLOY, POLICIES, of_file, running_webhook, webhook_objects
 
 from fairlead.model.keys import GRANT_ANNOTATIONS
-from fairlead.rules.sharing.admission import GRANT_WRITERS, refuse_grants, scheduler_for
+from fairlead.rules.sharing.admission import GRANT_WRITERS, refuse_asking, refuse_grants, scheduler_for
 from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.kube.objects import WirePod, parse_pod
 from fairlead_sim.scenario.scenario import Scenario
@@ -25,6 +40,8 @@ from fairlead_sim.scenario.scenario import Scenario
 PODS = "/api/v1/namespaces/default/pods"
 BY_POLICY = "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants' denied request"
 BY_WEBHOOK = 'admission webhook "grants.gpushare.fairlead.io" denied the request'
+GRANTS, ASKS = "grants", "asks"
+"""The word by which a refusal about what a pod asks differs from one about grants, in the names of policies and webhooks."""
 MASTERS = "system:masters"
 NOTHING_TO_GUARD = {"status": 200, "bindings": 404}
 """The laptop's: a write of the status changes nothing else, and pods are bound by their subresource alone."""
@@ -139,6 +156,8 @@ def until_in_force(place: Place) -> None:
     forged = pod("forged", {"ALIYUN_COM_GPU_MEM_IDX": "0"})
     until("grants are refused", lambda: place.refusing in place.api.post(PODS, forged, dryRun="All").message)
     until("pods are sent", lambda: place.send(SENT["it asks for memory"][0]) == OURS)
+    odd = asking(ASKED["core alone"])
+    until("what no node can run is refused", lambda: place.api.post(PODS, odd, dryRun="All").status == 422)
 
 
 # --- the tests -------------------------------------------------------------------------------------------------------------------------
@@ -155,6 +174,44 @@ def test_the_function_says_the_same(case: str) -> None:
     pod_spec, scheduler = SENT[case]
     written = msgspec.json.encode(pod("p", {}, {"schedulerName": "default-scheduler", **pod_spec}))
     assert scheduler_for(parse_pod(msgspec.json.decode(written, type=WirePod))) == scheduler
+
+
+def asking(case: Asking) -> Object:
+    made = pod("p", case.annotations, case.spec)
+    return {**made, "metadata": {**made["metadata"], "labels": case.labels}}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_a_pod_that_no_node_can_run_is_refused(place: Place, case: str) -> None:
+    answer = place.api.post(PODS, asking(ASKED[case]), dryRun="All")
+    if fault := ASKED[case].fault:
+        assert (answer.status, answer.reason) == (422, "Invalid")
+        told = f"{place.refusing.replace(GRANTS, ASKS)}: no node can run this pod: {fault}"
+        if place.name == "webhook":
+            assert told in answer.message
+        else:
+            assert answer.message == f'pods "p" is forbidden: {told}'
+            assert answer.body["details"] == {"name": "p", "kind": "pods", "causes": [{"message": told}]}
+    else:
+        assert answer.status == 201, answer.message
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_the_function_refuses_the_same_pods(case: str) -> None:
+    written = msgspec.json.encode(asking(ASKED[case]))
+    refusal = refuse_asking(parse_pod(msgspec.json.decode(written, type=WirePod)))
+    assert (refusal.reason if refusal else "").removeprefix("no node can run this pod: ") == ASKED[case].fault
+
+
+def test_a_pod_that_is_there_already_may_be_changed(place: Place) -> None:
+    """Only its creation is judged: what stands there may be older than the policy."""
+    old = asking(ASKED["two cards"])
+    assert place.api.post(PODS, old).status == 201
+    try:
+        answer = place.api.patch(f"{PODS}/p", {"metadata": {"labels": {"aliyun.com/gpu-count": "two"}}})
+        assert answer.status == 200, answer.message
+    finally:
+        place.api.ask("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
 
 
 @pytest.mark.parametrize("case", ATTEMPTS)
@@ -187,7 +244,8 @@ def test_the_table_is_wide_enough() -> None:
 @pytest.mark.parametrize("file", ["gpushare-admission.yaml", "gpushare-webhook.yaml"])
 def test_the_files_name_every_grant_and_every_writer(file: str) -> None:
     text = json.dumps(of_file(file))
-    grants = of_kind(of_file(file), "ValidatingAdmissionPolicy" if "admission" in file else "ValidatingWebhookConfiguration")
+    kind = "ValidatingAdmissionPolicy" if "admission" in file else "ValidatingWebhookConfiguration"
+    (grants,) = (each for each in of_file(file) if (each["kind"], each["metadata"]["name"]) == (kind, "fairlead-gpu-grants"))
     where: Any = grants["spec"] if "spec" in grants else grants["webhooks"][0]
     listed = " ".join(each["expression"] for each in (*where["matchConditions"], *where.get("variables", ())))
     assert {key for key in GRANT_ANNOTATIONS if f'"{key}"' in listed} == set(GRANT_ANNOTATIONS)

@@ -6,11 +6,12 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.quota_line import DEMO, STEPS, QuotaController, big_node, bounded, deployment, enforce, install, settled, tree
-from tests.kube.quota_truth import QuotaTruth, said
+from tests.kube.quota_truth import QuotaTruth, is_admitted, said
 from tests.kube.servers import FAIRLEAD, environment
 
 RAISED = bounded(
@@ -62,6 +63,7 @@ def test_what_is_said_beforehand_happens(cluster: ControlPlane, truth: QuotaTrut
     waiting = next(pod for pod in cluster.admin.get("pods", "-n", "namespace3") if pod["spec"].get("schedulingGates"))
     _, text = fairlead(cluster, "why", f"namespace3/{waiting['metadata']['name']}")
     assert text.splitlines()[0] == said(waiting)["message"]
+    why_is_what_the_cluster_says(cluster, truth)
 
     file = tmp_path / "tree.json"
     file.write_text(json.dumps(tree(RAISED)))
@@ -72,6 +74,51 @@ def test_what_is_said_beforehand_happens(cluster: ControlPlane, truth: QuotaTrut
     settled(truth, {"namespace1": told["running"]["root.a.1"], "namespace2": told["running"]["root.a.2"], "namespace3": 3})
     assert {f"{each['namespace']}/{each['pod']}" for each in told["evict"]} == set(truth.evicted.values()) - before
     assert told["evictions"] == 1
+
+
+def why_is_what_the_cluster_says(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """`why -o json` of the youngest that waits in namespace1, of whose Deployment pods were evicted: each number from kubectl."""
+    pods = cluster.admin.get("pods", "-A")
+    gated = sorted((pod for pod in pods if not is_admitted(pod)), key=lambda pod: (pod["metadata"]["creationTimestamp"], name_of(pod)))
+    own = [pod for pod in gated if pod["metadata"]["namespace"] == "namespace1"]
+    asked = own[-1]
+    _, text = fairlead(cluster, "why", name_of(asked), "-o=json")
+    [item] = json.loads(text)["items"]
+    [unit] = item["units"]
+    condition = said(asked)
+    assert (item["kind"], item["name"], item["leaf"], item["priority"]) == ("pod", name_of(asked), "root.a.1", asked["spec"]["priority"])
+    assert (item["reason"], item["message"]) == (condition["reason"], condition["message"])
+    assert (item["reasonSince"], item["waitsSince"]) == (condition["lastTransitionTime"], asked["metadata"]["creationTimestamp"])
+    assert unit["place"]["inLeaf"] == {"place": len(own), "of": len(own)}, "by age: they ask and borrow alike"
+    assert [each["unit"] for each in unit["ahead"]] == [name_of(pod) for pod in own[:-1]]
+    overall, before = unit["place"]["overAllLeaves"], unit["aheadInOtherLeaves"]
+    assert overall["of"] == len(gated)
+    assert overall["place"] == len(own) + sum(before.values())
+    assert unit["lacks"] == [{"of": "max", "at": "root", "resource": "cpu", "amount": "5"}], "40 of 40 are used"
+    victims = [each for each in truth.evicted.values() if each.startswith("namespace1/")]
+    assert victims and item["evictions"]["count"] == len(victims)
+
+
+def name_of(pod: dict[str, Any]) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+def test_the_doctor_says_which_leaf_is_over_its_max(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """Pods of 5 run in root.a.1, whose max becomes 5: bad, until it is 20 again. Nobody is evicted for it."""
+    before, used = dict(truth.evicted), 5 * truth.running()["namespace1"]
+    root = json.loads(json.dumps(RAISED))
+    leaf = root["children"][0]["children"][0]
+    leaf["min"], leaf["max"] = {"cpu": "5"}, {"cpu": "5"}
+    cluster.admin.apply([tree(root)])
+    try:
+        status, text = fairlead(cluster, "doctor")
+    finally:
+        cluster.admin.apply([tree(RAISED)])
+    assert status == 1
+    assert used > 5 and f"BAD    max         root.a.1: uses {used} cpu, more than its max 5 (pods namespace1/nginx1-" in text
+    assert "\nmax: raise its max" in text
+    assert truth.evicted == before
+    assert "ok     max         no node uses more than its max" in fairlead(cluster, "doctor")[1]
 
 
 def test_a_sound_installation_and_what_is_wrong_with_a_broken_one(cluster: ControlPlane, truth: QuotaTruth) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.crds import install_more_job_kinds
 from tests.kube.operators import running_operators
 from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, install, running_controller, settled
 from tests.kube.quota_truth import QuotaTruth
@@ -21,6 +22,7 @@ Object = dict[str, Any]
 PLACES = ("lender", "owner")
 ROOT = bounded("root", 40, 40, children=[bounded("lender", 10, 40, ["lender"]), bounded("owner", 30, 40, ["owner"])])
 KINDS = ("mpijob", "pytorchjob")
+CONTAINERS = {"mpijob": "main", "pytorchjob": "pytorch", "tfjob": "tensorflow"}
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,7 @@ def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as made:
         install(made)
         made.admin.create([big_node("only", 56)])
+        install_more_job_kinds(made.admin)
         with running_operators(made):
             yield made
 
@@ -54,12 +57,16 @@ def training_job(kind: str) -> Object:
         roles = {"Launcher": role(1, "4"), "Worker": role(4, "5")}
         spec: Object = {"slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": roles}
         version, named = "kubeflow.org/v2beta1", "MPIJob"
+    elif kind == "tfjob":
+        roles = {"Chief": role(1, "4"), "Worker": role(4, "5")}
+        spec = {"runPolicy": {"cleanPodPolicy": "None"}, "tfReplicaSpecs": roles}
+        version, named = "kubeflow.org/v1", "TFJob"
     else:
         roles = {"Master": role(1, "4"), "Worker": role(4, "5")}
         spec = {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": roles}
         version, named = "kubeflow.org/v1", "PyTorchJob"
     for each in roles.values():
-        each["template"]["spec"]["containers"][0]["name"] = "pytorch" if kind == "pytorchjob" else "main"
+        each["template"]["spec"]["containers"][0]["name"] = CONTAINERS[kind]
     return {"apiVersion": version, "kind": named, "metadata": metadata, "spec": spec}
 
 
@@ -198,12 +205,13 @@ def test_no_member_beyond_the_least_of_a_training_job_is_evicted(cluster: Contro
         cluster.admin.run("delete", kind, "elastic", "-n", "lender", "--ignore-not-found", "--wait")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "deadline", "waits"), [("mpijob", 600, 0), ("pytorchjob", 600, 0), ("tfjob", 30, 32)])
 def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_admitted(
-    cluster: ControlPlane, truth: QuotaTruth, kind: str
+    cluster: ControlPlane, truth: QuotaTruth, kind: str, deadline: int, waits: int
 ) -> None:
+    """The TFJob waits longer than its deadline is, and runs all the same."""
     late = training_job(kind)
-    late["spec"]["runPolicy"]["activeDeadlineSeconds"] = 600
+    late["spec"]["runPolicy"]["activeDeadlineSeconds"] = deadline
     try:
         cluster.admin.create([deployment("back", "owner", 6, "5")])
         settled(truth, {"owner": 6}, seconds=90)
@@ -211,14 +219,47 @@ def test_a_training_job_with_a_deadline_begins_suspended_and_runs_when_it_is_adm
         made = the_job(cluster, kind)
         assert made["spec"]["runPolicy"]["suspend"] is True
         assert made["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+        began = time.monotonic()
+        wait_until("it has waited", lambda: time.monotonic() > began + waits, waits + 60)
+        assert "Failed" not in true_conditions(cluster, kind)
         cluster.admin.run("delete", "deployment", "back", "-n", "owner")
         settled(truth, {"lender": 5}, seconds=90)
         running = the_job(cluster, kind)
+        assert "Failed" not in true_conditions(cluster, kind)
         assert running["spec"]["runPolicy"]["suspend"] is False
         assert "fairlead.io/suspended-for" not in running["metadata"].get("annotations", {})
         assert truth.evicted == {} and truth.faults == []
     finally:
         cluster.admin.run("delete", kind, "train", "-n", "lender", "--ignore-not-found", "--wait")
+
+
+def test_a_ray_job_with_a_deadline_begins_suspended_and_is_resumed_when_it_is_admitted(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """No kuberay-operator runs here: no pod is made, and what it refuses to suspend must be left to it."""
+    pods = {"template": {"spec": batch_job("", 1)["spec"]["template"]["spec"]}}
+    ray = {"headGroupSpec": pods, "workerGroupSpecs": [{"groupName": "w", "replicas": 2, "minReplicas": 2, "maxReplicas": 2, **pods}]}
+    spec = {"entrypoint": "python x.py", "rayClusterSpec": ray, "activeDeadlineSeconds": 600}
+    jobs = {"late": {**spec, "shutdownAfterJobFinishes": True}, "keeps": spec}
+
+    def job(name: str) -> Object:
+        return next(each for each in cluster.admin.get("rayjobs.ray.io", "-n", "lender") if each["metadata"]["name"] == name)
+
+    try:
+        cluster.admin.create([deployment("back", "owner", 6, "5")])
+        settled(truth, {"owner": 6}, seconds=90)
+        cluster.admin.create(
+            [
+                {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": name, "namespace": "lender"}, "spec": each}
+                for name, each in jobs.items()
+            ]
+        )
+        assert job("late")["spec"]["suspend"] is True
+        assert job("late")["metadata"]["annotations"]["fairlead.io/suspended-for"] == "first-admission"
+        assert not job("keeps")["spec"].get("suspend")
+        cluster.admin.run("delete", "deployment", "back", "-n", "owner")
+        wait_until("it is resumed", lambda: not job("late")["spec"]["suspend"], 60)
+        assert truth.evicted == {} and truth.faults == []
+    finally:
+        cluster.admin.run("delete", "rayjobs", "--all", "-n", "lender", "--wait")
 
 
 def test_pods_of_a_job_that_no_node_takes_are_not_counted_as_failed(cluster: ControlPlane, truth: QuotaTruth) -> None:

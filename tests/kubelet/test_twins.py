@@ -5,12 +5,14 @@ What only one of them can know is left out: times, ids, how often an event came,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane
+from tests.kube.kubelet import NODE
 from tests.kube.node_images import SIMULATED
 from tests.kubelet.jobs import SECONDS
 from tests.sim.small_world import CPU_POOL, NAMESPACE, live, small_world
@@ -22,12 +24,17 @@ from fairlead_sim.world.world import World
 Object = dict[str, Any]
 ENDS, FAILS, CRASHES, RUNS = SIMULATED
 EVENT_SECONDS = 30.0
+SIMULATED_NODE = "cpu-1"
 PLAIN = {"automountServiceAccountToken": False}
 """A volume that is late would be a warning of the real one's alone."""
 
 
 def container(image: str, name: str = "main", **more: Any) -> Object:
     return {"name": name, "image": image, "imagePullPolicy": "IfNotPresent", **more}
+
+
+def asking(**amounts: str) -> Object:
+    return {"requests": amounts, "limits": amounts}
 
 
 def finished(pod: Object) -> bool:
@@ -76,6 +83,9 @@ CASES: dict[str, tuple[Object, Callable[[Object], bool]]] = {
         {"restartPolicy": "Never", "containers": [container(ENDS), container(RUNS, "other")]},
         lambda pod: any("terminated" in each["state"] for each in statuses(pod)),
     ),
+    "too-much-cpu": ({"nodeName": "NODE", "containers": [container(RUNS, resources=asking(cpu="1000"))]}, finished),
+    "too-much-memory": ({"nodeName": "NODE", "containers": [container(RUNS, resources=asking(memory="100Ti"))]}, finished),
+    "other-labels": ({"nodeName": "NODE", "nodeSelector": {"disk": "none"}, "containers": [container(RUNS)]}, finished),
     "image-never-pulled": ({"containers": [container("fairlead.test/missing:1", imagePullPolicy="Never")]}, waits("ErrImageNeverPull")),
 }
 
@@ -85,12 +95,14 @@ def simulated() -> World:
     """A world of one node that has the images."""
     world = small_world(CPU_POOL)
     for number, image in enumerate(SIMULATED):
-        world.cluster.create(manifest(f"pulls-{number}", NAMESPACE, {"containers": [container(image)]}))
+        world.cluster.create(manifest(f"pulls-{number}", NAMESPACE, {"containers": [container(image)]}, SIMULATED_NODE))
     live(world, 300)
     return world
 
 
-def manifest(name: str, namespace: str, spec: Object) -> Object:
+def manifest(name: str, namespace: str, spec: Object, node: str) -> Object:
+    """`nodeName: NODE` is the only node."""
+    spec = {**spec, "nodeName": node} if "nodeName" in spec else spec
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": {**spec, **PLAIN}}
 
 
@@ -103,7 +115,7 @@ def test_both_kubelets_say_the_same(node: ControlPlane, simulated: World, name: 
 
 def real_twin(node: ControlPlane, name: str, spec: Object, is_settled: Callable[[Object], bool], expected: set[Any]) -> Object:
     admin, found = node.admin, [{}]
-    admin.create([manifest(name, "default", spec)])
+    admin.create([manifest(name, "default", spec, NODE)])
 
     def is_there() -> bool:
         found[:] = admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
@@ -119,7 +131,7 @@ def real_twin(node: ControlPlane, name: str, spec: Object, is_settled: Callable[
 
 
 def simulated_twin(world: World, name: str, spec: Object, is_settled: Callable[[Object], bool]) -> Object:
-    world.cluster.create(manifest(name, NAMESPACE, spec))
+    world.cluster.create(manifest(name, NAMESPACE, spec, SIMULATED_NODE))
     pod: Object = {}
     for _ in range(1200):
         live(world, 0.1)
@@ -136,8 +148,9 @@ def twin(pod: Object, events: list[Object]) -> Object:
     return {
         "phase": status["phase"],
         "reason": status.get("reason"),
+        "message": plain(status.get("message", ""), pod),
         "has address": bool(status.get("podIP")),
-        "conditions": {each["type"]: (each["status"], each.get("reason"), each.get("message")) for each in status["conditions"]},
+        "conditions": {each["type"]: (each["status"], each.get("reason"), each.get("message")) for each in status.get("conditions", ())},
         "containers": {each["name"]: container_twin(each, pod) for each in statuses(pod)},
         "events": {(each["type"], each["reason"], plain(each["message"], pod)) for each in events},
     }
@@ -160,4 +173,5 @@ def plain(text: str, pod: Object) -> str:
         (f"{metadata['namespace']}/", "NAMESPACE/"),
     ):
         text = text.replace(words, name)
+    text = re.sub(r"used: \d+, capacity: \d+", "used: N, capacity: N", text)  # of two nodes
     return text.replace(pod["spec"]["nodeName"], "NODE")

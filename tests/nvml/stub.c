@@ -52,6 +52,9 @@ typedef struct { unsigned id; int code; double value; MetricInfo info; } Metric;
 typedef struct { int card, instance; ull number; } GpmSample;
 typedef struct { unsigned version, count; GpmSample *older, *newer; Metric metrics[]; } Question;
 typedef struct { unsigned version, is_supported; } GpmSupport;
+typedef struct { unsigned version; int degrees; } Margin;
+typedef struct { unsigned version; ull counters[11]; unsigned is_over; } Sram;
+typedef struct { unsigned version; unsigned char cluster[16]; int status; unsigned clique; unsigned char state; unsigned mask; unsigned char health; } Fabric;
 typedef struct { Card *card; ull type, data; unsigned instance, compute; } Event;
 typedef struct { ull registered[CARDS]; long read; } Events;
 _Static_assert(sizeof(Memory) == 24 && sizeof(Memory2) == 40 && sizeof(Process) == 24 && sizeof(Event) == 32, "nvml.h");
@@ -526,9 +529,62 @@ FIGURE(unsigned, nvmlDeviceGetCurrPcieLinkWidth, "link-width")
 FIGURE(unsigned, nvmlDeviceGetMaxPcieLinkGeneration, "max-link-gen")
 FIGURE(unsigned, nvmlDeviceGetMaxPcieLinkWidth, "max-link-width")
 FIGURE(unsigned, nvmlDeviceGetBrand, "brand")
+FIGURE(unsigned, nvmlDeviceGetIndex, "index")
+FIGURE(unsigned, nvmlDeviceGetPersistenceMode, "persistence")
+FIGURE(unsigned, nvmlDeviceGetComputeMode, "compute-mode")
+FIGURE(unsigned, nvmlDeviceGetVirtualizationMode, "virtualization")
+FIGURE(unsigned, nvmlDeviceGetInforomConfigurationChecksum, "inforom-checksum")
+PAIR(nvmlDeviceGetAutoBoostedClocksEnabled, "autoboost", "autoboost-default")
+PAIR(nvmlDeviceGetCudaComputeCapability, "capability-major", "capability-minor")
+CHOSEN(nvmlDeviceGetApplicationsClock, "app-clock")
 WORDS(nvmlDeviceGetSerial, "serial")
 WORDS(nvmlDeviceGetVbiosVersion, "vbios")
 WORDS(nvmlDeviceGetInforomImageVersion, "inforom-image")
+
+/* Structures that begin with their size and version. */
+#define VERSIONED(type, name, number, member, key) int name(Card *card, type *into) { \
+    FAIL(card->called); if (into->version != (sizeof *into | (unsigned)(number) << 24)) return VERSION; \
+    ull value = 0; int code = figure(card, key, &value); if (!code) into->member = value; return code; }
+VERSIONED(Margin, nvmlDeviceGetMarginTemperature, 1, degrees, "margin")
+VERSIONED(Sram, nvmlDeviceGetSramEccErrorStatus, 1, is_over, "sram-over")
+
+int nvmlDeviceGetRowRemapperHistogram(Card *card, unsigned *into) {
+    static const char *keys[] = {"banks-max", "banks-high", "banks-partial", "banks-low", "banks-none"};
+    FAIL(card->called);
+    ull value = 0;
+    int code = figure(card, keys[0], &value);
+    for (int n = 0; !code && n < 5; n++) {
+        value = 0;
+        figure(card, keys[n], &value);
+        into[n] = (unsigned)value;
+    }
+    return code;
+}
+
+int nvmlDeviceGetGpuFabricInfoV(Card *card, Fabric *into) {
+    FAIL(card->called);
+    if (into->version != (sizeof *into | 3u << 24)) return VERSION;
+    ull state = 0, status = 0, clique = 0, mask = 0, health = 0;
+    int code = figure(card, "fabric-state", &state);
+    if (code) return code;
+    figure(card, "fabric-status", &status);
+    figure(card, "fabric-clique", &clique);
+    figure(card, "fabric-mask", &mask);
+    figure(card, "fabric-health", &health);
+    into->status = (int)status;
+    into->clique = (unsigned)clique;
+    into->state = (unsigned char)state;
+    into->mask = (unsigned)mask;
+    into->health = (unsigned char)health;
+    return OK;
+}
+
+int nvmlDeviceGetMemoryErrorCounter(Card *card, int type, int counter, int place, ull *into) {
+    FAIL(card->called);
+    char key[64];
+    snprintf(key, sizeof key, "errors.%d.%d.%d", type, counter, place);
+    return figure(card, key, into);
+}
 
 int nvmlDeviceGetInforomVersion(Card *card, unsigned object, char *into, unsigned room) {
     FAIL(card->called);
@@ -544,6 +600,8 @@ int nvmlDeviceGetPciInfo_v3(Card *card, Pci *pci) {
     FAIL(card->called);
     memset(pci, 0, sizeof *pci);
     snprintf(pci->bus_id, sizeof pci->bus_id, "%s", of_card(card, "bus", "00000000:07:00.0"));
+    pci->id = (unsigned)number(of_card(card, "pci-id", "0x1EB810DE"));
+    pci->subsystem = (unsigned)number(of_card(card, "pci-subsystem", "0x12A210DE"));
     return OK;
 }
 

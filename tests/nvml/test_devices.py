@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pynvml
@@ -27,7 +27,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot
 from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
 from fairlead.model.devices.xid import XidReport
-from fairlead.rules.devices.xid_reports import fresh_reports
+from fairlead.rules.devices.xid_reports import joined_reports
 from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
 from fairlead.wire.metrics.prom_text import parse_page
@@ -85,17 +85,13 @@ class Asker:
         return GroupReading({}, {BRAND: "NVIDIA", "DCGM_FI_DRIVER_VERSION": "615.1"})
 
 
-def told(reports: Iterable[XidReport], known: Iterable[XidReport]) -> Iterable[XidReport]:
-    return reports
-
-
 class Exported:
     """The devices with eight cards, and their run on this test's loop."""
 
     def __init__(self, library: Path, script: Script, log: KernelLog | None = None, beat: NvmlBeat = BEAT) -> None:
         self.script = script
         self.wall = 1000.0
-        self.devices = NvmlDevices("n1", script.make, beat, str(library), log, fresh_reports if log else told, wall=lambda: self.wall)
+        self.devices = NvmlDevices("n1", script.make, beat, str(library), log, joined_reports, wall=lambda: self.wall)
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -423,6 +419,32 @@ async def test_xids_that_nobody_heard_stand_in_the_kernels_log_and_count_once(li
         log.failure = OutsideError("kmsg", "`/dev/kmsg` cannot be read")
         await made.until(lambda: {run.collector: run.is_good for run in made.now.collectors} == {"events": True, "kmsg": False})
         assert made.card(1).up, "it costs nothing else"
+    finally:
+        await made.stop()
+
+
+async def test_equal_xids_within_two_seconds_each_count_where_the_kernels_log_is_off(exported: Exported, state: StubState) -> None:
+    """`--kmsg off`: of one source nothing is merged."""
+    for _ in range(3):
+        state.report_xid(94, 1)
+    await exported.until(lambda: [(event.xid, event.count) for event in exported.card(1).xids] == [(94, 3)])
+
+
+async def test_a_record_of_the_kernel_is_the_pair_of_one_event_only(library: Path, state: StubState, script: Script) -> None:
+    """The first two records are those of the two events; the third was not heard, and the fourth is of another look."""
+    log = Records()
+    made = Exported(library, script, log)
+    await made.start()
+    try:
+        await made.until(lambda: len(made.now.devices) == 2)
+        for _ in range(2):
+            state.report_xid(94, 1)
+        await made.until(lambda: [event.count for event in made.card(1).xids] == [2])
+        heard_at = time.monotonic()
+        log.records = [XidReport("0000:08:00", 94, heard_at) for _ in range(3)]
+        await made.until(lambda: [event.count for event in made.card(1).xids] == [3])
+        log.records = [XidReport("0000:08:00", 94, heard_at)]
+        await made.until(lambda: [event.count for event in made.card(1).xids] == [4])
     finally:
         await made.stop()
 

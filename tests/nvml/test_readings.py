@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from pynvml import NVMLError
 from tests.nvml.conftest import ReaderOn, Seconds
-from tests.nvml.stub import ALL_LINKS, MIB, StubState
+from tests.nvml.stub import ALL_LINKS, MIB, StubState, uuid
 
 from fairlead.edge.nvml.readings import CardReader
-from fairlead.wire.metrics.dcgm_fields import is_double
+from fairlead.wire.metrics.dcgm_fields import FIELDS, MADE, is_double
 
 GONE_OR_DOWN = [1, 9, 12, 15, 16, 18]
 UNSUPPORTED = [3, 13]
@@ -127,12 +127,15 @@ def test_what_changes_slowly(h200: CardReader) -> None:
 
 def test_what_never_changes(h200: CardReader, state: StubState) -> None:
     reading = h200.static()
-    assert reading.fields == fields(MINOR_NUMBER=0, MIG_MODE=0)
+    assert reading.fields == {
+        **fields(MINOR_NUMBER=0, MIG_MODE=0, PCI_COMBINED_ID=0x1EB810DE, PCI_SUBSYS_ID=0x12A210DE),
+        "DCGM_FI_CUDA_DRIVER_VERSION": 13040,
+    }
     assert reading.texts == {
         "DCGM_FI_DRIVER_VERSION": "615.71.05",
         "DCGM_FI_NVML_VERSION": "13.615.71.05",
-        "DCGM_FI_CUDA_DRIVER_VERSION": "13.4",
         "DCGM_FI_DEV_NAME": "NVIDIA H200",
+        "DCGM_FI_DEV_UUID": uuid(0),
         "DCGM_FI_DEV_PCI_BUSID": "00000000:3B:00.0",
         "DCGM_FI_DEV_BRAND": "NVIDIA",
         "DCGM_FI_DEV_SERIAL": "1650123",
@@ -355,6 +358,127 @@ def test_pcie_throughput_is_asked_when_it_is_wanted(h200: CardReader, state: Stu
     assert {name: told for name, told in h200.fast().fields.items() if "THROUGHPUT" in name} == fields(**{f"PCIE_{way}_THROUGHPUT": value})
 
 
+# --- what is asked only where somebody prints it ---------------------------------------------------------------------------
+
+SELDOM: dict[str, tuple[str, object, int]] = {
+    "APP_SM_CLOCK": ("app-clock.1", 1410, 1410),
+    "APP_MEM_CLOCK": ("app-clock.2", 2619, 2619),
+    "VIDEO_CLOCK": ("clock.3", 1545, 1545),
+    "MAX_VIDEO_CLOCK": ("max-clock.3", 1546, 1546),
+    "MEM_MAX_OP_TEMP": ("threshold.2", 105, 105),
+    "GPU_MAX_OP_TEMP": ("threshold.3", 93, 93),
+    "GPU_TEMP_LIMIT": ("margin", 38, 38),
+    "PERSISTENCE_MODE": ("persistence", 1, 1),
+    "COMPUTE_MODE": ("compute-mode", 3, 3),
+    "VIRTUAL_MODE": ("virtualization", 2, 2),
+    "MIG_MAX_SLICES": ("name", "NVIDIA H200", 7),
+    "INFOROM_CONFIG_CHECK": ("inforom-checksum", 0xFEEDBEE0, 0xFEEDBEE0),
+    "AUTOBOOST": ("autoboost", 1, 1),
+    "CUDA_COMPUTE_CAPABILITY": ("capability-major", 9, 9 << 16),
+    "GPM_SUPPORT": ("gpm", 1, 1),
+    "THRESHOLD_SRM": ("sram-over", 1, 1),
+    "BANKS_REMAP_ROWS_AVAIL_MAX": ("banks-max", 640, 640),
+    "ECC_SBE_VOL_DEV": ("fv.11", "3:1100", 1100),
+    "ECC_DBE_VOL_DEV": ("fv.12", "3:1200", 1200),
+    "ECC_SBE_AGG_DEV": ("fv.22", "3:2200", 2200),
+    "ECC_DBE_AGG_DEV": ("fv.23", "3:2300", 2300),
+    "ECC_SBE_VOL_L1": ("fv.7", "3:700", 700),
+    "ECC_DBE_VOL_TEX": ("fv.16", "3:1600", 1600),
+    "ECC_DBE_VOL_CBU": ("fv.17", "3:1700", 1700),
+    "ECC_DBE_AGG_CBU": ("fv.28", "3:2800", 2800),
+    "ECC_SBE_VOL_CBU": ("errors.0.0.6", 61, 61),
+    "ECC_SBE_AGG_SHM": ("errors.0.1.5", 51, 51),
+    "ECC_DBE_VOL_SRM": ("errors.1.0.7", 71, 71),
+    "NVLINK_CRC_FLIT_ERROR_COUNT_L0": ("fv.32", "3:320", 320),
+    "NVLINK_CRC_DATA_ERROR_COUNT_L5": ("fv.44", "3:440", 440),
+    "NVLINK_REPLAY_ERROR_COUNT_L6": ("fv.108", "3:1080", 1080),
+    "NVLINK_RECOVERY_ERROR_COUNT_L11": ("fv.119", "3:1190", 1190),
+    "NVLINK_ECC_DATA_ERROR_COUNT_TOTAL": ("fv.160", "3:1601", 1601),
+    "C2C_LINK_COUNT": ("fv.170", "1:10", 10),
+    "PCIE_COUNT_CORRECTABLE_ERRORS": ("fv.173", "3:1730", 1730),
+    "C2C_LINK_POWER_STATE": ("fv.234", "1:1", 1),
+    "CLOCKS_EVENT_REASON_SW_POWER_CAP_NS": ("fv.74", "3:74000000001", 74000000001),
+    "CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS": ("fv.271", "3:2710", 2710),
+    "PWR_SMOOTHING_ENABLED": ("fv.251", "1:1", 1),
+    "PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL": ("fv.268", "3:2680", 2680),
+}
+"""By field: the stub's row, what stands there, and what is read. Ids of field values are those of NVIDIA's `nvml.h`."""
+
+
+@pytest.mark.parametrize("field", SELDOM)
+def test_what_is_seldom_printed_is_asked_where_somebody_prints_it(state: StubState, reader_on: ReaderOn, field: str) -> None:
+    key, shown, read = SELDOM[field]
+    state.show_h200()
+    state.say({f"0.{key}": shown})
+    name = f"DCGM_FI_DEV_{field}"
+    assert name not in reader_on(0).fast().fields | reader_on(0).slow().fields
+    reader = reader_on(0, name)
+    told = [reader.fast(), reader.slow()]
+    assert {name: read}.items() <= (told[0].fields | told[1].fields).items()
+    assert [each.failures for each in told] == [{}, {}]
+
+
+OF_A_TEXT = {"BRAND", "NAME", "PCI_BUSID", "SERIAL", "UUID", "VBIOS_VERSION"}
+MADE_ELSEWHERE = {"CLOCK_THROTTLE_REASONS", "XID_ERRORS"}
+"""Another name of one that is read, and what events tell."""
+
+
+def test_every_field_that_a_csv_may_name_is_read(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
+    state.show_h200()
+    rows: dict[str, object] = {f"fv.{number}": f"3:{number}" for number in range(1, 272)}
+    rows |= {f"fv.{number}.{ALL_LINKS}": f"3:{number}" for number in range(201, 223)}
+    rows |= {f"errors.{error}.{counter}.{place}": 1 for error in (0, 1) for counter in (0, 1) for place in (5, 6, 7)}
+    rows |= {key: 1 for key, shown, _ in SELDOM.values() if isinstance(shown, int)}
+    rows |= {"index": 0, "fabric-state": 3}
+    state.say({f"0.{key}": value for key, value in rows.items() if key != "fv.82"})
+    reader = reader_on(0, *FIELDS)
+    reader.fast()
+    clock.now += 5
+    told = [reader.fast(), reader.slow(), reader.static()]
+    read = {name for each in told for name in (*each.fields, *each.texts)}
+    assert FIELDS - read == {*MADE, *(f"DCGM_FI_DEV_{name}" for name in MADE_ELSEWHERE)}
+    assert {name[12:] for name in told[2].texts} >= OF_A_TEXT
+    assert [each.failures for each in told] == [{}] * 3
+
+
+FABRIC = {
+    "in progress": ((2, 0), {"MANAGER_STATUS": 2, "MANAGER_ERROR_CODE": 0}),
+    "completed": (
+        (3, 0),
+        {"MANAGER_STATUS": 3, "MANAGER_ERROR_CODE": 0, "CLIQUE_ID": 7, "HEALTH_MASK": 0x2A, "HEALTH_SUMMARY": 1},
+    ),
+    "failed": (
+        (3, 10),
+        {"MANAGER_STATUS": 4, "MANAGER_ERROR_CODE": 10, "CLIQUE_ID": 7, "HEALTH_MASK": 0x2A, "HEALTH_SUMMARY": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "expected"), FABRIC.values(), ids=FABRIC)
+def test_the_fabric_as_dcgm_says_it(state: StubState, reader_on: ReaderOn, said: tuple[int, int], expected: dict[str, int]) -> None:
+    """Of `dcgm_structs.h`: 2 in progress, 3 success, 4 failure."""
+    state.show_h200()
+    wanted = "DCGM_FI_DEV_FABRIC_MANAGER_STATUS"
+    assert not any("FABRIC" in name for name in reader_on(0, wanted).slow().fields), "a card without a fabric"
+    state.say({"0.fabric-state": said[0], "0.fabric-status": said[1], "0.fabric-clique": 7, "0.fabric-mask": 0x2A, "0.fabric-health": 1})
+    told = reader_on(0, wanted).slow()
+    assert {name[19:]: value for name, value in told.fields.items() if "FABRIC" in name} == expected
+    assert told.failures == {}
+
+
+def test_bandwidth_of_one_way(state: StubState, reader_on: ReaderOn, clock: Seconds) -> None:
+    state.show_h200()
+    wanted = [f"DCGM_FI_DEV_NVLINK_{each}" for each in ("TX_BANDWIDTH_TOTAL", "RX_BANDWIDTH_TOTAL", "TX_BANDWIDTH_L17", "BANDWIDTH_L17")]
+    reader = reader_on(0, *wanted)
+    reader.fast()
+    state.say({f"0.fv.138.{ALL_LINKS}": "3:10001000", f"0.fv.139.{ALL_LINKS}": "3:4002000"})
+    state.say({"0.fv.138.17": "3:2000155", "0.fv.139.17": "3:1000156"})
+    clock.now += 2
+    told = reader.fast().fields
+    assert [told[name] for name in wanted] == [5000, 2000, 1000, 1500]
+    assert not any(name.startswith("NVLINK_L17") for name in told)
+
+
 # --- other drivers --------------------------------------------------------------------------------------------------------
 
 
@@ -500,6 +624,21 @@ def test_links_of_the_newest_generation_count_their_errors_in_ids_of_their_own(h
     for number, name in names.items():
         assert told[f"DCGM_FI_DEV_NVLINK_COUNT_{name}"] == number
     assert len([name for name in told if "NVLINK_COUNT" in name]) == 18, "four ids are out of use"
+
+
+def test_the_state_of_each_nvlink_that_the_card_has(h200: CardReader, state: StubState) -> None:
+    state.say({"0.fv.91": "1:2", "0.fv.165": "1:1", "0.fv.165.1": "1:0", "0.fv.165.2": "error:2", "note-fields": 1})
+    assert h200.static().fields["DCGM_FI_DEV_NVLINK_LINK_COUNT"] == 2
+    reading = h200.slow()
+    assert {name[12:]: value for name, value in reading.fields.items() if "STATE" in name} == {"NVLINK_STATE_L0": 1, "NVLINK_STATE_L1": 0}
+    assert reading.failures == {}, "a link that the card does not have is not asked"
+    assert [call.split()[0] for call in state.calls() if "field values" in call] == ["1", "47"]
+
+
+def test_a_card_without_nvlink_has_no_states(h200: CardReader, state: StubState) -> None:
+    state.say({"0.fv.165": "1:0", "0.fv.165.1": "1:0"})
+    h200.static()
+    assert not [name for name in h200.slow().fields if "NVLINK_STATE" in name]
 
 
 def test_the_way_to_other_cards_is_asked_where_somebody_prints_it(state: StubState, reader_on: ReaderOn) -> None:

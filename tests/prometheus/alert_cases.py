@@ -71,6 +71,16 @@ def job(name: str, **labels: str) -> str:
     return selector(f"fairlead_job_{name}", {**JOB, **labels})
 
 
+POD = {**CLUSTER, "namespace_name": "vision", "pod_name": "notebook"}
+
+
+def _pod_waits(seconds: int, **info: str) -> Series:
+    return {
+        selector("fairlead_gpu_pod_queue_wait_seconds", POD): held(seconds, MINUTE),
+        selector("fairlead_gpu_pod_info", {**POD, "phase": "Pending", "gpu_mode": "exclusive", **info}): held(1, MINUTE),
+    }
+
+
 def held(value: float, seconds: int) -> str:
     """The value from the start to that moment."""
     return f"{value:g}x{seconds // STEP_SECONDS}"
@@ -107,17 +117,28 @@ def _xid(code: str, other: str) -> Case:
     )
 
 
-def _flag(name: str, hold: int, *, bad: float = 1, good: float = 0, silent: Mapping[str, Series] | None = None, **labels: str) -> Case:
-    """A gauge that is bad from the start."""
+def _flag(
+    name: str,
+    hold: int,
+    *,
+    bad: float = 1,
+    good: float = 0,
+    silent: Mapping[str, Series] | None = None,
+    also: Mapping[str, Series] | None = None,
+    beside_it: Series | None = None,
+    **labels: str,
+) -> Case:
+    """A gauge that is bad from the start. `beside_it`: what else the card says, whether it is bad or not."""
     at = hold + MINUTE if hold else MINUTE
     series = gpu(name, **labels)
     return Case(
-        {series: held(bad, at)},
+        {series: held(bad, at), **(beside_it or {})},
         at,
         {**CARD, **labels},
-        {"sound": {series: held(good, at)}, **(silent or {})},
+        {"sound": {series: held(good, at), **(beside_it or {})}, **(silent or {})},
         not_yet=hold - STEP_SECONDS if hold else None,
         value=f"{bad:g}",
+        also=also or {},
     )
 
 
@@ -233,7 +254,88 @@ CASES: Mapping[str, Case] = {
         bad=88,
         good=87,
         sensor="gpu",
-        silent={"hot memory": {gpu("temperature_celsius", sensor="memory"): held(95, 11 * MINUTE)}},
+        silent={
+            "hot memory": {gpu("temperature_celsius", sensor="memory"): held(95, 11 * MINUTE)},
+            "a card that slows down later": {
+                gpu("temperature_celsius", sensor="gpu"): held(90, 11 * MINUTE),
+                gpu("temperature_slowdown_celsius"): held(95, 11 * MINUTE),
+            },
+        },
+        also={
+            "a card that slows down earlier": {
+                gpu("temperature_celsius", sensor="gpu"): held(79, 11 * MINUTE),
+                gpu("temperature_slowdown_celsius"): held(83, 11 * MINUTE),
+            },
+            "beside one that says its threshold": {
+                gpu("temperature_celsius", sensor="gpu"): held(88, 11 * MINUTE),
+                gpu("temperature_slowdown_celsius", uuid="GPU-b", gpu="4"): held(95, 11 * MINUTE),
+            },
+        },
+    ),
+    "GpuPcieNarrow": _flag(
+        "pcie_link_width",
+        15 * MINUTE,
+        bad=8,
+        good=16,
+        beside_it={gpu("pcie_link_width_max"): held(16, 16 * MINUTE)},
+        silent={
+            "as wide as it can be": {
+                gpu("pcie_link_width"): held(8, 16 * MINUTE),
+                gpu("pcie_link_width_max"): held(8, 16 * MINUTE),
+            },
+            "a card that does not say": {gpu("pcie_link_width"): held(8, 16 * MINUTE)},
+        },
+    ),
+    "GpuPcieSlow": _flag(
+        "pcie_link_generation",
+        15 * MINUTE,
+        bad=3,
+        good=5,
+        beside_it={gpu("pcie_link_generation_max"): held(5, 16 * MINUTE), gpu("utilization_ratio"): held(0.9, 16 * MINUTE)},
+        silent={
+            "a card that rests": {
+                gpu("pcie_link_generation"): held(1, 16 * MINUTE),
+                gpu("pcie_link_generation_max"): held(5, 16 * MINUTE),
+                gpu("utilization_ratio"): held(0.01, 16 * MINUTE),
+            },
+            "a card between two jobs": {
+                gpu("pcie_link_generation"): f"{held(5, 10 * MINUTE)} {held(1, 6 * MINUTE)}",
+                gpu("pcie_link_generation_max"): held(5, 16 * MINUTE),
+                gpu("utilization_ratio"): f"{held(0.9, 10 * MINUTE)} {held(0, 6 * MINUTE)}",
+            },
+        },
+    ),
+    "GpuNvlinkDown": Case(
+        {gpu("nvlink_up", link="0"): held(1, 16 * MINUTE), gpu("nvlink_up", link="1"): f"{held(1, 10 * MINUTE)} {held(0, 6 * MINUTE)}"},
+        16 * MINUTE,
+        {name: CARD[name] for name in ("node_name", "gpu", "uuid", "model")},
+        {
+            "both are up": {gpu("nvlink_up", link=link): held(1, 16 * MINUTE) for link in "01"},
+            "a card whose links are not used": {gpu("nvlink_up", link=link): held(0, 16 * MINUTE) for link in "01"},
+            "of another model than its neighbour": {
+                gpu("nvlink_up", link="0"): held(0, 16 * MINUTE),
+                gpu("nvlink_up", link="0", uuid="GPU-b", gpu="4", model="H100"): held(1, 16 * MINUTE),
+            },
+            "a card divided by MIG": {
+                gpu("nvlink_up", link="0"): f"{held(1, 10 * MINUTE)} {held(0, 6 * MINUTE)}",
+                gpu("info", mig_mode="enabled"): held(1, 16 * MINUTE),
+            },
+        },
+        not_yet=14 * MINUTE,
+        value="1",
+        also={
+            "a link that never came up, as its neighbour's did": {
+                gpu("nvlink_up", link="0"): held(0, 16 * MINUTE),
+                gpu("nvlink_up", link="0", uuid="GPU-b", gpu="4"): held(1, 16 * MINUTE),
+            },
+        },
+    ),
+    "GpuEccOff": _flag(
+        "ecc_mode",
+        HOUR,
+        bad=0,
+        good=1,
+        silent={"a card without ECC": {gpu("ecc_errors_total", severity="corrected", scope="volatile"): "0x10"}},
     ),
     "GpuNvlinkErrors": Case(
         {gpu("nvlink_errors_total", type="replay"): jumps(1, 10 * MINUTE, 11 * MINUTE)},
@@ -357,6 +459,28 @@ CASES: Mapping[str, Case] = {
             }
         },
     ),
+    "ExporterRowsRejected": Case(
+        {exporter("config_rows_rejected"): held(2, 6 * MINUTE)},
+        6 * MINUTE,
+        NODE,
+        {
+            "every row is understood": {exporter("config_rows_rejected"): held(0, 6 * MINUTE)},
+            "a file that is mended at once": {exporter("config_rows_rejected"): f"{held(2, 4 * MINUTE)} {held(0, 2 * MINUTE)}"},
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        value="2",
+    ),
+    "ExporterReloadFailed": Case(
+        {exporter("config_last_reload_success"): held(0, 6 * MINUTE)},
+        6 * MINUTE,
+        NODE,
+        {
+            "read": {exporter("config_last_reload_success"): held(1, 6 * MINUTE)},
+            "mended at once": {exporter("config_last_reload_success"): f"{held(0, 4 * MINUTE)} {held(1, 2 * MINUTE)}"},
+        },
+        not_yet=5 * MINUTE - STEP_SECONDS,
+        value="0",
+    ),
     "ExporterStale": Case(
         {last_read(): held(0, 7 * MINUTE), exporter("sample_age_seconds", gpu="3"): held(2, 7 * MINUTE), gpu("up"): held(1, 7 * MINUTE)},
         7 * MINUTE,
@@ -431,6 +555,21 @@ CASES: Mapping[str, Case] = {
         JOB,
         {"not long": _waiting(3600, "pending"), "it waited long and runs now": _waiting(7200, "running")},
         value="2h 0m 0s",
+    ),
+    "GpuPodPendingLong": Case(
+        _pod_waits(7200),
+        MINUTE,
+        POD,
+        {
+            "not long": _pod_waits(3600),
+            "it waited long and has its node now": {
+                selector("fairlead_gpu_pod_queue_wait_seconds", {**POD, "node_name": "gpu-1"}): held(7200, MINUTE),
+                selector("fairlead_gpu_pod_info", {**POD, "node_name": "gpu-1", "phase": "Running"}): held(1, MINUTE),
+            },
+            "a pod of a job, which has an alert of its own": _pod_waits(7200, owner_kind="Job"),
+        },
+        value="2h 0m 0s",
+        also={"a pod of a Deployment": _pod_waits(7200, owner_kind="ReplicaSet")},
     ),
     "JobFailed": Case(
         {job("status", status="failed"): from_then(1, 20 * MINUTE, 21 * MINUTE)},

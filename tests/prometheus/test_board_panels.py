@@ -6,17 +6,18 @@ import json
 import re
 from pathlib import Path
 
-from tests.prometheus.alert_cases import MINUTE, from_then, gpu, held
-from tests.prometheus.promtool import Asked, Question, wrong_answers
+from tests.prometheus.alert_cases import CLUSTER, MINUTE, from_then, gpu, held
+from tests.prometheus.promtool import Asked, Question, selector, wrong_answers
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "grafana"
 
 
-def expression(board: str, panel: str) -> str:
-    """Of the panel's only query, with everything chosen."""
+def expression(board: str, panel: str, cluster: str = "") -> str:
+    """Of the panel's only query, with everything chosen; `cluster` "" = of a Prometheus of one cluster."""
     (found,) = (each for each in json.loads((FOLDER / f"{board}.json").read_text(encoding="utf-8"))["panels"] if each["title"] == panel)
     (target,) = found["targets"]
-    return re.sub(r"\$\w+", lambda name: "5m" if name[0] == "$__rate_interval" else ".*", target["expr"])
+    filled = {"$__rate_interval": "5m", "$__range": "3h", "$cluster": cluster}
+    return re.sub(r"\$\w+", lambda name: filled.get(name[0], ".*"), target["expr"])
 
 
 def test_the_first_xid_of_its_kind_is_drawn(tmp_path: Path) -> None:
@@ -27,5 +28,37 @@ def test_the_first_xid_of_its_kind_is_drawn(tmp_path: Path) -> None:
     }
     none = {'{xid="79"}': 0.0}
     drawn = expression("fairlead-gpu-node", "XID errors")
-    asked = [Asked(9 * MINUTE, drawn, none), *(Asked(at * MINUTE, drawn, {**none, '{xid="31"}': 1}) for at in (11, 19))]
+    asked = [Asked(at * MINUTE, drawn, told) for at, told in ((9, none), (11, {**none, '{xid="31"}': 1}), (19, {**none, '{xid="31"}': 0}))]
     assert wrong_answers([Question("an XID 31", series, asked)], tmp_path) == ""
+
+
+def test_errors_and_restarts_are_drawn_when_they_happen(tmp_path: Path) -> None:
+    """And not for as long as the exporter counts on."""
+    pod = {**CLUSTER, "namespace_name": "vision", "pod_name": "p", "node_name": "gpu-1"}
+    series = {
+        gpu("xid_errors_total", xid="79"): f"{held(3, 10 * MINUTE)} {held(5, 10 * MINUTE)}",
+        selector("fairlead_gpu_pod_restarts_total", pod): f"{held(7, 10 * MINUTE)} {held(8, 10 * MINUTE)}",
+        selector("fairlead_gpu_pod_info", {**pod, "workload": "web", "phase": "Running"}): held(1, 20 * MINUTE),
+    }
+    xids, restarts = expression("fairlead-gpu-node", "XID errors"), expression("fairlead-gpu-app", "Restarts")
+    key = '{namespace_name="vision",pod_name="p"}'
+    asked = [Asked(at * MINUTE, xids, {'{xid="79"}': new}) for at, new in ((9, 0), (12, 2), (19, 0))]
+    asked += [Asked(at * MINUTE, restarts, {key: new}) for at, new in ((9, 0), (12, 1), (19, 0))]
+    assert wrong_answers([Question("errors", series, asked)], tmp_path) == ""
+
+
+def test_a_prometheus_of_two_clusters_shows_the_chosen_one(tmp_path: Path) -> None:
+    """And one of a single cluster, whose series have no such label, what it has."""
+    drawn = "fairlead-cluster", "Total GPU Nodes"
+    of = {name: selector("fairlead_cluster_gpu_nodes", {**CLUSTER, "cluster": name}) for name in ("small", "large")}
+    two = {of["small"]: held(2, 5 * MINUTE), of["large"]: held(20, 5 * MINUTE)}
+    one = {selector("fairlead_cluster_gpu_nodes", CLUSTER): held(4, 5 * MINUTE)}
+    questions = [
+        Question(
+            "two clusters",
+            two,
+            [Asked(MINUTE, expression(*drawn, cluster=name), {"{}": nodes}) for name, nodes in (("small", 2), ("large", 20))],
+        ),
+        Question("one cluster", one, [Asked(MINUTE, expression(*drawn), {"{}": 4})]),
+    ]
+    assert wrong_answers(questions, tmp_path) == ""

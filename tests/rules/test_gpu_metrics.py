@@ -142,3 +142,28 @@ def test_memory_is_printed_to_the_byte() -> None:
     held = {family.name: family.values for family in container_families([sample])}
     assert held["fairlead_container_gpu_memory_used_bytes"] == [999 * MIB + 1]
     assert held["fairlead_container_gpu_memory_limit_bytes"] == [16384 * MIB + 5]
+
+
+def _told(sample: DeviceSample, name: str) -> dict[str, float | int | None]:
+    """By the last label, "" for none."""
+    (family,) = (each for each in gpu_families([sample]) if each.name == f"fairlead_gpu_{name}")
+    has_own = len(family.metric.labels) > 4
+    return {key[-1] if has_own else "": value for key, value in zip(family.keys, family.values, strict=True) if value is not None}
+
+
+def test_the_links_of_a_card_its_ecc_and_its_threshold_are_native_series() -> None:
+    """NVML's states of an NVLink: 0 inactive, 1 active, 2 asleep, 3 active without traffic."""
+    said = {"PCIE_LINK_GEN": 1, "PCIE_MAX_LINK_GEN": 5, "PCIE_LINK_WIDTH": 8, "PCIE_MAX_LINK_WIDTH": 16}
+    said |= {"ECC_CURRENT": 0, "ECC_PENDING": 1, "SLOWDOWN_TEMP": 89}
+    said |= {f"NVLINK_STATE_L{link}": state for link, state in enumerate((1, 0, 2, 3))}
+    card = device(fields={f"DCGM_FI_DEV_{name}": value for name, value in said.items()})
+    assert [_told(card, f"pcie_link_{name}") for name in ("generation", "generation_max", "width", "width_max")] == [
+        {"": 1},
+        {"": 5},
+        {"": 8},
+        {"": 16},
+    ]
+    assert (_told(card, "ecc_mode"), _told(card, "ecc_mode_pending")) == ({"": 0}, {"": 1})
+    assert _told(card, "temperature_slowdown_celsius") == {"": 89}
+    assert _told(card, "nvlink_up") == {"0": 1, "1": 0, "2": 1, "3": 0}
+    assert [_told(device(), name) for name in ("nvlink_up", "ecc_mode", "pcie_link_width", "temperature_slowdown_celsius")] == [{}] * 4

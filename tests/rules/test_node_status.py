@@ -8,7 +8,7 @@ from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Condition, Node
 from fairlead.model.snapshot import build_snapshot
 from fairlead.model.source import Source
-from fairlead.rules.nodes.status import arena_mode, gpu_mode, gpu_model, is_gpu_node, node_ip, role_text, status_word
+from fairlead.rules.nodes.status import arena_mode, gpu_mode, gpu_model, node_ip, role_text, status_word
 from fairlead.rules.reports.node import report_nodes
 
 from .builders import exclusive_node, reading, shared_node, snapshot
@@ -32,7 +32,6 @@ TOPOLOGY_LABEL = {"ack.node.gpu.schedule": "topology"}
 def test_the_mode_follows_from_capacity(capacity: dict[str, int], labels: dict[str, str], mode: str) -> None:
     node = Node("n", capacity=capacity, labels=labels)
     assert gpu_mode(node) == mode
-    assert is_gpu_node(node) is (mode != "none")
 
 
 @pytest.mark.parametrize(

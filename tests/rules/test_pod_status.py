@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.model.node import Condition
 from fairlead.model.pod import Container, ContainerStatus, Pod
-from fairlead.rules.pods.status import pod_status
+from fairlead.rules.pods.status import ended_at, node_wait, pod_status
 
 RUNNING = ContainerStatus("main", ready=True, state="running")
 READY = (Condition("Ready", "True"),)
@@ -70,3 +70,29 @@ def with_init(*statuses: ContainerStatus, restartable: bool = False) -> Pod:
 )
 def test_init_containers_speak_first(pod: Pod, word: str) -> None:
     assert pod_status(pod) == word
+
+
+BOUND = Condition("PodScheduled", "True", at=130.0)
+
+
+@pytest.mark.parametrize(
+    ("pod", "seconds"),
+    [
+        pytest.param(a_pod("Pending", created_at=100.0), 900.0, id="it waits still"),
+        pytest.param(a_pod("Pending", created_at=100.0, node="n", conditions=(BOUND,)), 30.0, id="its image is fetched"),
+        pytest.param(a_pod("Running", RUNNING, created_at=100.0, started_at=140.0, node="n", conditions=(BOUND,)), 30.0, id="it runs"),
+        pytest.param(a_pod("Running", RUNNING, created_at=100.0, started_at=140.0, node="n"), 40.0, id="no condition says when"),
+        pytest.param(a_pod("Running", RUNNING, created_at=100.0, node="n"), None, id="nobody says when"),
+        pytest.param(a_pod("Failed", reason="Evicted", created_at=100.0), None, id="it ended without a node"),
+        pytest.param(a_pod("Pending"), None, id="nobody says since when"),
+    ],
+)
+def test_how_long_a_pod_waited_for_its_node(pod: Pod, seconds: float | None) -> None:
+    assert node_wait(pod, 1000.0) == seconds
+
+
+def test_a_pod_ends_with_its_last_container() -> None:
+    ends = [ContainerStatus(name, state="terminated", finished_at=at) for name, at in (("main", 500.0), ("proxy", 520.0))]
+    assert ended_at(a_pod("Succeeded", *ends)) == 520.0
+    assert ended_at(a_pod("Running", *ends)) is None, "a container that is started again"
+    assert ended_at(a_pod("Failed", reason="Evicted")) is None

@@ -68,9 +68,20 @@ class TestCounting:
         found = inspected(plain)
         assert ([card.total for card in found.cards], found.total) == ([15, 15], 31)
 
-    def test_a_card_that_is_still_exclusive_has_nothing_to_share(self) -> None:
+    def test_a_card_that_is_still_held_whole_has_the_size_that_it_will_share(self) -> None:
+        """As the reference, whose plugin offers the memory beside the pod that has the whole card (document 001)."""
         found = inspected(two_cards({"mode": "draining"}, {}))
-        assert ([card.total for card in found.cards], found.total, found.unhealthy) == ([0, 15], 15, 0)
+        assert ([card.total for card in found.cards], found.total, found.used, found.unhealthy) == ([15, 15], 30, 0, 0)
+        assert ([card.reason for card in found.cards], found.mode) == (["draining", ""], "shared")
+
+    def test_a_node_whose_cards_are_all_held_whole_is_draining(self) -> None:
+        found = inspected(two_cards({"mode": "draining"}, {"mode": "draining"}))
+        assert ([card.total for card in found.cards], found.mode) == ([15, 15], "draining")
+
+    def test_a_card_that_is_whole_already_has_nothing_to_share(self) -> None:
+        sharer = tenant("last", 4, on(0, 4))
+        found = inspected(two_cards({"mode": "draining"}, {"mode": "exclusive"}, labels={"cgpu": "false"}), sharer)
+        assert ([card.total for card in found.cards], found.total) == ([15, 0], 15)
 
     def test_a_card_that_drains_of_its_sharers_keeps_its_size(self) -> None:
         found = inspected(two_cards({"mode": "draining"}, labels={"cgpu": "false"}), tenant("last", 4, on(0, 4)))

@@ -150,6 +150,23 @@ def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
     assert f"the laptop's simulated cluster (process {laptop.process.pid})" in ended.stderr
 
 
+def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
+    """Every check is answered, and a dry run has made no pod."""
+    laptop.wait_ready()
+
+    def fairlead(*words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "fairlead", *words]
+        return subprocess.run(argv, capture_output=True, text=True, env=environment(laptop.home), timeout=60)
+
+    ended = fairlead("quota", "doctor")
+    states = {line.split()[1]: line.split()[0] for line in ended.stdout.partition("\n\n")[0].splitlines()[1:]}
+    wanted = ("definition", "max", "tree", "labels", "injector", "guard", "controller", "lease", "rights")
+    assert (ended.returncode, states) == (0, dict.fromkeys(wanted, "ok")), ended.stdout + ended.stderr
+    assert (
+        "no pod and no job" in fairlead("quota", "why", f"{ended.stdout.split('a new pod in ')[1].split()[0]}/fairlead-quota-doctor").stderr
+    )
+
+
 def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
     def arena(*words: str) -> subprocess.CompletedProcess[str]:
         argv = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", *words]

@@ -101,20 +101,35 @@ def test_what_no_card_can_ever_take_is_not_helped_by_preemption() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("units", "more", "sentence"),
-    [
-        (7, {"labels": {"aliyun.com/gpu-count": "2"}}, "gpu-mem 7 cannot be split over 2 GPUs"),
-        (8, {"labels": {"aliyun.com/gpu-count": "x"}}, "label aliyun.com/gpu-count=x is not a number of GPUs"),
-        (8, {"labels": {"aliyun.com/gpu-count": "4"}}, "need 4 GPUs, node has 2"),
-        (8, {"annotations": {"fairlead.io/gpu-placement": "x"}}, "annotation fairlead.io/gpu-placement=x is neither binpack nor spread"),
-    ],
-)
-def test_what_people_write_wrong_is_told(units: int, more: dict[str, Any], sentence: str) -> None:
+def test_what_this_cluster_has_not_is_told() -> None:
     world = small_world(V100S)
-    share(world, "p", units, metadata=more)
+    share(world, "p", 8, metadata={"labels": {"aliyun.com/gpu-count": "4"}})
     live(world, 10)
-    assert message(world).startswith(f"0/1 nodes are available: 1 {sentence}. ")
+    assert message(world).startswith("0/1 nodes are available: 1 need 4 GPUs, node has 2. ")
+
+
+def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_says_so() -> None:
+    """All cases stand in tests/kube/admission_cases; here is what a workload's owner sees."""
+    world = small_world(V100S)
+    refused = (
+        "ValidatingAdmissionPolicy 'fairlead-gpu-asks' with binding 'fairlead-gpu-asks' denied request: "
+        "no node can run this pod: asks for whole and shared GPUs; no node offers both"
+    )
+    limits = {"aliyun.com/gpu-mem": "4", "nvidia.com/gpu": "1"}
+    with pytest.raises(ApiStatus) as seen:
+        share(world, "p", 0, containers=[{"name": "main", "image": "x", "resources": {"limits": limits}}])
+    assert (seen.value.code, seen.value.reason, seen.value.message) == (422, "Invalid", f'pods "p" is forbidden: {refused}')
+    template = {
+        "metadata": {"labels": {"app": "both"}},
+        "spec": {"containers": [{"name": "main", "image": "x", "resources": {"limits": limits}}]},
+    }
+    meta = {"name": "both", "namespace": NAMESPACE}
+    selector = {"matchLabels": {"app": "both"}}
+    spec = {"replicas": 1, "selector": selector, "template": template}
+    world.cluster.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
+    live(world, 10)
+    (told_once, *_) = [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "FailedCreate"]
+    assert told_once["involvedObject"]["kind"] == "ReplicaSet" and refused in told_once["message"]
 
 
 def test_two_cards_and_containers_apart() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from fairlead.model.devices.counter import Counter
 from fairlead.wire.devices.gpm_values import GPM_METRICS
 from fairlead.wire.metrics.counters_csv import TYPES, parse_counters, render_counters
-from fairlead.wire.metrics.dcgm_fields import FIELDS, is_double
+from fairlead.wire.metrics.dcgm_fields import FIELDS, MADE, field_of, is_double, why_not
+from fairlead.wire.metrics.dcgm_names import NAMES, NOT_SERVED
 
 HELP = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30).map(str.strip)
 COUNTERS = st.lists(
@@ -49,7 +50,9 @@ def test_the_built_in_counters_are_all_understood_and_are_the_contracts() -> Non
         ("DCGM_FI_DEV_GPU_UTIL, gauge", "2 fields instead of 3"),
         ("DCGM_FI_DEV_GPU_UTIL, gauge, one, two", "4 fields instead of 3 (a help text with a comma needs quotes)"),
         ("DCGM_FI_DEV_COFFEE, gauge, Cups.", "`DCGM_FI_DEV_COFFEE` is no field of DCGM"),
-        ("DCGM_FI_DEV_NVSWITCH_FATAL_ERRORS, gauge, Switches.", "`DCGM_FI_DEV_NVSWITCH_FATAL_ERRORS` is no field of DCGM"),
+        ("DCGM_FI_DEV_NVSWITCH_FATAL_ERRORS, gauge, Switches.", "is a field that DCGM has and NVML has not: it is of NVSwitches"),
+        ("DCGM_FI_DEV_SUPPORTED_CLOCKS, gauge, Clocks.", "is a field of DCGM that Fairlead does not read: it is a list or a structure"),
+        ("DCGM_FI_DEV_GPU_TMEP, gauge, Typo.", "`DCGM_FI_DEV_GPU_TMEP` is no field of DCGM; did you mean `DCGM_FI_DEV_GPU_TEMP`?"),
         ("DCGM_FI_DEV_GPU_UTIL, guage, Percent.", "`guage` is none of gauge, counter, histogram, summary, label"),
         (" # indented, comment, no", "`# indented` is no field of DCGM"),
         ('DCGM_FI_DEV_GPU_UTIL, gauge, "open', "not CSV"),
@@ -133,3 +136,99 @@ def test_links_and_what_is_asked_of_them_are_fields(field: str) -> None:
 
 def test_every_field_that_profiling_measures_is_one_that_a_row_may_ask_for() -> None:
     assert set(GPM_METRICS) - FIELDS == set()
+
+
+# --- names of DCGM 4.6 ---------------------------------------------------------------------------------------------------
+
+RENAMED = {
+    "DCGM_FI_DEV_GPU_TEMP_CELSIUS": "DCGM_FI_DEV_GPU_TEMP",
+    "DCGM_FI_DEV_MEMORY_TEMP_CELSIUS": "DCGM_FI_DEV_MEMORY_TEMP",
+    "DCGM_FI_DEV_BOARD_POWER_WATTS": "DCGM_FI_DEV_POWER_USAGE",
+    "DCGM_FI_DEV_BOARD_POWER_RAW_WATTS": "DCGM_FI_DEV_POWER_USAGE_INSTANT",
+    "DCGM_FI_DEV_BOARD_POWER_LIMIT_ENFORCED_WATTS": "DCGM_FI_DEV_ENFORCED_POWER_LIMIT",
+    "DCGM_FI_DEV_GPU_PSTATE": "DCGM_FI_DEV_PSTATE",
+    "DCGM_FI_DEV_PCIE_REPLAY_TOTAL": "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
+    "DCGM_FI_DEV_GPU_UTIL_RATIO": "DCGM_FI_DEV_GPU_UTIL",
+    "DCGM_FI_DEV_XID_ERROR": "DCGM_FI_DEV_XID_ERRORS",
+    "DCGM_FI_DEV_FB_USED_RATIO": "DCGM_FI_DEV_FB_USED_PERCENT",
+    "DCGM_FI_DEV_ECC_MODE": "DCGM_FI_DEV_ECC_CURRENT",
+    "DCGM_FI_DEV_PAGE_RETIRED_DBE_TOTAL": "DCGM_FI_DEV_RETIRED_DBE",
+    "DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL": "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS",
+    "DCGM_FI_DEV_ROW_REMAP_FAILED": "DCGM_FI_DEV_ROW_REMAP_FAILURE",
+    "DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL": "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",
+    "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_TOTAL": "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
+    "DCGM_FI_DEV_NVLINK_THROUGHPUT_L12": "DCGM_FI_DEV_NVLINK_BANDWIDTH_L12",
+    "DCGM_FI_DEV_NVLINK_RX_PACKET_DROPPED_TOTAL": "DCGM_FI_DEV_NVLINK_COUNT_RX_BUFFER_OVERRUN_ERRORS",
+    "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO": "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+    "DCGM_FI_PROF_TENSOR_UTIL_RATIO": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
+    "DCGM_FI_PROF_NVDEC_UTIL_7_RATIO": "DCGM_FI_PROF_NVDEC7_ACTIVE",
+    "DCGM_FI_SYSTEM_DRIVER_VERSION": "DCGM_FI_DRIVER_VERSION",
+    "DCGM_FI_DEV_BOARD_SERIAL": "DCGM_FI_DEV_SERIAL",
+    "DCGM_FI_DEV_GPU_PERSISTENCE_MODE": "DCGM_FI_DEV_PERSISTENCE_MODE",
+    "DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION": "DCGM_FI_DEV_GPU_RECOVERY_ACTION",
+}
+"""From the list of deprecated names of DCGM 4.6's `dcgm_fields.py`; the last one is the other way round."""
+OTHERS_OF_NVML = (
+    *("APP_SM_CLOCK", "APP_MEM_CLOCK", "MIG_MODE", "PERSISTENCE_MODE", "FABRIC_MANAGER_STATUS", "GPU_MAX_OP_TEMP"),
+    *(f"ECC_{bits}_{scope}_DEV" for bits in ("SBE", "DBE") for scope in ("VOL", "AGG")),
+)
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_new_name_is_an_alias_of_the_old_and_prints_itself(name: str) -> None:
+    (counter,) = parse_counters(f"{name}, gauge, Help.\n").counters
+    assert (counter.name, counter.field) == (name, RENAMED[name])
+    assert counter.is_double is is_double(RENAMED[name])
+
+
+def test_what_nvml_has_beside_the_usual_fields_is_served() -> None:
+    rows = "".join(f"DCGM_FI_DEV_{name}, gauge, Help.\n" for name in OTHERS_OF_NVML)
+    assert parse_counters(rows).rejected == ()
+
+
+def test_every_name_of_dcgm_is_served_or_has_a_reason() -> None:
+    served = {each.id for each in NAMES if field_of(each.name)}
+    assert served | (NOT_SERVED.keys() & {each.id for each in NAMES}) == {each.id for each in NAMES}
+    assert served & NOT_SERVED.keys() == set()
+    assert FIELDS - {name for each in NAMES for name in (each.name, each.older)} == set(MADE)
+    for each in NAMES:
+        assert field_of(each.name) == field_of(each.older)
+        if each.id in NOT_SERVED:
+            assert NOT_SERVED[each.id].why in why_not(each.older)
+
+
+def test_ids_are_those_of_dcgms_header() -> None:
+    """Some at each end of what the table counts by itself."""
+    ids = {each.name.removeprefix("DCGM_FI_"): each.id for each in NAMES}
+    known = {
+        "SYSTEM_GPU_BIND_EVENT": 6,
+        "DEV_MIG_CI_INFO": 77,
+        "DEV_GPM_SUPPORT": 94,
+        "DEV_GPU_TEMP_MARGIN_CELSIUS": 153,
+        "DEV_BOARD_POWER_PROFILE_SUPPORTED_MASK": 167,
+        "DEV_FB_USED_RATIO": 254,
+        "DEV_SRAM_EXCEEDED": 346,
+        "DEV_ROW_REMAP_PENDING": 396,
+        "DEV_NVLINK_THROUGHPUT_TOTAL": 449,
+        "DEV_NVLINK_RECOVERY_ERROR_L17_TOTAL": 493,
+        "DEV_NVLINK_THROUGHPUT_L17": 496,
+        "DEV_VGPU_GPU_INSTANCE_ID": 534,
+        "DEV_NVSWITCH_LINK_ECC_ERROR_L7_TOTAL": 824,
+        "DEV_NVLINK_RX_THROUGHPUT_TOTAL": 897,
+        "PROF_NVOFA_UTIL_1_RATIO": 1034,
+        "PROF_NVLINK_L17_RX_BYTES": 1075,
+        "PROF_FP16_CYCLES_ACTIVE_TOTAL": 1096,
+        "DEV_NVLINK_ECC_ERROR_TOTAL": 1220,
+        "DEV_PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL": 1442,
+        "IMEX_DAEMON_STATUS": 1503,
+        "PROF_NVLINK_RX_BYTES_PER_LINK": 1533,
+    }
+    assert {name: ids[name] for name in known} == known
+    assert len(NAMES) == len({each.id for each in NAMES}) == 639
+
+
+def test_a_long_file_that_is_no_csv_of_counters_is_read_at_once() -> None:
+    """Each name is compared with all others only in the first rows."""
+    found = parse_counters("".join(f"DCGM_FI_DEV_GPU_TMEP_{row}, gauge, x\n" for row in range(3000)))
+    assert [("did you mean" in row.reason) for row in found.rejected].count(True) <= 20
+    assert len(found.rejected) == 3000

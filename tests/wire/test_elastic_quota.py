@@ -177,6 +177,10 @@ def test_attributes_are_kept_and_those_with_lists_are_read() -> None:
             "root: attribute fairlead.io/user-order is ``; it may be fifo or fair",
         ),
         (
+            {"name": "root", "attributes": {"fairlead.io/queue": "fifo"}},
+            "root: attribute fairlead.io/queue is `fifo`; it may be backfill or strict",
+        ),
+        (
             {"name": "root", "attributes": {"fairlead.io/drain-over-max": "yes"}},
             "root: attribute fairlead.io/drain-over-max is `yes`; it may be true or false",
         ),

@@ -63,6 +63,20 @@ def test_the_exporter_has_no_card_that_prometheus_puts_its_name_on() -> None:
     assert (found.memory_used_mib, found.holders) == (100, ())
 
 
+def test_a_page_of_dcgm_since_4_6_is_read_as_one_of_before() -> None:
+    renamed = {
+        "DCGM_FI_DEV_GPU_UTIL{": "DCGM_FI_DEV_GPU_UTIL_RATIO{",
+        "DCGM_FI_DEV_GPU_TEMP{": "DCGM_FI_DEV_GPU_TEMP_CELSIUS{",
+        "DCGM_FI_DEV_POWER_USAGE{": "DCGM_FI_DEV_BOARD_POWER_WATTS{",
+        "DCGM_FI_DEV_XID_ERRORS{": "DCGM_FI_DEV_XID_ERROR{",
+        "DCGM_FI_DRIVER_VERSION=": "DCGM_FI_SYSTEM_DRIVER_VERSION=",
+    }
+    text = DCGM
+    for old, new in renamed.items():
+        text = text.replace(old, new)
+    assert text != DCGM and readings(text) == readings(DCGM)
+
+
 def test_a_total_is_not_guessed_from_two_of_its_three_parts() -> None:
     (found,) = readings("\n".join(line for line in DCGM.splitlines() if "FB_RESERVED" not in line))
     assert found.memory_total_mib is None

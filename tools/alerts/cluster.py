@@ -84,6 +84,19 @@ JOBS: Final = Group(
             "Do what the explanation says: it names the quota, the node or the image.",
         ),
         Alert(
+            "GpuPodPendingLong",
+            f"fairlead_gpu_pod_queue_wait_seconds > {WAIT_SECONDS} and on (namespace_name, pod_name)"
+            ' fairlead_gpu_pod_info{phase="Pending",node_name="",owner_kind=~"|ReplicaSet|StatefulSet|DaemonSet"} == 1',
+            "info",
+            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has waited for a GPU for {{ $value | humanizeDuration }}",
+            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` says what it"
+            " waits for.",
+            "A pod that asks for a GPU and is of no job has waited for more than an hour and waits still: for quota, or for room on a"
+            " node.",
+            ("$ fairlead why NAMESPACE/POD", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
+            "Do what the explanation says: it names the quota or the node.",
+        ),
+        Alert(
             "JobFailed",
             f"max by ({_JOB_KEY}) ({_FAILED}) unless {_JOB_LABELS} ({_FAILED_BEFORE} unless {_JOB_LABELS} {_LIVED})",
             "info",

@@ -10,10 +10,28 @@ from fairlead.model.devices.xid import CRITICAL, WARNING
 CARD: Final = "GPU {{ $labels.gpu }} of {{ $labels.node_name }} ({{ $labels.uuid }})"
 XID_SECONDS: Final = 600
 HOT_CELSIUS: Final = 87
+"""Of a card that does not say at which temperature it slows down."""
+HOT_MARGIN: Final = 5
+BUSY_RATIO: Final = 0.5
 IDLE_RATIO: Final = 0.01
 CORRECTED_ERRORS_MAX: Final = 100
 PCIE_REPLAYS_MAX: Final = 10
 FOREIGN_BYTES_MAX: Final = 256 << 20
+
+_CHIP: Final = 'fairlead_gpu_temperature_celsius{sensor="gpu"}'
+_SLOWDOWN: Final = "fairlead_gpu_temperature_slowdown_celsius"
+_HOT: Final = (
+    f"({_CHIP} > on (node_name, gpu, uuid, model) group_left () (max by (node_name, gpu, uuid, model) ({_SLOWDOWN}) - {HOT_MARGIN})"
+    f" or ({_CHIP} > {HOT_CELSIUS} unless on (node_name, uuid) {_SLOWDOWN}))"
+)
+_LINKS_UP: Final = "sum by (node_name, gpu, uuid, model) (max by (node_name, gpu, uuid, model, link) ({}))"
+_DIVIDED: Final = 'unless on (node_name, uuid) fairlead_gpu_info{mig_mode="enabled"}'
+_LINKS_OF_THE_DAY: Final = _LINKS_UP.format("max_over_time(fairlead_gpu_nvlink_up[1d])")
+_SLOW_PCIE: Final = (
+    "max_over_time(fairlead_gpu_pcie_link_generation[15m]) < fairlead_gpu_pcie_link_generation_max"
+    f" and on (node_name, uuid) max_over_time(fairlead_gpu_utilization_ratio[15m]) > {BUSY_RATIO}"
+)
+"""The generation falls while a card rests: of one that worked, the highest of the last minutes counts."""
 
 NOT_LOST: Final = "unless on (node_name, uuid) fairlead_gpu_up == 0"
 NOT_WITHOUT_DRIVER: Final = "unless on (node_name) fairlead_exporter_nvml_up == 0"
@@ -164,13 +182,17 @@ ALERTS: Final = (
     ),
     Alert(
         "GpuHot",
-        f'fairlead_gpu_temperature_celsius{{sensor="gpu"}} > {HOT_CELSIUS}',
+        _HOT,
         "warning",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is at {{ $value }} °C",
-        f"{CARD} has been above {HOT_CELSIUS} °C for ten minutes. Look at fans and air flow before the hardware slows it down.",
-        "The chip is near the temperature at which the hardware holds its clocks down. The memory's sensor is left out: memory may be"
-        " hotter.",
-        ('fairlead_gpu_temperature_celsius{node_name="NODE"}', 'fairlead_gpu_power_watts{node_name="NODE"}'),
+        f"{CARD} has been at {{{{ $value }}}} °C for ten minutes. Look at fans and air flow before the hardware slows it down.",
+        f"The chip is within {HOT_MARGIN} °C of the temperature at which the hardware slows it down, as the card says; of a card that"
+        f" does not say, above {HOT_CELSIUS} °C. The memory's sensor is left out: memory may be hotter.",
+        (
+            'fairlead_gpu_temperature_celsius{node_name="NODE"}',
+            'fairlead_gpu_temperature_slowdown_celsius{node_name="NODE"}',
+            'fairlead_gpu_power_watts{node_name="NODE"}',
+        ),
         "As FairleadGpuThermalThrottle, while there is time.",
         hold="10m",
     ),
@@ -193,6 +215,60 @@ ALERTS: Final = (
         "Packets between card and host were damaged on their way. Copies become slow; the card may fall off the bus.",
         ('increase(fairlead_gpu_pcie_replays_total{node_name="NODE"}[1h])', 'rate(fairlead_gpu_pcie_bytes_total{node_name="NODE"}[5m])'),
         "In the next pause of the node: seat the card anew, look at riser and cable.",
+    ),
+    Alert(
+        "GpuPcieNarrow",
+        "fairlead_gpu_pcie_link_width < fairlead_gpu_pcie_link_width_max",
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} has {{ $value }} PCIe lanes only",
+        f"The PCIe link of {CARD} works with {{{{ $value }}}} lanes, fewer than the card and its slot have. Copies between host and card"
+        " are slow.",
+        "Some lanes of the link do not work: a bad contact, riser or cable, or the card.",
+        ('fairlead_gpu_pcie_link_width{node_name="NODE"}', 'fairlead_gpu_pcie_link_width_max{node_name="NODE"}'),
+        "In the next pause of the node: seat the card anew, look at riser and cable. A slot that shares its lanes by a setting of the"
+        " firmware is no fault; silence the alert for it.",
+        hold="15m",
+    ),
+    Alert(
+        "GpuPcieSlow",
+        _SLOW_PCIE,
+        "warning",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} has a slow PCIe link",
+        f"The PCIe link of {CARD} stayed at generation {{{{ $value }}}} although the card works; the card and its slot have a higher one."
+        " Copies between host and card are slow.",
+        "The link was trained to a lower generation: a bad contact, riser or cable, or a setting of the firmware. While a card rests its"
+        " link falls by itself; that raises nothing.",
+        ('fairlead_gpu_pcie_link_generation{node_name="NODE"}', 'fairlead_gpu_pcie_link_generation_max{node_name="NODE"}'),
+        "In the next pause of the node: seat the card anew, look at riser and cable and at the firmware's setting of the slot.",
+        hold="15m",
+    ),
+    Alert(
+        "GpuNvlinkDown",
+        f"{_LINKS_UP.format('fairlead_gpu_nvlink_up')}"
+        f" < on (node_name, model) group_left () max by (node_name, model) ({_LINKS_OF_THE_DAY})",
+        "warning",
+        "NVLinks of GPU {{ $labels.gpu }} of {{ $labels.node_name }} are down",
+        f"{CARD} has {{{{ $value }}}} NVLinks, fewer than it had within the last day, or than another card of its model on this node has."
+        " Collective operations become slow or fail.",
+        "A link that was up is down, or never came up. A card without NVLink, a card divided by MIG, and cards of a node that all have"
+        " the same links raise nothing.",
+        ('fairlead_gpu_nvlink_up{node_name="NODE"} == 0', 'increase(fairlead_gpu_nvlink_errors_total{node_name="NODE"}[1d])'),
+        "`nvidia-smi nvlink --status` on the node says the same. On machines with NVSwitch look at the fabric manager."
+        f" {_DRAIN} {_REPLACE}",
+        hold="5m",
+        but_not=(_DIVIDED,),
+    ),
+    Alert(
+        "GpuEccOff",
+        "fairlead_gpu_ecc_mode == 0",
+        "warning",
+        "ECC is off on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        f"The memory of {CARD} is not protected by ECC: wrong bits are neither corrected nor reported.",
+        "The card has ECC and it is switched off. Memory errors then change results without a word.",
+        ('fairlead_gpu_ecc_mode{node_name="NODE"}', 'fairlead_gpu_ecc_mode_pending{node_name="NODE"}'),
+        "`nvidia-smi -i INDEX --ecc-config=1` on the node, and a reset of the card. If it is off on purpose, silence the alert for the"
+        " node.",
+        hold="1h",
     ),
     Alert(
         "GpuDown",

@@ -181,5 +181,31 @@ EXPORTERS: Final = Group(
             " exporter's pod after a kubelet was moved.",
             hold="5m",
         ),
+        Alert(
+            "ExporterRowsRejected",
+            "fairlead_exporter_config_rows_rejected > 0",
+            "warning",
+            "The GPU exporter of {{ $labels.node_name }} skips rows of its counters file",
+            "The GPU exporter of {{ $labels.node_name }} skips {{ $value }} rows of its counters file: boards and alerts that need these"
+            " metrics are empty. Its log has the rows, and why.",
+            "The counters file, or the ConfigMap, names fields that the exporter does not serve, or has rows that are no rows. The other"
+            " rows are printed.",
+            ('fairlead_exporter_config_rows_rejected{node_name="NODE"}', _LOGS),
+            "Correct or remove the rows. Fields that are served stand in [dcgm-fields.md](dcgm-fields.md), and why others are not.",
+            hold="5m",
+        ),
+        Alert(
+            "ExporterReloadFailed",
+            "fairlead_exporter_config_last_reload_success == 0",
+            "warning",
+            "The GPU exporter of {{ $labels.node_name }} works with old counters",
+            "The GPU exporter of {{ $labels.node_name }} could not read its counters file again and goes on with the last good one. Its log"
+            " says why.",
+            "The counters file, or the ConfigMap, is gone, cannot be read, or has no row that counts. What was printed before is still"
+            " printed; after a restart of the exporter it might not be.",
+            ('fairlead_exporter_config_last_reload_success{node_name="NODE"}', _LOGS),
+            "Mend the file or the ConfigMap. The exporter looks at a file every second, at a ConfigMap every 30 s.",
+            hold="5m",
+        ),
     ),
 )

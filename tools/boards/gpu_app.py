@@ -5,12 +5,20 @@ from __future__ import annotations
 from boards.shape import CONTAINER_KEY, FULL, NO_GPU_EXPORTER, Board, Kind, Link, Panel, Query, Row, Variable, once
 
 _POD = 'namespace_name=~"$namespace_name", pod_name=~"$pod_name"'
-_PODS = f'fairlead_gpu_pod_info{{{_POD}, owner_name=~"$app"}}'
+_PODS = f'fairlead_gpu_pod_info{{{_POD}, workload=~"$app"}}'
 _LEGEND = "{{pod_name}} {{container_name}} GPU {{gpu}} {{mig_profile}} {{mig_gi_id}}"
 _KEY = "namespace_name, pod_name"
-_USED = once(f"fairlead_container_gpu_memory_used_bytes{{{_POD}}}", CONTAINER_KEY)
-_LIMIT = once(f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}", CONTAINER_KEY)
-_UTILIZATION = once(f"fairlead_container_gpu_utilization_ratio{{{_POD}}}", CONTAINER_KEY)
+
+
+def _of_app(series: str) -> str:
+    """Containers' series do not name the application; the pod's does, as long as the pod is there."""
+    return f"({series} and on ({_KEY}) {_PODS})"
+
+
+_USED = _of_app(once(f"fairlead_container_gpu_memory_used_bytes{{{_POD}}}", CONTAINER_KEY))
+_LIMIT = _of_app(once(f"fairlead_container_gpu_memory_limit_bytes{{{_POD}}}", CONTAINER_KEY))
+_UTILIZATION = _of_app(once(f"fairlead_container_gpu_utilization_ratio{{{_POD}}}", CONTAINER_KEY))
+_RESTARTS = f"fairlead_gpu_pod_restarts_total{{{_POD}}}"
 _REFUSED = 'increase(fairlead_gpushare_allocate_total{result!="ok"}[$__rate_interval])'
 
 BOARD = Board(
@@ -19,9 +27,8 @@ BOARD = Board(
     description="Applications on GPUs: memory of each container against what it may use, compute, power, restarts, refusals.",
     variables=(
         Variable("namespace_name", "fairlead_gpu_pod_info", "namespace_name"),
-        Variable("app", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name"}', "owner_name"),
-        # Containers' series do not name the application, so "All" is the list of its pods.
-        Variable("pod_name", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name", owner_name=~"$app"}', "pod_name", all_value=""),
+        Variable("app", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name"}', "workload"),
+        Variable("pod_name", 'fairlead_gpu_pod_info{namespace_name=~"$namespace_name", workload=~"$app"}', "pod_name"),
     ),
     rows=(
         Row(
@@ -68,8 +75,9 @@ BOARD = Board(
                 ),
                 Panel(
                     "Restarts",
-                    (Query(f"max by ({_KEY}) (fairlead_gpu_pod_restarts_total{{{_POD}}})", "{{pod_name}}"),),
+                    (Query(_of_app(f"max by ({_KEY}) (round(increase({_RESTARTS}[$__rate_interval])))"), "{{pod_name}}"),),
                     empty="No pod that asks for a GPU matches the choice above.",
+                    description="New ones.",
                     least=0,
                 ),
             ),
@@ -81,7 +89,7 @@ BOARD = Board(
                     "Memory above the grant",
                     (
                         Query(
-                            f"max by ({_KEY}, container_name, uuid) (fairlead_gpushare_over_grant_bytes{{{_POD}}})",
+                            _of_app(f"max by ({_KEY}, container_name, uuid) (fairlead_gpushare_over_grant_bytes{{{_POD}}})"),
                             "{{pod_name}} {{container_name}}",
                         ),
                     ),
@@ -106,8 +114,8 @@ BOARD = Board(
                 Panel(
                     "Pods",
                     (
-                        Query(f"max by ({_KEY}, node_name, phase, reason, owner_name, gpu_mode) ({_PODS})"),
-                        Query(f"max by ({_KEY}) (fairlead_gpu_pod_restarts_total{{{_POD}}})", "Restarts"),
+                        Query(f"max by ({_KEY}, node_name, phase, reason, workload, gpu_mode) ({_PODS})"),
+                        Query(f"max by ({_KEY}) (round(increase({_RESTARTS}[$__range])))", "Restarts"),
                         Query(f"sum by ({_KEY}) ({_USED})", "Used", "bytes"),
                         Query(f"sum by ({_KEY}) ({_LIMIT})", "Limit", "bytes"),
                         Query(f"sum by ({_KEY}) ({_USED}) / sum by ({_KEY}) ({_LIMIT})", "Used / limit", "percentunit"),
@@ -120,7 +128,7 @@ BOARD = Board(
                     labels=(
                         ("namespace_name", "Namespace"),
                         ("pod_name", "Pod"),
-                        ("owner_name", "App"),
+                        ("workload", "App"),
                         ("node_name", "Node"),
                         ("gpu_mode", "GPU Mode"),
                         ("phase", "Phase"),

@@ -27,7 +27,12 @@ _ALLOCATED = (
 )
 _THROTTLED = f'fairlead_gpu_throttled{{{_CARD}, reason!="gpu_idle"}}'
 _HELD_DOWN = f"rate(fairlead_gpu_throttle_seconds_total{{{_CARD}}}[$__rate_interval])"
-_XIDS = once(f"fairlead_gpu_xid_errors_total{{{_CARD}}}", f"{CARD_KEY}, xid")
+_XID = f"fairlead_gpu_xid_errors_total{{{_CARD}}}"
+_XIDS = once(
+    f"({_XID} unless {_XID} offset $__rate_interval) or round(increase({_XID}[$__rate_interval]))",
+    f"{CARD_KEY}, xid",
+)
+"""An XID that is the first of its kind begins a series, which `increase` alone would not show."""
 """The counter itself: most codes are born at 1, which no increase() sees."""
 _OF_CONTAINERS = once(f"fairlead_container_gpu_memory_used_bytes{{{_CARD}}}", CONTAINER_KEY)
 
@@ -144,7 +149,7 @@ BOARD = Board(
                 _chart(
                     "XID errors",
                     (Query(f"sum by (xid) ({_XIDS})", "XID {{xid}}"),),
-                    description="Counted since the exporter began: a step is an error, and so is the beginning of a line above 0.",
+                    description="New ones. After a pause of the exporter also those that the kernel's log still has.",
                 ),
                 Panel(
                     "Last XID errors",

@@ -11,7 +11,7 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-from boards.shape import Board, Kind, Link, Panel, Query, Row, Threshold, Variable
+from boards.shape import CLUSTER, EVERYTHING, Board, Kind, Link, Panel, Query, Row, Threshold, Variable, of_cluster
 
 SCHEMA_VERSION = 39
 TAG = "fairlead"
@@ -61,7 +61,7 @@ def board_model(board: Board) -> Json:
         "timezone": "browser",
         "annotations": {"list": []},
         "links": [_board_links()],
-        "templating": {"list": [_datasource_variable(), *(_variable(each) for each in board.variables)]},
+        "templating": {"list": [_datasource_variable(), _cluster_variable(board), *(_variable(each) for each in board.variables)]},
         "panels": list(_panels(board.rows)),
     }
 
@@ -86,6 +86,28 @@ def _datasource_variable() -> Json:
     return {"type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus", "refresh": 1, "regex": "", "hide": 0}
 
 
+def _cluster_variable(board: Board) -> Json:
+    """One cluster, never several together: their nodes may have equal names."""
+    metric = board.variables[0].metric if board.variables else "fairlead_cluster_gpu_nodes"
+    query = f"label_values({metric}, {CLUSTER})"
+    return {
+        "type": "query",
+        "name": CLUSTER,
+        "label": CLUSTER,
+        "datasource": _DATASOURCE,
+        "definition": query,
+        "query": {"query": query, "refId": f"variable-{CLUSTER}", "qryType": 1},
+        "refresh": 2,
+        "sort": 1,
+        "multi": False,
+        "includeAll": False,
+        "current": {},
+        "options": [],
+        "hide": 0,
+        "regex": "",
+    }
+
+
 def _variable(variable: Variable) -> Json:
     return {
         "type": "query",
@@ -98,7 +120,7 @@ def _variable(variable: Variable) -> Json:
         "sort": 1,
         "multi": True,
         "includeAll": True,
-        **({"allValue": variable.all_value} if variable.all_value else {}),
+        "allValue": EVERYTHING,
         "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
         "options": [],
         "hide": 0,
@@ -158,7 +180,7 @@ def _target(panel: Panel, query: Query, letter: str) -> Json:
     return {
         "refId": letter,
         "datasource": _DATASOURCE,
-        "expr": query.expression,
+        "expr": of_cluster(query.expression),
         "legendFormat": query.legend or "__auto",
         "editorMode": "code",
         "range": is_range,
@@ -236,7 +258,8 @@ def _override(heading: str, settings: list[Json]) -> Json:
 
 
 def _url(link: Link) -> str:
-    return f"/d/{link.board}?var-datasource=${{datasource}}&var-{link.variable}=${{__value.raw}}&${{__url_time_range}}"
+    kept = f"var-datasource=${{datasource}}&var-{CLUSTER}=${{{CLUSTER}}}"
+    return f"/d/{link.board}?{kept}&var-{link.variable}=${{__value.raw}}&${{__url_time_range}}"
 
 
 def _transformations(panel: Panel) -> list[Json]:

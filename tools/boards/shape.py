@@ -6,6 +6,7 @@ Widths are of 24 columns, heights in Grafana's rows of 30 pixels.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -100,18 +101,41 @@ class Row:
 class Variable:
     """A choice above the board: the values of `label` on the series of `metric` (a selector).
 
-    `all_value`: what "All" stands for; "" = every value of the list, for one that hangs on a choice which the
-    panels' metrics do not know.
+    "All" of it stands for any value (`EVERYTHING`), and not for the list of those that are there now.
     """
 
     name: str
     metric: str
     label: str
-    all_value: str = EVERYTHING
 
     @property
     def query(self) -> str:
-        return f"label_values({self.metric}, {self.label})"
+        return f"label_values({of_cluster(self.metric)}, {self.label})"
+
+
+CLUSTER = "cluster"
+"""The label by which a Prometheus of several clusters tells them apart, as kubernetes-mixin has it.
+
+Without one it is "" everywhere, which the empty choice matches.
+"""
+_SELECTED = re.compile(r'"[^"]*"|\b(?:fairlead[_:][\w:]*|DCGM_\w+|ALERTS)\b(?:\{\}?)?')
+
+
+def of_cluster(expression: str) -> str:
+    """The same of the chosen cluster: a matcher in each selector.
+
+    >>> of_cluster('sum(fairlead_gpu_up{gpu="0"}) / fairlead_cluster_gpus')
+    'sum(fairlead_gpu_up{cluster="$cluster", gpu="0"}) / fairlead_cluster_gpus{cluster="$cluster"}'
+    """
+
+    def chosen(found: re.Match[str]) -> str:
+        text = found[0]
+        if text.startswith('"'):
+            return text
+        end = ", " if text.endswith("{") else "}"
+        return f'{text.rstrip("{}")}{{{CLUSTER}="${CLUSTER}"{end}'
+
+    return _SELECTED.sub(chosen, expression)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import { BOARDS, boardAbove } from "../src/app/boards";
 import { clusterClock } from "../src/app/clock";
 import { type KeyState, readKey } from "../src/app/keyboard";
 import { asQuestion, found, NO_CHANGES, typed, unfolded } from "../src/boards/quota/changes";
-import { isNothing, quotaBar, quotaLines, shortName, userLines } from "../src/boards/quota/rows";
+import { isNothing, minText, quotaBar, quotaLines, shortName, userLines } from "../src/boards/quota/rows";
 import type { QuotaRow, QuotaTreeRow } from "../src/api/types";
 
 const press = (key: string, more: Partial<{ typing: boolean; modified: boolean }> = {}) => ({ key, typing: false, modified: false, ...more });
@@ -116,6 +116,9 @@ describe("quota", () => {
     expect(isNothing(lines({}, {}))).toBe(true);
     expect([{ min: 1 }, { max: 4 }, { used: 1 }, { requested: 1 }, { waitingPods: 1 }].map((each) => isNothing(lines({}, each)))).toEqual([false, false, false, false, false]);
     expect(isNothing([])).toBe(false);
+  });
+  it("a min that counts as less than is written is shown with both", () => {
+    expect([minText("count", 10, 12), minText("count", 12, 12), minText("count", 0, 3)]).toEqual(["10 / 12", "12", "0 / 3"]);
   });
   it("a full path is shown by its last part", () => {
     expect(shortName({ name: "root.a.1", parent: "root.a" })).toBe("1");

@@ -21,11 +21,12 @@ from fairlead.apps.patient_protocol import CLIENT_CERTIFICATE
 from fairlead.apps.quota_questions import QuotaQuestions, off_loop
 from fairlead.apps.service import Probes
 from fairlead.ports import AdmissionApi
-from fairlead.rules.sharing.admission import refuse_grants, scheduler_for
+from fairlead.rules.sharing.admission import refuse_asking, refuse_grants, scheduler_for
 from fairlead.wire.kube.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
 
 SCHEDULER_PATH: Final = "/scheduler"
 GRANTS_PATH: Final = "/grants"
+ASKS_PATH: Final = "/asks"
 GATE_PATH: Final = "/quota-gate"
 GUARD_PATH: Final = "/quota-guard"
 TREE_PATH: Final = "/quota-tree"
@@ -48,6 +49,17 @@ async def answer_scheduler(review: Review) -> bytes:
     return render_allowed(review, [{"op": "add", "path": "/spec/schedulerName", "value": scheduler}])
 
 
+async def answer_asks(review: Review) -> bytes:
+    """Whether any node could run a new pod that asks for shared GPUs."""
+    if (review.operation, review.resource) != (CREATE, "pods"):
+        return render_allowed(review)
+    try:
+        refusal = refuse_asking(await off_loop(review, parse_written_pod))
+    except ValueError as error:
+        return render_refused(review, str(error), 400, "BadRequest")
+    return render_allowed(review) if refusal is None else render_refused(review, refusal.reason, 422, "Invalid")
+
+
 async def answer_grants(review: Review) -> bytes:
     """Whether the writer may leave these annotations behind. What is deleted is left to whoever deletes."""
     refusal = refuse_grants(review.before, review.after, review.user) if review.operation != "DELETE" else None
@@ -64,6 +76,7 @@ def webhook_app(api: AdmissionApi | None = None, *, asks_certificate: bool = Fal
     answers = {
         SCHEDULER_PATH: answer_scheduler,
         GRANTS_PATH: answer_grants,
+        ASKS_PATH: answer_asks,
         GATE_PATH: quota.gate,
         GUARD_PATH: quota.guard,
         TREE_PATH: quota.tree,

@@ -262,7 +262,7 @@ def _suspending(job: Written) -> list[dict[str, Any]]:
     """What has a job begin suspended by us."""
     if not begins_suspended(job):
         return []
-    place = "/spec/suspend" if job.kind == "Job" else "/spec/runPolicy/suspend"
+    place = "/spec/suspend" if job.kind in ("Job", "RayJob") else "/spec/runPolicy/suspend"
     mark = "/metadata/annotations/" + ANNOTATION_SUSPENDED_FOR.replace("/", "~1")
     none = [] if job.annotations else [{"op": "add", "path": "/metadata/annotations", "value": {}}]
     return [{"op": "add", "path": place, "value": True}, *none, {"op": "add", "path": mark, "value": FIRST_ADMISSION}]

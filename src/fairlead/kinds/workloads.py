@@ -51,7 +51,8 @@ def workload_of(job: Job) -> Workload:
     version = job.api_version.rpartition("/")[2]
     on_time = [role for role in job.roles if role not in job.late]
     now, later = (sum(role.replicas for role in roles) for roles in (on_time, job.late))
-    is_gang, can_suspend = job.kind in _SUSPENDABLE, version in _SUSPENDABLE.get(job.kind, ())
+    is_gang = job.kind in _SUSPENDABLE
+    can_suspend = job.can_suspend and version in _SUSPENDABLE.get(job.kind, ())
     told = preemptible(job.labels)
     return Workload(
         job.kind,

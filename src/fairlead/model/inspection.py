@@ -39,7 +39,7 @@ class InspectedPod(Struct, frozen=True, gc=False):
 
 
 class InspectedCard(Struct, frozen=True, gc=False):
-    """`total` is 0 while the card is still held from exclusive use.
+    """`total` is 0 for a card that is whole while others of its node still have sharers.
 
     `is_healthy` is no verdict on a card that drains.
     """
@@ -69,7 +69,7 @@ class Isolation(Struct, frozen=True, gc=False):
 class InspectedNode(Struct, frozen=True, gc=False):
     """`used` counts `pending` too: pods that hold memory here, nobody knows on which card.
 
-    `mode`: shared, or draining (no new pods).
+    `mode`: shared, or draining (all its cards, or the node shares no longer: no new pods).
     """
 
     name: str

@@ -119,4 +119,16 @@ def amount_text(resource: str, amount: int) -> str:
     return str(amount)
 
 
+def amount_of(resource: str, text: str) -> int:
+    """The amount that `amount_text` wrote. Raises ValueError for anything else.
+
+    >>> amount_of("cpu", "1500m"), amount_of("cpu", "2"), amount_of("memory", "16Gi") >> 30
+    (1500, 2000, 16)
+    """
+    if resource == CPU:
+        return int(text.removesuffix("m")) if text.endswith("m") else int(text) * 1000
+    bits = next((bits for bits, suffix in _BINARY if is_byte_resource(resource) and text.endswith(suffix)), 0)
+    return int(text[:-2] if bits else text) << bits
+
+
 _BINARY: Final = ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))

@@ -49,10 +49,15 @@ def scenario_beginning(name: str) -> Beginning:
         with uncollected():
             made = sharing_world(scenario, seed, time.time() - scenario.history.seconds)
             made.warm_up()
-            made.run_until(max(made.clock.now(), time.time()))  # living through its history took time, too
+        to_the_present(made)
         return made
 
     return Beginning("--scenario", f"scenario {name}", hashlib.sha256(text.encode()).hexdigest(), text, world)
+
+
+def to_the_present(world: World) -> None:
+    """Live up to wall now: making the world took time, too."""
+    world.run_until(max(world.clock.now(), time.time()))
 
 
 def snapshot_beginning(name: str) -> Beginning:

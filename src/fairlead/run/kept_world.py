@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from fairlead import __version__
 from fairlead.edge.files.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
-from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning
+from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning, to_the_present
 from fairlead_sim.api.credentials import ServerCredentials, make_credentials, parse_credentials, render_credentials
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.objects.saved import HeldCard, SavedWorld, check_object
@@ -76,6 +76,11 @@ class KeptWorld:
         self._is_failing = False
         world.cluster.witness(self._note)
         self._write()
+
+    @property
+    def is_of_the_present(self) -> bool:
+        """Whether its clock shows the machine's time; a world from a snapshot stays in the snapshot's."""
+        return bool(self._header.scenario)
 
     def save(self) -> None:
         """Returns when everything that was written so far is on disk.
@@ -173,8 +178,12 @@ def open_world(directory: Path, asked: Beginning | None, seed: int | None) -> Ke
     file = WorldFile(directory)
     try:
         if file.is_new:
-            return _begun(file, asked or scenario_beginning(DEFAULT_SCENARIO), seed or 0)
-        return _restored(file, directory, asked, seed)
+            kept = _begun(file, asked or scenario_beginning(DEFAULT_SCENARIO), seed or 0)
+        else:
+            kept = _restored(file, directory, asked, seed)
+        if kept.is_of_the_present:
+            to_the_present(kept.world)
+        return kept
     except BaseException:
         file.close()
         raise
@@ -230,7 +239,7 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
         objects.append(obj)
         if cards:
             held[obj["metadata"]["uid"]] = msgspec.json.decode(cards, type=list[HeldCard])
-    now = max(time.time(), header.now) if header.scenario else header.now  # a world from a snapshot stays in the snapshot's time
+    now = max(time.time(), header.now) if header.scenario else header.now
     epoch, names = header.epoch + now - header.now, header.names_counter + LIFE
     saved = SavedWorld(objects, header.now, now, epoch, header.resource_version, names, held, header.submitted, header.standstills)
     standstills = (*header.standstills, (header.now, now))[-STANDSTILLS:]

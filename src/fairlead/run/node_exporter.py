@@ -34,7 +34,7 @@ from fairlead.edge.nvml.readings import CardReader
 from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
 from fairlead.ports import Devices
-from fairlead.rules.devices.xid_reports import fresh_reports
+from fairlead.rules.devices.xid_reports import joined_reports
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
 from fairlead.run.log_lines import log_as_json
 from fairlead.wire.files.exporter_config import ExporterConfig, parse_exporter_config
@@ -210,7 +210,7 @@ def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
         return simulated_node(chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds, told)
     beat = NvmlBeat(chosen.interval_seconds, args.slow_interval, args.call_timeout)
     log = KernelLog() if args.kmsg == "on" else None
-    return NvmlDevices(chosen.node, CardReader, beat, args.nvml_library, log, fresh_reports)
+    return NvmlDevices(chosen.node, CardReader, beat, args.nvml_library, log, joined_reports)
 
 
 async def _run_node_exporter(

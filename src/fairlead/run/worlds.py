@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fairlead.edge.connection.connection import Connection, LaptopPages
     from fairlead.edge.kube.kube_blocking import KubeBlocking
     from fairlead.model.devices.gpu import GpuReading
-    from fairlead.model.quota.setup import QuotaSetup
+    from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 
     Readings = Callable[[str], tuple[GpuReading, ...]]
     Now = Callable[[], float]
@@ -94,13 +94,13 @@ class ChosenWorld:
 
         return ServingQuery(found[0], found[2], self._options.arena_namespace)
 
-    def quota_setup(self) -> QuotaSetup | None:
+    def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
         found = None if self._options.snapshot else self._api()
-        if found is None or found[0].connection.laptop is not None:
+        if found is None:
             return None
-        from fairlead.edge.queries.quota_setup import read_setup
+        from fairlead.edge.queries.quota_setup import read_built_in, read_setup
 
-        return read_setup(found[0])
+        return read_setup(found[0]) if found[0].connection.laptop is None else read_built_in(found[0])
 
     def crons(self) -> ClusterCrons | None:
         found = None if self._options.snapshot else self._api()

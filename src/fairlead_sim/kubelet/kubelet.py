@@ -21,7 +21,7 @@ from fairlead_sim.kubelet.adoption import take_status
 from fairlead_sim.kubelet.allocation import allocate, annotated_shares, hold_again, take_lasting_shares, take_shares
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_in, surroundings
 from fairlead_sim.kubelet.image_name import image_name_fault
-from fairlead_sim.kubelet.node_sums import UNEXPECTED, NodeSums, Rejection
+from fairlead_sim.kubelet.node_sums import UNEXPECTED, NodeSums, Rejection, unsuited
 from fairlead_sim.kubelet.pod_status import RUNNING, TERMINATED, WAITING, ContainerRun, PodRun, render_status
 from fairlead_sim.objects.chance import between
 from fairlead_sim.objects.conditions import is_true, phase_of, status_of
@@ -221,7 +221,7 @@ class Kubelets:
 
     def _rejection(self, run: PodRun, pod: Object) -> Rejection | None:
         node = self._cluster.get(NODES, None, run.node)
-        short = self._sums.rejection(pod, node) if node is not None else None
+        short = (self._sums.rejection(pod, node) or unsuited(pod, node)) if node is not None else None
         if short is not None and short.reason == UNEXPECTED:
             return short
         reason = allocate(pod, run.node, self._devices)

@@ -1,8 +1,9 @@
-"""Whether a node's sums have room for one more pod: what a kubelet asks of pods that no scheduler has placed.
+"""Whether a node takes one more pod: what a kubelet asks of pods that no scheduler has placed.
 
 The order and the words are the kubelet's (`lifecycle/predicate.go`, `devicemanager/manager.go`, 1.36.3):
-devices of plug-ins first, then pods, cpu, memory and the rest. Extended resources that the node does not name
-are not asked.
+devices of plug-ins first, then pods, cpu, memory and the rest, then the pod's node selector and affinity.
+Extended resources that the node does not name are not asked, nor are ports of the host. Whom a taint of the
+effect `NoExecute` keeps off is deleted before a kubelet looks (`controllers/node_lifecycle`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, PODS, Amounts
 from fairlead_sim.objects.conditions import status_of
+from fairlead_sim.scheduler.affinity import suits_node
 from fairlead_sim.scheduler.needs import amounts_of, pod_needs
 
 Object = dict[str, Any]
@@ -25,6 +27,19 @@ _FIRST: Final = (PODS, "cpu", "memory", "ephemeral-storage")
 class Rejection(NamedTuple):
     reason: str
     message: str
+
+
+def unsuited(pod: Object, node: Object) -> Rejection | None:
+    """Why the pod's node selector or affinity does not allow the node; None where they do.
+
+    >>> node = {"metadata": {"name": "n", "labels": {"disk": "ssd"}}}
+    >>> unsuited({"spec": {"nodeSelector": {"disk": "hdd"}}}, node).message
+    "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+    """
+    metadata = node["metadata"]
+    if suits_node(pod["spec"], metadata["name"], metadata.get("labels") or {}):
+        return None
+    return Rejection("NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
 
 
 class NodeSums:

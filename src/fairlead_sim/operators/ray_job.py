@@ -23,6 +23,9 @@ def reconcile(obj: Object, view: View) -> Plan:
     status: Object = {"jobStatus": "", "jobDeploymentStatus": "", **status_of(obj)}
     cluster = next(iter(view.controlled(obj, "RayCluster")), None)
     submitter = next(iter(view.controlled(obj, "Job")), None)
+    if obj["spec"].get("suspend") and (invalid := _unsuspendable(obj["spec"])):
+        plan.warning("InvalidRayJobSpec", f"The RayJob spec is invalid {obj['metadata']['namespace']}/{obj['metadata']['name']}: {invalid}")
+        return plan
     if status["jobDeploymentStatus"] in OVER:
         _clean(obj, status, cluster, view, plan)
         return plan
@@ -36,6 +39,13 @@ def reconcile(obj: Object, view: View) -> Plan:
     status["observedGeneration"] = obj["metadata"].get("generation", 1)
     plan.status = status
     return plan
+
+
+def _unsuspendable(spec: Object) -> str:
+    """Why the operator refuses `suspend: true`, in its words; it leaves such a job as it is."""
+    if not spec.get("shutdownAfterJobFinishes"):
+        return "a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended"
+    return "the ClusterSelector mode doesn't support the suspend operation" if spec.get("clusterSelector") else ""
 
 
 def _go_on(obj: Object, status: Object, cluster: Object | None, submitter: Object | None, view: View, plan: Plan) -> None:

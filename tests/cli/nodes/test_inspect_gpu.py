@@ -284,7 +284,20 @@ class TestDraining:
             said = f"node {V100}: GPU 0 draining from exclusive use: held by default/app-3g-v1-0; shared once no such pod is left"
             assert [line for line in printed.err.splitlines() if said in line], printed.err
             assert said not in printed.out
-        assert inspect("", self.draining(), holder).out == inspect("", node("other", "10.0.0.1", {})).out
+
+    def test_the_table_shows_what_the_card_will_share_as_document_001_prints_it(self) -> None:
+        holder = pod("app-3g-v1-0", V100, {"nvidia.com/gpu": "1"})
+        assert inspect("", self.draining(), holder).out == inspect("", shared(V100, "192.168.2.167", 15)).out
+        assert inspect("-o wide", self.draining(), holder).out.splitlines()[1].split()[3:] == ["0/15", "unknown", "draining", "0"]
+        (told,) = json.loads(inspect("-o json", self.draining(), holder).out)["nodes"]
+        assert (told["totalGPU"], told["usedGPU"], told["mode"]) == (15, 0, "draining")
+        assert [(card["totalGPU"], card["health"], card["reason"]) for card in told["devs"]] == [(15, "Healthy", "draining")]
+
+    def test_a_node_that_goes_back_to_whole_cards_and_has_no_sharer_is_not_shown(self) -> None:
+        """The first card drains of nobody whom its inventory knows; the node offers no shared memory any more."""
+        left = {**self.draining(is_shared=False)}
+        left["status"] = {**left["status"], "capacity": {"nvidia.com/gpu": "1"}, "allocatable": {"nvidia.com/gpu": "1"}}
+        assert inspect("", left).out == inspect("", node("other", "10.0.0.1", {})).out
 
     def test_it_names_those_that_hold_and_nobody_else(self) -> None:
         pods = [pod(f"p-{number}", V100, {"nvidia.com/gpu": "1"}) for number in range(7)]

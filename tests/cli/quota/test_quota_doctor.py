@@ -10,7 +10,7 @@ from tests.cli.command import Printed, run_command
 from tests.cli.quota.demo import demo, demo_tree
 
 from fairlead.model.quota.rows import Namespace
-from fairlead.model.quota.setup import QuotaSetup
+from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source, SourceState
 
@@ -28,7 +28,7 @@ def cluster(*more: Namespace, **labels: Namespace) -> ClusterSnapshot:
     return replace(demo(), namespaces=(*spaces.values(), Namespace("default"), *more), sources=sources)
 
 
-def doctor(setup: QuotaSetup | None = WELL, snapshot: ClusterSnapshot | None = None) -> Printed:
+def doctor(setup: QuotaSetup | BuiltInQuota | None = WELL, snapshot: ClusterSnapshot | None = None) -> Printed:
     return run_command("quota doctor", snapshot or cluster(), "fairlead", setup=setup)
 
 
@@ -144,3 +144,48 @@ def test_a_snapshot_is_told_from_a_cluster_where_nothing_is_installed() -> None:
     printed = doctor(None)
     assert printed.status == 0
     assert printed.out.count("nothing is installed there that could be asked") == 5
+
+
+LAPTOP = BuiltInQuota("namespace1", has_gate=True, is_guarded=True)
+
+
+def on_laptop(setup: BuiltInQuota = LAPTOP, observed: int | None = 1) -> Printed:
+    snapshot = cluster()
+    assert snapshot.quota_tree is not None
+    status = {} if observed is None else {"observedGeneration": observed}
+    return doctor(setup, replace(snapshot, quota_tree=replace(snapshot.quota_tree, status=status)))
+
+
+def test_a_laptop_answers_all_checks() -> None:
+    printed = on_laptop()
+    assert printed.status == 0
+    assert printed.out.endswith(
+        "ok     injector    a new pod in namespace1 gets the quota gate (tried)\n"
+        "ok     guard       a new pod in namespace1 that names another leaf is refused (tried)\n"
+        "ok     controller  part of the laptop; it follows the tree's generation 1\n"
+        "ok     lease       not needed: the laptop has one controller, which is part of it\n"
+        "ok     rights      not needed: the laptop's controller writes without asking for rights\n"
+    )
+    assert "?" not in printed.out
+
+
+@pytest.mark.parametrize(
+    ("setup", "observed", "found"),
+    [
+        (replace(LAPTOP, has_gate=False), 1, "injector    a new pod in namespace1 gets no quota gate (tried)"),
+        (replace(LAPTOP, is_guarded=False), 1, "guard       a new pod in namespace1 may name another leaf (tried)"),
+        (LAPTOP, 0, "controller  part of the laptop; it follows the tree's generation 0, which is 1 now"),
+        (LAPTOP, None, "controller  part of the laptop; it has not read the tree yet"),
+    ],
+)
+def test_what_a_laptop_does_wrong_is_bad(setup: BuiltInQuota, observed: int | None, found: str) -> None:
+    printed = on_laptop(setup, observed)
+    assert printed.status == 1
+    assert f"BAD    {found}\n" in printed.out
+    assert f"\n{found.split()[0]}: " in printed.out
+
+
+def test_a_laptop_where_nothing_may_be_tried_says_why() -> None:
+    printed = on_laptop(BuiltInQuota("namespace1", unasked="pods is forbidden"))
+    assert printed.status == 0
+    assert "?      injector    pods is forbidden\n?      guard       pods is forbidden\n" in printed.out

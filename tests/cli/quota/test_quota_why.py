@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 from tests.cli.command import run_command
 from tests.cli.quota.demo import demo, nginx, said
 
 from fairlead.errors import UserError
+from fairlead.model.event import Event
+from fairlead.model.node import Condition
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 
 SENTENCE = (
     "cpu asks 5; root 40/40 in use; root.b.1 uses 10 of guaranteed 10, so it may only borrow idle quota; "
@@ -23,10 +30,17 @@ def test_a_pod_that_waits() -> None:
     assert why("namespace3/nginx3-3") == (
         f"{SENTENCE}\n"
         "\n"
-        "Pod:     namespace3/nginx3-3\n"
-        "Reason:  WaitingForIdleQuota\n"
-        "Leaf:    root.b.1\n"
-        "Place:   2 of those that wait in root.b.1\n"
+        "Pod:           namespace3/nginx3-3\n"
+        "Reason:        WaitingForIdleQuota\n"
+        "Leaf:          root.b.1\n"
+        "Priority:      0\n"
+        "Waits since:   1970-01-01T00:21:43Z (11m)\n"
+        "Place:         in leaf root.b.1: 2 of 3; over all leaves: 2 of 7\n"
+        "Must be free:  5 cpu more below root\n"
+        "Evicted:       unknown: Events could not be read\n"
+        "\n"
+        "BEFORE IT            LEAF      PRIORITY  REASON\n"
+        "namespace3/nginx3-2  root.b.1  0         WaitingForIdleQuota\n"
         "\n"
         "BLOCKED AT  RESOURCE  ASKS  USED  CLAIMED  MAX\n"
         "root        cpu       5     40    0        40\n"
@@ -39,22 +53,80 @@ def test_a_pod_that_waits() -> None:
 
 def test_a_deployment_of_which_pods_wait() -> None:
     text = why("namespace3/nginx3")
-    assert text.startswith(f"3 of 5 pods wait: {SENTENCE}\n\nDeployment:  namespace3/nginx3\n")
-    assert "Pods:        2 of 5 admitted\n" in text
-    assert "namespace3/nginx3-4  3      WaitingForIdleQuota\n" in text
+    assert text.startswith(f"3 of 5 pods wait: {SENTENCE}\n\nDeployment:    namespace3/nginx3\n")
+    assert "Pods:          2 of 5 admitted\n" in text
+    assert "WAITS                PLACE IN LEAF  OVER ALL  PRIORITY  REASON\n" in text
+    assert "namespace3/nginx3-4  3              3         0         WaitingForIdleQuota\n" in text
 
 
 def test_a_pod_that_is_admitted() -> None:
     assert why("namespace1/nginx1-0") == (
         "root.a.1 uses 15 of guaranteed 10 cpu, borrows 5\n"
         "\n"
-        "Pod:     namespace1/nginx1-0\n"
-        "Reason:  Admitted\n"
-        "Leaf:    root.a.1\n"
+        "Pod:       namespace1/nginx1-0\n"
+        "Reason:    Admitted\n"
+        "Leaf:      root.a.1\n"
+        "Priority:  0\n"
+        "Evicted:   unknown: Events could not be read\n"
         "\n"
         "RESOURCE  USED  MIN  BORROWED  MAX\n"
         "cpu       15    10   5         20\n"
     )
+
+
+def document(name: str, snapshot: ClusterSnapshot | None = None) -> dict[str, Any]:
+    printed = run_command(f"quota why {name} -o json", snapshot or demo(), "fairlead").out
+    [item] = json.loads(printed)["items"]
+    assert isinstance(item, dict)
+    return item
+
+
+def test_json_says_what_the_table_says() -> None:
+    item = document("namespace3/nginx3-3")
+    [unit] = item.pop("units")
+    assert item == {
+        "kind": "pod",
+        "name": "namespace3/nginx3-3",
+        "reason": "WaitingForIdleQuota",
+        "reasonSince": None,
+        "message": SENTENCE,
+        "leaf": "root.b.1",
+        "pods": 1,
+        "admitted": 0,
+        "priority": 0,
+        "waitsSince": "1970-01-01T00:21:43Z",
+        "evictions": {"count": None, "last": None},
+        "usage": [{"resource": "cpu", "used": "10", "claimed": "0", "min": "10", "minWritten": "10", "borrowed": "0", "max": "20"}],
+    }
+    assert unit["place"] == {"inLeaf": {"place": 2, "of": 3}, "overAllLeaves": {"place": 2, "of": 7}}
+    [ahead] = unit["ahead"]
+    assert (ahead["unit"], ahead["reason"], unit["aheadInLeaf"], unit["aheadInOtherLeaves"]) == (
+        *("namespace3/nginx3-2", "WaitingForIdleQuota"),
+        *(1, {}),
+    )
+    assert unit["lacks"] == [{"of": "max", "at": "root", "resource": "cpu", "amount": "5"}]
+    assert unit["blocked"] == [{"node": "root", "resource": "cpu", "asks": "5", "used": "40", "claimed": "0", "max": "40"}]
+    assert document("namespace1/nginx1-0")["units"] == []
+
+
+def test_since_when_and_how_often_evicted() -> None:
+    condition = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForIdleQuota", SENTENCE, 1940.0)
+    event = Event("namespace3", "e", reason="QuotaReclaimed", message="nginx3-9: gone", object_uid="deploy-3", count=2, at=1700.0)
+    whole = demo([*nginx(1, 3, 2), *nginx(2, 3, 2), *nginx(3, 2, 3, conditions=(condition,))])
+    snapshot = replace(whole, events=(event,), sources={"events": Source("events")})
+    text = why("namespace3/nginx3-2", snapshot)
+    assert "Reason:        WaitingForIdleQuota, for 1m\n" in text
+    assert "Evicted:       2 times, last 5m ago (its owner's pods together, as far as Events are kept)\n" in text
+    item = document("namespace3/nginx3-2", snapshot)
+    assert (item["reasonSince"], item["evictions"]) == ("1970-01-01T00:32:20Z", {"count": 2, "last": "1970-01-01T00:28:20Z"})
+    assert "Evicted:       never, as far as Events are kept\n" in why("namespace3/nginx3-2", replace(snapshot, events=()))
+
+
+def test_table_is_the_default_and_other_formats_are_refused() -> None:
+    assert run_command("quota why namespace3/nginx3-3 -o table", demo(), "fairlead").out == why("namespace3/nginx3-3")
+    assert "overAllLeaves:" in run_command("quota why namespace3/nginx3-3 -o yaml", demo(), "fairlead").out
+    with pytest.raises(UserError, match="output format `wide` is not known"):
+        run_command("quota why namespace3/nginx3-3 -o wide", demo(), "fairlead")
 
 
 def test_the_sentence_of_the_condition_everywhere() -> None:

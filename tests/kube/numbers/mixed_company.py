@@ -86,7 +86,7 @@ def _quota() -> Object:
         return {"name": f"root.{name}", "min": low, "max": high, "namespaces": [space]}
 
     bounds = {GPU: "64", "cpu": "128", "memory": "512Gi", GPU_MEMORY: "200"}
-    leaves = [leaf("research", "research", 4, 60), leaf("vision", "vision", 16, 60), leaf("spare", "spare", 2, 4)]
+    leaves = [leaf("research", "research", 6, 60), leaf("vision", "vision", 20, 60), leaf("spare", "spare", 2, 4)]
     return {"name": "root", "min": bounds, "max": bounds, "children": leaves}
 
 

@@ -17,6 +17,7 @@ PARTS = {MIG_LARGE: 3, MIG_SMALL: 1}
 UNITS = 15
 """Of a shared card."""
 HOUR = 3600
+SILENT_SECONDS = 300
 
 
 def seconds(text: str) -> float:
@@ -65,7 +66,8 @@ class NodeTruth:
     def __init__(self, obj: Object, pods: list[Object], seats: Mapping[tuple[str, int], list[Seat]]) -> None:
         self.name = obj["metadata"]["name"]
         self.labels, status = obj["metadata"]["labels"], obj["status"]
-        self.ready = next((c["status"] for c in status["conditions"] if c["type"] == "Ready"), "Unknown")
+        ready = next((c for c in status["conditions"] if c["type"] == "Ready"), {"status": "Unknown"})
+        self.ready, self.ready_since = ready["status"], ready.get("lastTransitionTime", obj["metadata"]["creationTimestamp"])
         self.is_cordoned = bool(obj["spec"].get("unschedulable"))
         self.ip = next(each["address"] for each in status["addresses"] if each["type"] == "InternalIP")
         self.capacity, self.allocatable = status["capacity"], status["allocatable"]
@@ -84,6 +86,11 @@ class NodeTruth:
     @property
     def is_open(self) -> bool:
         return self.ready == "True" and not self.is_cordoned
+
+    @property
+    def takes_pods(self) -> bool:
+        """As quota sees it: a node that is not ready counts for five minutes more."""
+        return not self.is_cordoned and (self.ready == "True" or time.time() - seconds(self.ready_since) < SILENT_SECONDS)
 
     @property
     def mode(self) -> str:

@@ -201,7 +201,7 @@ class Shown:
                 continue
             name = f"{row['path']} {row['resource']}"
             found |= {f"{name} {each}": row[each] for each in ("min", "max", "used", "requested")}
-            found[f"{name} waiting"] = row["waitingPods"]
+            found |= {f"{name} waiting": row["waitingPods"], f"{name} written": row["minWritten"]}
             if row["isLeaf"]:
                 found[f"{name} borrowed"] = row["borrowed"]
                 found |= {f"{name} of {each['user'] or '-'}": each["used"] for each in row["byUser"]}
@@ -220,11 +220,10 @@ class Shown:
             starts = {f"start {each['model']}": each["onNodes"] for each in work["starts"] if each["onNodes"]}
             found |= starts
             for leaf in work["leaves"]:
-                found |= {
-                    f"{who} {leaf['path']} {each['resource']}": each["mine"]
-                    for each in leaf["resources"]
-                    if each["resource"] != "aliyun.com/gpu"
-                }
+                for each in leaf["resources"]:
+                    if each["resource"] != "aliyun.com/gpu":
+                        name = f"{who} {leaf['path']} {each['resource']}"
+                        found |= {name: each["mine"], **{f"{name} {key}": each[key] for key in ("guaranteed", "borrowable")}}
         return found
 
 

@@ -341,6 +341,36 @@ class Truth:
         mine = [pod for pod in unfinished if self.leaf_of.get(pod["metadata"]["namespace"]) == leaf or leaf == "root"]
         return [pod for pod in mine if self.waits_for_quota(pod) == waiting]
 
+    def available(self, resource: str) -> float:
+        """What nodes have for pods that quota counts: those that take pods, and what such pods hold on the others.
+
+        Without bound where no node that takes pods offers it: then the tree alone counts.
+        """
+        charged, there, is_offered = self.of_leaf("root", waiting=False), 0.0, False
+        for node in self.all_nodes:
+            offered = amount(node.allocatable.get(resource, "0")) if node.takes_pods else 0
+            held = sum(self.asked_of(pod, resource) for pod in charged if pod["spec"].get("nodeName") == node.name)
+            there, is_offered = there + max(held, offered), is_offered or offered > 0
+        return there if is_offered else math.inf
+
+    def min_of(self, node: Object, resource: str) -> float:
+        """Its min as it counts: of what is there its part, where leaves are promised more than that."""
+        least, there = amount(node["min"][resource]), self.available(resource)
+        promised = sum(amount(leaf["min"][resource]) for leaf in self.root["children"])
+        if there >= promised:
+            return least
+        return min(least, there) if node is self.root else math.floor(least * there / promised)
+
+    def borrowable(self, leaf: Object, resource: str) -> float:
+        """What its max and root leave, less what it is still owed; the nodes bound root."""
+        most = min(amount(self.root["max"][resource]), self.available(resource))
+        rooms = [
+            bound - sum(self.asked_of(pod, resource) for pod in self.of_leaf(name, waiting=False))
+            for name, bound in ((leaf["name"], amount(leaf["max"][resource])), ("root", most))
+        ]
+        used = sum(self.asked_of(pod, resource) for pod in self.of_leaf(leaf["name"], waiting=False))
+        return max(0.0, min(rooms) - max(0.0, self.min_of(leaf, resource) - used))
+
     def quota(self) -> Numbers:
         found: Numbers = {}
         for node in (self.root, *self.root["children"]):
@@ -348,12 +378,13 @@ class Truth:
             charged, waiting = self.of_leaf(name, waiting=False), self.of_leaf(name, waiting=True)
             for resource in RESOURCES:
                 used, waits = (sum(self.asked_of(pod, resource) for pod in pods) for pods in (charged, waiting))
-                least = amount(node["min"][resource])
+                least = self.min_of(node, resource)
                 by_user: dict[str, float] = defaultdict(float)
                 for pod in charged:
                     by_user[self.user_of(pod)] += self.asked_of(pod, resource)
                 found |= {
                     f"{name} {resource} min": least,
+                    f"{name} {resource} written": amount(node["min"][resource]),
                     f"{name} {resource} max": amount(node["max"][resource]),
                     f"{name} {resource} used": used,
                     f"{name} {resource} requested": used + waits,
@@ -394,7 +425,10 @@ class Truth:
             for leaf in self.root["children"]:
                 charged = [pod for pod in self.of_leaf(leaf["name"], waiting=False) if is_mine(pod)]
                 for resource in RESOURCES if spaces & set(leaf["namespaces"]) else ():
-                    found[f"{who} {leaf['name']} {resource}"] = sum(self.asked_of(pod, resource) for pod in charged)
+                    name = f"{who} {leaf['name']} {resource}"
+                    found[name] = sum(self.asked_of(pod, resource) for pod in charged)
+                    found[f"{name} guaranteed"] = self.min_of(leaf, resource)
+                    found[f"{name} borrowable"] = self.borrowable(leaf, resource)
         return found
 
 

@@ -24,6 +24,7 @@ from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.quota.plan import plan_quota
 
 PLANS_MAX = 80
+_OTHER_REASONS = ("NeverFits", "GangIncomplete", "UserCap", "NonPreemptibleOverMin", "QueuedBehind")
 
 
 def check_world(recipe: Recipe) -> None:
@@ -126,7 +127,7 @@ def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
         return
     leaves = {leaf.name: leaf for leaf in world.tree.leaves()}
     for row in plan.waiting:
-        if str(row.reason) in ("NeverFits", "GangIncomplete", "UserCap", "NonPreemptibleOverMin") or row.message.startswith("gang "):
+        if str(row.reason) in _OTHER_REASONS or row.message.startswith("gang "):
             continue
         leaf = leaves[row.leaf]
         job = row.workload

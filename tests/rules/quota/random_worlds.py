@@ -8,6 +8,7 @@ import random
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
 from tests.rules.quota.small import SmallWorld
 
 from fairlead.model.quota.state import NodeRoom
@@ -100,6 +101,18 @@ def on_nodes(recipe: Recipe, rng: random.Random) -> Recipe:
         nodes.append(NodeRoom(f"n{number}", has | other, strange, is_schedulable=rng.random() < 0.95))
     orders = [order._replace(request=order.request | {each: rng.randint(0, 6) for each in other}) for order in recipe.orders]
     return recipe._replace(nodes=tuple(nodes), orders=orders)
+
+
+def with_strict_leaves(recipe: Recipe) -> Recipe:
+    """The same world, with `fairlead.io/queue: strict` on two leaves of three."""
+    rng = random.Random(f"strict {recipe.seed}")
+
+    def turned(node: QuotaNode) -> QuotaNode:
+        if node.children:
+            return replace(node, children=tuple(turned(child) for child in node.children))
+        return replace(node, attributes={**node.attributes, "fairlead.io/queue": "strict"}) if rng.random() < 0.67 else node
+
+    return recipe._replace(tree=turned(recipe.tree))
 
 
 def random_world(seed: int, *, is_empty: bool = False, **more: Any) -> SmallWorld:

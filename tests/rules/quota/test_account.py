@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.examples import examples
-from tests.rules.quota.random_worlds import create, random_order, random_world
+from tests.rules.quota.random_worlds import create, random_order, random_recipe, with_strict_leaves
 from tests.rules.quota.small import SmallWorld, tree
 
 from fairlead.model.quota.plan import QuotaPlan, Reason
@@ -59,8 +59,8 @@ class Follower:
         return plan
 
 
-@examples(15, 250, st.integers(0, 10**9))
-def test_told_pod_by_pod_or_filled_at_once(seed: int) -> None:
+@examples(15, 250, st.integers(0, 10**9), st.booleans())
+def test_told_pod_by_pod_or_filled_at_once(seed: int, is_strict: bool) -> None:
     follower = Follower(seed)
 
     def plan(state: QuotaState) -> QuotaPlan:
@@ -68,7 +68,8 @@ def test_told_pod_by_pod_or_filled_at_once(seed: int) -> None:
         assert _bytes(told) == _bytes(replace(full, nodes=())), f"seed {seed}"
         return full
 
-    world = random_world(seed, plan=plan)
+    recipe = random_recipe(seed)
+    world = (with_strict_leaves(recipe) if is_strict else recipe).world(plan=plan)
     _events(world, random.Random(seed + 1))
 
 
@@ -119,6 +120,20 @@ def test_what_did_not_change_is_not_looked_at() -> None:
     follower.plan(world.state())
     looked = plan_account(follower.account, world.now).reasons()
     assert looked and {key.partition("/")[0] for key in looked} == {"a"}
+
+
+def test_a_sentence_with_the_capacity_follows_it_where_the_min_counts_as_before() -> None:
+    """3 of 14 are 1 of 9 and of 8 GPUs."""
+    follower = Follower(1)
+    nodes = tuple(NodeRoom(name, {"gpu": gpus}) for name, gpus in (("n1", 5), ("n2", 4)))
+    world = SmallWorld(tree("root[14]{a[3] b[11]}"), nodes=nodes, plan=follower.plan)
+    world.add("b", 3, 1, runs=True)
+    world.add("a", 1, 2, is_preemptible=False)
+    world.settle()
+    for there in (9, 8):
+        world.nodes = (nodes[0], replace(nodes[1], allocatable={"gpu": there - 5}))
+        (row,) = (row for row in world.step().waiting if row.leaf == "a")
+        assert f"configured 14, available {there}, so 3 counts as 1" in row.message
 
 
 def _bytes(plan: QuotaPlan) -> bytes:

@@ -229,3 +229,20 @@ def test_a_root_that_drains_does_so_to_the_max_that_is_written() -> None:
     drains = tree("root[16]{a[16]}", {"root": {"fairlead.io/drain-over-max": "true"}})
     pods = tuple(running(f"a{number}", node="n1" if number < 8 else "") for number in range(16))
     assert plan_quota(QuotaState(drains, pods, nodes=(room("n1"),))).is_empty
+
+
+def test_a_kept_sentence_follows_what_there_is() -> None:
+    """20 are promised; 12 are there, then 11: a's min counts 6, then 5. And 13: it counts 6 again, of 13. Nobody's pods change."""
+    root = tree("root[20]{a[10] b[10]}")
+    firm = tuple(running(f"f{number}", is_preemptible=False) for number in range(5))
+    account = account_of(QuotaState(root, (*firm, pod("f9", gpus=4, is_preemptible=False)), nodes=(room("n1", 12),)))
+
+    def said() -> str:
+        [row] = plan_account(account, 1.0).waiting()
+        return row.message
+
+    assert "configured 20, available 12, so 10 counts as 6" in said()
+    account.set_nodes((room("n1", 13),))
+    assert "configured 20, available 13, so 10 counts as 6" in said()
+    account.set_nodes((room("n1", 11),))
+    assert "configured 20, available 11, so 10 counts as 5" in said()

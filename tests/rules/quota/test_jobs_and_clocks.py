@@ -163,7 +163,7 @@ def test_the_first_of_a_job_to_go_is_whom_its_controller_removes_first() -> None
 
 
 def test_no_member_of_a_training_job_goes_alone_not_even_one_beyond_its_least() -> None:
-    for kind in ("MPIJob", "TFJob", "PyTorchJob"):
+    for kind in ("MPIJob", "TFJob", "PyTorchJob", "RayJob"):
         job = Workload(kind, "", "a", "train", "u", can_suspend=True, pods=4, request={"gpu": 4}, least=2)
         members = [running(f"worker-{number}", gang="train", gang_size=2, owner="u") for number in range(4)]
         plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b")), workloads={"u": job}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.model.quota.plan import QuotaClaim, QuotaNodeUse
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
-from fairlead.rules.quota.node_use import node_uses
+from fairlead.rules.quota.node_use import node_uses, promised_by_leaf
 
 A1 = QuotaNode("a.1", "root.a.1", "a", {"cpu": 5}, namespaces=("n1", "n2"))
 A2 = QuotaNode("a.2", "root.a.2", "a", {"cpu": 10}, namespaces=("n3",))
@@ -40,8 +40,9 @@ def test_stopping_is_used_until_it_is_lost() -> None:
 def test_a_plan_hands_in_its_claims_and_units_else_conditions_tell() -> None:
     claimant = pod("c", 5, runs=False, claim_since=9.0)
     assert uses(claimant)["a"].claimed == {"cpu": 5}
-    assert uses(claimant, claims=())["a"].claimed == {}
-    told = uses(claimant, claims=[QuotaClaim("n3/z", "a.2", {"cpu": 6, "memory": 7})], units={"a.1": 1})
+    assert uses(claimant, promised={})["a"].claimed == {}
+    claims = [QuotaClaim("n3/z", "a.2", {"cpu": 6, "memory": 7})]
+    told = uses(claimant, promised=promised_by_leaf(claims, {}), units={"a.1": 1})
     assert {name: (use.claimed, use.waiting_units) for name, use in told.items()} == {
         "root": ({"cpu": 6}, 1),
         "a": ({"cpu": 6}, 1),

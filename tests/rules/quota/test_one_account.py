@@ -9,9 +9,11 @@ import random
 import pytest
 from msgspec.structs import replace
 from tests.rules.quota.random_worlds import on_nodes, random_recipe
+from tests.rules.quota.small import SmallWorld, tree
 
-from fairlead.model.quota.plan import QuotaNodeUse, QuotaPlan, QuotaWaiting
-from fairlead.model.quota.state import QuotaState
+from fairlead.model.quota.plan import QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.quota.rows import Workload, scaled
+from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.told import read_clauses
 from fairlead.model.resources import amount_text
 from fairlead.rules.quota.plan import plan_quota
@@ -24,10 +26,32 @@ FULL = (
 
 
 def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
-    """The state as its plan leaves it: who is admitted has no gate any more."""
+    """The state as its plan leaves it: who is admitted has no gate any more, who claims says so, jobs are resumed."""
     admitted = {each.pod.key for each in plan.admit}
-    pods = tuple(replace(pod, is_admitted=True, claim_since=None) if pod.key in admitted else pod for pod in state.pods)
-    return replace(state, pods=pods)
+    claimed = {pod.key for claim in plan.claims for pod in claim.pods}
+
+    def told(pod: QuotaPod) -> QuotaPod:
+        if pod.key in admitted:
+            return replace(pod, is_admitted=True, claim_since=None, said_reason="")
+        if pod.key not in claimed:
+            return replace(pod, claim_since=None)
+        return replace(
+            pod, claim_since=state.now if pod.claim_since is None else pod.claim_since, said_reason=str(Reason.WAITING_FOR_EVICTIONS)
+        )
+
+    return replace(state, pods=tuple(map(told, state.pods)), workloads={**state.workloads, **resumed(state, plan)})
+
+
+def resumed(state: QuotaState, plan: QuotaPlan) -> dict[str, Workload]:
+    """Jobs that come back, as the controller sees them until their pods are there."""
+    found: dict[str, Workload] = {}
+    for each in plan.resume:
+        job = found.get(each.workload.uid, each.workload)
+        if each.pods:
+            running = 0 if job.is_suspended else job.pods
+            job = scaled(job, running + each.pods, job.own_parallelism or job.parallelism)
+        found[job.uid] = replace(job, is_suspended=False, suspended_for="", is_awaited=True)
+    return found
 
 
 def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) -> list[str]:
@@ -43,10 +67,18 @@ def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) 
         own, named = table[name], values.get("resource") or resource
         if (code in FULL or "min" in values) and values["used"] != amount_text(named, own.used.get(named, 0)):
             found.append(f"{words}: {name} uses {own.used}")
+        if "claimed" in values and values["claimed"] != amount_text(named, own.claimed.get(named, 0)):
+            found.append(f"{words}: {name} has promised {own.claimed}")
         if "min" in values and code not in FULL:
             least = own.counted_min.get(named, nodes[name].min.get(named, 0))
             if values["min"] != amount_text(named, least):
                 found.append(f"{words}: min of {name} counts as {least}")
+    for each in row.blocked:
+        own = table[each.node]
+        used, claimed = own.used.get(each.resource, 0), own.claimed.get(each.resource, 0)
+        is_own_claim = row.reason is Reason.WAITING_FOR_EVICTIONS  # which is no obstacle to it
+        if each.used != used or (each.claimed != claimed and not (is_own_claim and each.claimed < claimed)):
+            found.append(f"{each}: {each.node} uses {used} and has promised {claimed}")
     borrowed = {leaf.name: over for leaf in state.tree.leaves() if (over := table[leaf.name].borrowed.get(resource, 0))}
     for code, values, words in clauses:
         if code == "nobody-borrows" and borrowed:
@@ -80,3 +112,28 @@ def test_every_number_of_a_sentence_is_the_number_of_the_table(first: int) -> No
             table = {use.node.name: use.own for use in usage_of(after(state, plan))}
             for row in plan.waiting:
                 assert not wrong(row, table, state), (seed, row.unit, row.message, wrong(row, table, state))
+
+
+def test_room_kept_for_a_member_that_comes_late_is_promised_in_every_table() -> None:
+    """An MPIJob's two workers claim and run, its launcher comes last: 3 are promised, then the launcher's 1, then nothing."""
+    job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
+    world = SmallWorld(tree("root[4]{a[3] b[1]}"), grace=3)
+    world.workloads["u"] = job
+    world.add("b", 4, runs=True)
+    world.add("a", 2, gang="mpi", gang_size=2, owner="u")
+
+    def promised() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+        """In the plan and its sentence, after it, and in what boards and `quota tree` show."""
+        plan = world.step()
+        told = next(row for row in plan.nodes if row.name == "a")
+        [shown] = [use.own for use in usage_of(world.state()) if use.node.name == "a"]
+        return dict(told.claimed), dict(shown.claimed), dict(shown.used)
+
+    assert promised() == ({"gpu": 3}, {"gpu": 3}, {})
+    for _ in range(5):
+        told, shown, _ = promised()
+    assert (told, shown, world.running("a", "b")) == ({"gpu": 1}, {"gpu": 1}, (2, 1))
+    told_to_b = {row.message for row in world.step().waiting if row.leaf == "b"}
+    assert told_to_b and all("root 3/4 in use, 1 promised" in each for each in told_to_b), told_to_b
+    world.add("a", 1, gang="mpi", gang_size=2, owner="u")
+    assert promised()[1:] == ({}, {"gpu": 3})

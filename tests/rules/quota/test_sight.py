@@ -158,6 +158,15 @@ def test_a_job_below_an_owner_that_nobody_knows_stands_for_itself() -> None:
     assert counted(pod(owner=job), [job]).owner == "uid-step", "it can be suspended"
 
 
+def test_a_ray_job_that_a_workflow_made_stands_for_itself_also_where_it_cannot_be_suspended() -> None:
+    flow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "flow", "uid": "uf"}}
+    spec = {"rayClusterSpec": {"headGroupSpec": {"template": template()}}}
+    for name, more in (("keeps", {}), ("goes", {"shutdownAfterJobFinishes": True})):
+        ray = workload("ray.io/v1", "RayJob", name, {**spec, **more}, owner=flow)
+        cluster = workload("ray.io/v1", "RayCluster", f"{name}-x", owner=ray)
+        assert counted(pod(owner=cluster), [cluster, ray]).owner == f"uid-{name}"
+
+
 def test_a_ray_workers_owner_is_the_ray_job_above_its_cluster() -> None:
     ray = workload("ray.io/v1", "RayJob", "ray", {"rayClusterSpec": {"headGroupSpec": {"template": template()}}})
     cluster = workload("ray.io/v1", "RayCluster", "ray-x", owner=ray)
@@ -346,6 +355,29 @@ def test_old_mpi_jobs_cannot_be_suspended_and_are_not_preemptible_unless_they_sa
     assert counted(pod(owner=job), [job]).is_preemptible is (is_preemptible is not False)
     job["metadata"]["labels"] = {"quota.scheduling.koordinator.sh/preemptible": "true"}
     assert counted(pod(owner=job), [job]).is_preemptible
+
+
+@pytest.mark.parametrize(
+    ("spec", "can_suspend"),
+    [
+        ({"shutdownAfterJobFinishes": True}, True),
+        ({}, False),
+        ({"shutdownAfterJobFinishes": True, "clusterSelector": {"ray.io/cluster": "shared"}}, False),
+    ],
+)
+def test_a_ray_job_that_its_operator_will_not_suspend_is_not_preemptible_unless_it_says_so(spec: dict[str, Any], can_suspend: bool) -> None:
+    """kuberay-operator 1.4.2 (`ValidateRayJobSpec`) calls it invalid with `suspend: true`, and leaves its pods as they are."""
+    job = workload("ray.io/v1", "RayJob", "ray", {"rayClusterSpec": {"headGroupSpec": {"template": template()}}, **spec})
+    found = read_workload(job)
+    assert (found.can_suspend, found.is_preemptible) == (can_suspend, None if can_suspend else False)
+    job["metadata"]["labels"] = {"quota.scheduling.koordinator.sh/preemptible": "true"}
+    assert read_workload(job).is_preemptible
+
+
+def test_a_ray_job_in_a_cluster_of_others_is_its_submitter_alone() -> None:
+    job = workload("ray.io/v1", "RayJob", "ray", {"clusterSelector": {"ray.io/cluster": "shared"}})
+    found = read_workload(job)
+    assert (found.pods, found.least, found.late_pods) == (1, 0, 1)
 
 
 def test_what_runs_of_a_training_job_that_is_not_seen_yet_is_no_victim() -> None:

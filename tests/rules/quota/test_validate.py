@@ -227,6 +227,11 @@ def test_a_count_of_jobs_needs_no_root() -> None:
             "AttributeNotEnforced",
             "root: attribute preempt-policy is not enforced here; it counts on leaves alone",
         ),
+        param(
+            node("root", 40, leaf("root.a", 40, "ns1"), attributes={"fairlead.io/queue": "strict"}),
+            "AttributeNotEnforced",
+            "root: attribute fairlead.io/queue is not enforced here; it counts on leaves alone",
+        ),
         param(node("root", 60, leaf("a", 60, "ns1")), "RootExceedsCluster", "root: max of cpu is 60, and the cluster has 56"),
         param(demo(a1=leaf("root.a.1", (10, 20), "new")), "NoSuchNamespace", "root.a.1: namespace new does not exist yet"),
         param(demo(a1=leaf("root.a.1", (10, 20))), "LeafWithoutNamespace", "root.a.1: has no namespace and no group, so nobody can use it"),

@@ -10,13 +10,15 @@ from msgspec.structs import replace
 from tests.rules.quota.small import tree
 
 from fairlead.errors import UserError
+from fairlead.model.event import Event
 from fairlead.model.pod import Owner, Pod, PodPhase
-from fairlead.model.quota.plan import QuotaPlan
+from fairlead.model.quota.plan import Lacking, QuotaPlan
 from fairlead.model.quota.rows import Workload
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source
 from fairlead.rules.quota.plan import plan_quota
-from fairlead.rules.quota.why import QuotaAnswer, why_quota
+from fairlead.rules.quota.why import AHEAD_MAX, Evicted, PlaceInLine, QuotaAnswer, why_quota
 
 DEMO = tree("root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}", resource="cpu")
 
@@ -69,13 +71,13 @@ def test_a_waiting_pod_of_the_demo_is_told_who_borrows() -> None:
     assert answer.sentence == (
         "cpu asks 5; root 40/40 in use; b1 uses 10 of guaranteed 10, so it may only borrow idle quota; biggest borrowers: a1 +5, a2 +5"
     )
-    assert [(each.leaf, each.over) for each in answer.waiting[0].borrowers] == [("a1", 5000), ("a2", 5000)]
-    assert [(each.node, each.used, each.max) for each in answer.waiting[0].blocked] == [("root", 40_000, 40_000)]
-    assert answer.waiting[0].position == 1
+    assert [(each.leaf, each.over) for each in answer.units[0].row.borrowers] == [("a1", 5000), ("a2", 5000)]
+    assert [(each.node, each.used, each.max) for each in answer.units[0].row.blocked] == [("root", 40_000, 40_000)]
+    assert answer.units[0].row.position == 1
 
 
 def test_positions_count_within_the_leaf() -> None:
-    assert [ask(f"b1/web-{number}").waiting[0].position for number in (2, 3, 4)] == [1, 2, 3]
+    assert [ask(f"b1/web-{number}").units[0].in_leaf for number in (2, 3, 4)] == [PlaceInLine(1, 3), PlaceInLine(2, 3), PlaceInLine(3, 3)]
 
 
 def test_what_the_condition_says_stands_if_it_is_for_the_same_reason() -> None:
@@ -90,7 +92,7 @@ def test_a_job_is_told_how_many_of_its_pods_wait() -> None:
     answer = ask("b1/web")
 
     assert answer.kind == "Deployment"
-    assert (answer.pods, answer.admitted, len(answer.waiting)) == (5, 2, 3)
+    assert (answer.pods, answer.admitted, len(answer.units)) == (5, 2, 3)
     assert answer.sentence.startswith("3 of 5 pods wait: cpu asks 5; root 40/40 in use")
 
 
@@ -111,7 +113,7 @@ def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
 
     assert answer.reason == "Admitted"
     assert answer.sentence == "a1 uses 15 of guaranteed 10 cpu, borrows 5"
-    assert not answer.waiting
+    assert not answer.units
 
 
 def test_who_has_room_goes_first_or_has_to_go_is_told() -> None:
@@ -154,3 +156,92 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(name: str, hint: s
     with pytest.raises(UserError, match="there is no pod and no job") as caught:
         ask(name)
     assert caught.value.hint == hint
+
+
+def waits(leaf: str, name: str, **more: Any) -> QuotaPod:
+    return QuotaPod(leaf, name, f"{leaf}/{name}", {"cpu": 5000}, owner=f"{leaf}-{name}", **more)
+
+
+def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
+    """2.5: claimants, oldest claim first; then who is guaranteed; higher priority; who borrows less; age; those without hope last."""
+    pods = [
+        *deployment("a1", 3, 0),
+        *deployment("a2", 3, 0),
+        *(replace(pod, name=f"run-{pod.name}", uid=f"run/{pod.uid}") for leaf in ("b1", "b2") for pod in deployment(leaf, 1, 0)),
+        waits("b1", "claims-late", claim_since=20.0, said_reason="WaitingForEvictions", created_at=1.0),
+        waits("b2", "claims-soon", claim_since=10.0, said_reason="WaitingForEvictions", created_at=2.0),
+        waits("a1", "old", created_at=5.0),
+        waits("a1", "urgent", priority=7, created_at=9.0),
+        waits("a2", "young", created_at=6.0),
+        replace(waits("b2", "huge"), request={"cpu": 50_000}),
+    ]
+    whole = QuotaState(DEMO, tuple(pods), now=100.0)
+    plan = plan_quota(whole)
+    order = ["b2/claims-soon", "b1/claims-late", "a1/urgent", "a1/old", "a2/young", "b2/huge"]
+    assert [row.unit for row in sorted(plan.waiting, key=lambda row: row.overall)] == order
+
+    answer = ask("a1/old", pods)
+    [unit] = answer.units
+    assert (unit.in_leaf, unit.overall) == (PlaceInLine(2, 2), PlaceInLine(4, 6))
+    assert [row.unit for row in unit.ahead] == ["a1/urgent"]
+    assert unit.ahead_elsewhere == {"b1": 1, "b2": 1}
+    assert (answer.since, answer.priority, answer.reason_since) == (5.0, 0, None)
+    assert ask("a1/urgent", pods).priority == 7
+    said = [replace(pod, said_reason="OverMax", said_at=60.0, said="x") if pod.name == "old" else pod for pod in pods]
+    assert ask("a1/old", said).reason_since == (60.0 if answer.reason == "OverMax" else None)
+
+
+def test_those_before_it_are_named_up_to_a_number_and_counted() -> None:
+    pods = [*deployment("a1", 4, AHEAD_MAX + 5)]
+    [unit] = ask(f"a1/web-{AHEAD_MAX + 8}", pods).units
+    assert unit.in_leaf == PlaceInLine(AHEAD_MAX + 5, AHEAD_MAX + 5)
+    assert [row.position for row in unit.ahead] == list(range(1, AHEAD_MAX + 1))
+
+
+def test_what_would_have_to_be_free() -> None:
+    assert ask("b1/web-2").units[0].lacks == (Lacking("max", "root", "cpu", 5000),)
+    nodes = tuple(NodeRoom(f"n{number}", {"cpu": free}) for number, free in ((1, 2000), (2, 3000)))
+    [unit] = ask("a1/web-0", [waits("a1", "web-0")], nodes=nodes).units
+    assert (str(unit.row.reason), unit.lacks) == ("NoFitOnNodes", (Lacking("node", "n2", "cpu", 2000),))
+    capped = [*deployment("a1", 1, 1, user="bob")]
+    [unit] = ask("a1/web-1", capped, user_caps={("a1", "bob"): {"cpu": 8000}}).units
+    assert (str(unit.row.reason), unit.lacks) == ("UserCap", (Lacking("cap", "bob", "cpu", 2000),))
+    firm = [*deployment("a1", 2, 1, is_preemptible=False)]
+    [unit] = ask("a1/web-2", firm).units
+    assert (str(unit.row.reason), unit.lacks) == ("NonPreemptibleOverMin", (Lacking("min", "a1", "cpu", 5000),))
+
+
+def test_the_own_claim_of_a_claimant_is_no_obstacle() -> None:
+    """b1 asks for 5 of its 10 and claims them: it lacks 5 below root, and nothing in its own leaf, whose max is 20."""
+    pods = [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 4)]
+    [unit] = ask("b1/web-0", pods).units
+    assert str(unit.row.reason) == "WaitingForEvictions"
+    assert [(each.node, each.used, each.claimed) for each in unit.row.blocked] == [("root", 40_000, 5000)], "the other's claim"
+    assert unit.lacks == (Lacking("max", "root", "cpu", 10_000),)
+    [alone] = ask("b1/web-0", [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 1)]).units
+    assert [(each.node, each.claimed) for each in alone.row.blocked] == [("root", 0)]
+    assert alone.lacks == (Lacking("max", "root", "cpu", 5000),)
+
+
+def test_evictions_are_counted_as_far_as_events_are_kept() -> None:
+    def about(uid: str, reason: str, message: str, count: int, at: float) -> Event:
+        return Event("b1", f"e{at}", type="Warning", reason=reason, message=message, object_uid=uid, count=count, at=at)
+
+    events = [
+        about("b1-web", "QuotaReclaimed", "web-9: a1/x takes back 5 of the 10 cpu guaranteed to a1", 2, 40.0),
+        about("b1-web", "QuotaReclaimed", "makes room for a1/x; parallelism 4 is 2 now", 1, 40.0),
+        about("b1-web", "QuotaSuspended", "makes room for a1/y", 1, 70.0),
+        about("b1-web", "QuotaWaiting", "3 of 5 pods wait", 9, 80.0),
+        about("b1/2", "QuotaReclaimed", "a1/x takes back", 1, 70.0),
+        about("a1-web", "QuotaReclaimed", "another's", 5, 90.0),
+    ]
+    whole = QuotaState(DEMO, tuple(AFTER_NGINX3), now=100.0)
+
+    def asked(snapshot: ClusterSnapshot) -> QuotaAnswer:
+        [answer] = why_quota(snapshot, whole, plan_quota(whole), "b1", "web-2")
+        return answer
+
+    read = replace(seen(AFTER_NGINX3), events=tuple(events), sources={"events": Source("events")})
+    assert asked(read).evicted == Evicted(3, 70.0)
+    assert asked(replace(read, events=())).evicted == Evicted(0, None)
+    assert asked(replace(read, sources={})).evicted is None, "nobody read them: unknown, not never"

@@ -250,6 +250,16 @@ def test_a_pod_put_by_hand_on_a_node_whose_sums_have_no_room_is_ended(asks: dict
     assert event["message"].startswith(message)
 
 
+def test_a_pod_put_by_hand_on_a_node_of_other_labels_is_ended() -> None:
+    """`AdmissionCheck` of kube-scheduler, which the kubelet asks; the real one is asked in `tests/kubelet/test_twins.py`."""
+    world = small_world()
+    world.cluster.create(pod("first", nodeName="cpu-1", nodeSelector={"disk": "ssd"}))
+    live(world, 5)
+    status = get_pod(world, "first")["status"]
+    why = "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+    assert (status["phase"], status["reason"], status["message"]) == ("Failed", "NodeAffinity", why)
+
+
 def test_who_is_gone_makes_room_for_a_pod_put_by_hand() -> None:
     world = small_world()
     half = {"requests": {"cpu": "9"}, "limits": {"cpu": "9"}}

@@ -12,7 +12,7 @@ from fairlead.kinds.instances import all_instances
 from fairlead.kinds.registry import kind_by_type
 from fairlead.rules.jobs.status import job_status
 from fairlead.rules.reports.job import report_jobs
-from fairlead_sim.objects.resources import JOBS, MPI_JOBS, RAY_CLUSTERS, RAY_JOBS, TF_JOBS
+from fairlead_sim.objects.resources import EVENTS, JOBS, MPI_JOBS, RAY_CLUSTERS, RAY_JOBS, TF_JOBS
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.snapshot import take_snapshot
 from fairlead_sim.world.world import World
@@ -82,12 +82,34 @@ def test_a_lost_worker_is_made_anew() -> None:
 
 
 def test_a_suspended_one_has_nothing_and_goes_on_later() -> None:
-    world = world_with(ray_job(suspend=True))
+    world = world_with(ray_job(suspend=True, shutdownAfterJobFinishes=True))
     live(world, 60)
     assert (get(world, RAY_JOBS, "r")["status"]["jobDeploymentStatus"], pods(world)) == ("Suspended", [])
     world.cluster.merge_patch(RAY_JOBS, NAMESPACE, "r", {"spec": {"suspend": False}})
     live(world, 400)
     assert get(world, RAY_JOBS, "r")["status"]["jobStatus"] == "SUCCEEDED"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({}, "a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended"),
+        (
+            {"shutdownAfterJobFinishes": True, "clusterSelector": {"ray.io/cluster": "shared"}},
+            "the ClusterSelector mode doesn't support the suspend operation",
+        ),
+    ],
+)
+def test_one_that_may_not_be_suspended_is_left_as_it_is(spec: Object, message: str) -> None:
+    """The words are those of kuberay-operator 1.4.2."""
+    world = world_with(ray_job("train:1h", **spec))
+    live(world, 120)
+    running = [item["metadata"]["name"] for item in pods(world)]
+    world.cluster.merge_patch(RAY_JOBS, NAMESPACE, "r", {"spec": {"suspend": True}})
+    live(world, 120)
+    assert [item["metadata"]["name"] for item in pods(world)] == running
+    told = [item for item in world.cluster.list(EVENTS, NAMESPACE) if item["reason"] == "InvalidRayJobSpec"]
+    assert {item["message"] for item in told} == {f"The RayJob spec is invalid {NAMESPACE}/r: {message}"}
 
 
 def test_a_deadline_ends_it() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.model.devices.xid import XidReport
-from fairlead.rules.devices.xid_reports import fresh_reports
+from fairlead.rules.devices.xid_reports import joined_reports
 from fairlead.wire.devices.kernel_xid import parse_kernel_xid, pci_bus
 
 
@@ -78,9 +80,41 @@ def test_two_of_each_source_are_two() -> None:
     assert len(fresh_reports(told)) == 2
 
 
+def test_a_report_is_the_pair_of_one_other() -> None:
+    """One event of NVML, two records of the kernel beside it: one of them was not heard."""
+    heard = XidReport("0000:3b:00", 79, 1000.0, source="nvml")
+    records = [XidReport("0000:3b:00", 79, at) for at in (1000.1, 1000.2)]
+    assert len(fresh_reports([heard, *records])) == 2
+    first = joined_reports([heard])
+    second = joined_reports(records[:1], first.alone)
+    assert (second.fresh, second.alone) == ((), ()), "told by both: neither is anybody else's pair"
+    assert joined_reports(records[1:], second.alone).fresh == tuple(records[1:])
+
+
 def test_other_cards_and_other_xids_are_others() -> None:
     reports = [XidReport("a", 79, 1.0), XidReport("b", 79, 1.0), XidReport("a", 48, 1.0), XidReport("", 79, 1.0)]
     assert len(fresh_reports(reports)) == 4
+
+
+def fresh_reports(told: Iterable[XidReport], known: Iterable[XidReport] = ()) -> tuple[XidReport, ...]:
+    return joined_reports(told, known).fresh
+
+
+def most_pairs(ones: tuple[int, ...], others: tuple[int, ...]) -> int:
+    """By trying all."""
+    if not ones:
+        return 0
+    tried = [most_pairs(ones[1:], others)]
+    for place, other in enumerate(others):
+        if abs(ones[0] - other) <= 2:
+            tried.append(1 + most_pairs(ones[1:], others[:place] + others[place + 1 :]))
+    return max(tried)
+
+
+@given(*(st.lists(st.integers(0, 9), max_size=5).map(tuple) for _ in range(2)))
+def test_no_more_are_counted_than_must_have_happened(heard: tuple[int, ...], logged: tuple[int, ...]) -> None:
+    told = [XidReport("a", 79, float(at), source="nvml") for at in heard] + [XidReport("a", 79, float(at)) for at in logged]
+    assert len(fresh_reports(told)) == len(told) - most_pairs(heard, logged)
 
 
 @given(

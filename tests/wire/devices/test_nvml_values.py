@@ -206,7 +206,9 @@ def test_each_link_has_its_own_scope() -> None:
     for link in range(18):
         rows = BANDWIDTHS[f"DCGM_FI_DEV_NVLINK_BANDWIDTH_L{link}"]
         assert [(row.id, row.scope) for row in rows] == [(138, link), (139, link)]
-    assert len(BANDWIDTHS) == 19
+        ways = [BANDWIDTHS[f"DCGM_FI_DEV_NVLINK_{way}_BANDWIDTH_L{link}"] for way in ("TX", "RX")]
+        assert ways == [rows[:1], rows[1:]]
+    assert len(BANDWIDTHS) == 3 * 19
 
 
 def test_memory_of_the_second_form() -> None:

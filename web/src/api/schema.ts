@@ -500,13 +500,14 @@ export interface LastXid {
   at: string | null
 }
 
-/** `mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given now. Numbers are in `unit` (cores, bytes, GiB, count); a `max` or `borrowable` without bound is null. */
+/** `mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given now. `guaranteed` is what counts: less than `guaranteedWritten` where nodes have less than the mins promise. Numbers are in `unit` (cores, bytes, GiB, count); a `max` or `borrowable` without bound is null. */
 export interface LeafResource {
   resource: string
   unit: string
   used: number
   mine: number
   guaranteed: number
+  guaranteedWritten: number
   max: number | null
   borrowable: number | null
 }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.job import Job
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
-    from fairlead.model.quota.setup import QuotaSetup
+    from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import Streams
     from fairlead.wire.files.snapshot_file import SavedSnapshot
@@ -225,8 +225,8 @@ class Clusters(Protocol):
         """The serving jobs of that same cluster; None of a file or the embedded one."""
         ...
 
-    def quota_setup(self) -> QuotaSetup | None:
-        """How quota is installed there; None of a file and of simulated clusters, which bring it along."""
+    def quota_setup(self) -> QuotaSetup | BuiltInQuota | None:
+        """How quota is installed there, or built in (a laptop); None of a file or the embedded one."""
         ...
 
     def crons(self) -> ClusterCrons | None:

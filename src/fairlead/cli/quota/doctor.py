@@ -10,19 +10,24 @@ from fairlead.cli.frame.context import Context
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
-    from fairlead.model.quota.setup import QuotaSetup
+    from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
     from fairlead.model.quota.tree import QuotaTree
     from fairlead.model.snapshot import ClusterSnapshot
 
 NAME = "quota doctor"
 HELP = """Look at all that quota needs: the tree and its definition, the policies that gate pods and guard the gates, the labels
 of namespaces, the controller, its Lease and its rights. Each is ok, bad with what mends it, or not asked. The exit status
-is 1 when anything is bad."""
+is 1 when anything is bad.
+
+The laptop has quota built in: two pods are tried there (a dry run makes none), and the controller is judged by whether it has
+read the tree as it stands."""
 _OK: Final = "ok"
 _BAD: Final = "BAD"
 _NOT_ASKED: Final = "?"
 _ADMISSION: Final = "kubectl apply -f deploy/quota-admission.yaml (servers before 1.36: `fairlead admission-webhook`)"
 _CONTROLLER: Final = "kubectl apply -f deploy/quota-controller.yaml"
+_REPORT: Final = "a laptop always does that: please report it as a bug"
+_TIME: Final = "`fairlead time` says whether the laptop's time stands still; the controller reads the tree as time goes on"
 _FEW: Final = 3
 
 
@@ -38,12 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    from fairlead.model.quota.setup import BuiltInQuota
+
     snapshot = context.world.reader().read_all()
     setup = context.world.quota_setup()
     checks = [*_tree(snapshot, context.now()), *_labels(snapshot)]
     if setup is None:
-        told = "a snapshot or a simulated cluster: nothing is installed there that could be asked"
+        told = "a snapshot or the embedded cluster: nothing is installed there that could be asked"
         checks += [_Check(_NOT_ASKED, name, told) for name in ("injector", "guard", "controller", "lease", "rights")]
+    elif isinstance(setup, BuiltInQuota):
+        checks += [*_tried(setup), *_built_in(snapshot)]
     else:
         checks += [*_admission(setup), *_controller(setup, context.now())]
     context.stdout.write(render_rows([("STATE", "CHECK", "FOUND"), *((each.state, each.name, each.found) for each in checks)]))
@@ -167,3 +176,32 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
         yield _Check(_BAD, "rights", f"the controller may not {', '.join(setup.denied)}", _CONTROLLER)
     else:
         yield _Check(_OK, "rights", "the controller may do what it has to")
+
+
+def _tried(setup: BuiltInQuota) -> Iterator[_Check]:
+    """What the laptop's admission did with the pods that were tried."""
+    where = f"a new pod in {setup.namespace}"
+    checks = (
+        ("injector", setup.has_gate, f"{where} gets the quota gate", f"{where} gets no quota gate"),
+        ("guard", setup.is_guarded, f"{where} that names another leaf is refused", f"{where} may name another leaf"),
+    )
+    for name, is_so, good, bad in checks:
+        if is_so is None:
+            yield _Check(_NOT_ASKED, name, setup.unasked)
+        else:
+            yield _Check(_OK, name, f"{good} (tried)") if is_so else _Check(_BAD, name, f"{bad} (tried)", _REPORT)
+
+
+def _built_in(snapshot: ClusterSnapshot) -> Iterator[_Check]:
+    """The controller that works inside the laptop: its tree's status says how far it is."""
+    tree = snapshot.quota_tree
+    read = tree.status.get("observedGeneration") if tree is not None else None
+    if tree is None:
+        yield _Check(_OK, "controller", "part of the laptop; it has no tree to follow")
+    elif read == tree.generation:
+        yield _Check(_OK, "controller", f"part of the laptop; it follows the tree's generation {read}")
+    else:
+        was = "has not read the tree yet" if read is None else f"follows the tree's generation {read}, which is {tree.generation} now"
+        yield _Check(_BAD, "controller", f"part of the laptop; it {was}", _TIME)
+    yield _Check(_OK, "lease", "not needed: the laptop has one controller, which is part of it")
+    yield _Check(_OK, "rights", "not needed: the laptop's controller writes without asking for rights")

@@ -7,24 +7,31 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.text import short_duration
 from fairlead.errors import UserError
 from fairlead.model.resources import amount_text
+from fairlead.wire.kube.time import render_time
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
-    from fairlead.model.quota.plan import QuotaNodeUse, QuotaWaiting
-    from fairlead.model.quota.tree import QuotaNode
-    from fairlead.rules.quota.why import QuotaAnswer
+    from fairlead.model.moment import Moment
+    from fairlead.model.quota.plan import Lacking
+    from fairlead.rules.quota.why import QuotaAnswer, Standing
 
 NAME = "quota why"
 HELP = """Say in one sentence why a pod or a job waits for quota: the sentence that its condition, its Events and the console have.
-Then who is in the way, who borrows, and which pods may not be evicted for it. Of a pod that is admitted, say what its
-leaf uses and borrows."""
+Then since when, its priority, its place, what would have to be free, how often it was evicted, who is in the way, who
+borrows, and which pods may not be evicted for it. Of a pod that is admitted, say what its leaf uses and borrows.
+
+A place is one in the order in which units (pods, gangs, suspended jobs) are tried at this moment: claimants, then those whose
+leaf's min covers them, then by priority, by how little the leaf borrows, and by age. It is no promise: a unit that does not
+fit is passed over, and the order is made anew whenever something changes."""
 _ROWS: Final = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAMESPACE/NAME", help="a pod or a job (Deployment, Job, MPIJob, …); without a namespace, of -n")
+    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="table (default), json or yaml")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -35,52 +42,128 @@ def run(args: argparse.Namespace, context: Context) -> int:
     namespace, _, name = args.name.rpartition("/")
     if not name or "/" in namespace:
         raise UserError(f"`{args.name}` names no pod and no job", "write NAMESPACE/POD or NAMESPACE/JOB")
+    if args.output not in ("", "table", "json", "yaml"):
+        raise UserError(f"output format `{args.output}` is not known", "`-o table` (the default), `-o json` or `-o yaml`")
     snapshot, state = read_state(context)
     answers = why_quota(snapshot, state, plan_quota(state), namespace or context.world.namespace(), name)
-    context.stdout.write("\n".join(_text(answer) for answer in answers))
+    if args.output in ("json", "yaml"):
+        from fairlead.cli.frame.documents import render_document
+        from fairlead.cli.quota.why_document import answer_document
+
+        document = {"items": [answer_document(answer) for answer in answers]}
+        context.stdout.write(render_document(args.output, document).rstrip("\n") + "\n")
+    else:
+        context.stdout.write("\n".join(_text(answer, state.now) for answer in answers))
     return 0
 
 
-def _text(answer: QuotaAnswer) -> str:
-    rows = [(f"{answer.kind[:1].upper()}{answer.kind[1:]}:", answer.key), ("Reason:", answer.reason)]
+def _text(answer: QuotaAnswer, now: Moment) -> str:
+    parts = [render_rows([(answer.sentence,)]), render_rows(_facts(answer, now))]
+    if len(answer.units) > 1:
+        parts.append(_places(answer.units))
+    if answer.units:
+        first = answer.units[0]
+        parts += [_ahead(first), *_obstacles(first)]
+    elif answer.use is not None:
+        parts.append(_leaf_table(answer))
+    return "\n".join(part for part in parts if part)
+
+
+def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
+    rows = [(f"{answer.kind[:1].upper()}{answer.kind[1:]}:", answer.key), ("Reason:", f"{answer.reason}{_since(answer.reason_since, now)}")]
     if answer.leaf:
         rows.append(("Leaf:", answer.leaf))
     if answer.pods > 1:
         rows.append(("Pods:", f"{answer.admitted} of {answer.pods} admitted"))
-    if len(answer.waiting) == 1:
-        rows.append(("Place:", f"{answer.waiting[0].position} of those that wait in {answer.leaf}"))
-    parts = [render_rows([(answer.sentence,)]), render_rows(rows)]
-    if len(answer.waiting) > 1:
-        parts.append(_places(answer.waiting))
-    if answer.waiting:
-        parts += _obstacles(answer.waiting)
-    elif answer.node is not None and answer.use is not None:
-        parts.append(_leaf_table(answer.node, answer.use))
-    return "\n".join(part for part in parts if part)
+    if answer.pods or answer.units:
+        rows.append(("Priority:", str(answer.priority)))
+    if answer.units:
+        waits = "unknown" if answer.since is None else f"{render_time(answer.since)} ({short_duration(now - answer.since)})"
+        rows.append(("Waits since:", waits))
+    if len(answer.units) == 1:
+        rows.append(("Place:", _place(answer.units[0])))
+    if answer.units and (lacks := answer.units[0].lacks):
+        rows.append(("Must be free:", ", ".join(_lacking(each) for each in lacks)))
+    if answer.pods or answer.units:
+        rows.append(("Evicted:", _evicted(answer, now)))
+    return rows
 
 
-def _places(waiting: Sequence[QuotaWaiting]) -> str:
-    rows = [("WAITS", "PLACE", "REASON"), *((each.unit, str(each.position), str(each.reason)) for each in waiting[:_ROWS])]
-    return render_rows(rows) + _more(len(waiting))
+def _since(at: Moment | None, now: Moment) -> str:
+    return "" if at is None else f", for {short_duration(now - at)}"
 
 
-def _obstacles(waiting: Sequence[QuotaWaiting]) -> list[str]:
+def _place(unit: Standing) -> str:
+    leaf, overall = unit.in_leaf, unit.overall
+    return f"in leaf {unit.row.leaf}: {leaf.number} of {leaf.count}; over all leaves: {overall.number} of {overall.count}"
+
+
+def _lacking(lacking: Lacking) -> str:
+    """How much of what, and where.
+
+    >>> from fairlead.model.quota.plan import Lacking
+    >>> _lacking(Lacking("max", "root.a", "cpu", 5000)), _lacking(Lacking("node", "gpu-1", "cpu", 500))
+    ('5 cpu more below root.a', '500m cpu more on node gpu-1')
+    """
+    where = {
+        "max": f"below {lacking.at}",
+        "min": f"within the min of {lacking.at}",
+        "cap": f"within what {lacking.at} may use",
+        "node": f"on node {lacking.at}",
+        "nodes": "on the cluster's nodes",
+    }
+    return f"{amount_text(lacking.resource, lacking.amount)} {lacking.resource} more {where[lacking.kind]}"
+
+
+def _evicted(answer: QuotaAnswer, now: Moment) -> str:
+    evicted = answer.evicted
+    if evicted is None:
+        return "unknown: Events could not be read"
+    if not evicted.count:
+        return "never, as far as Events are kept"
+    times = "once" if evicted.count == 1 else f"{evicted.count} times"
+    last = "" if evicted.at is None else f", last {short_duration(now - evicted.at)} ago"
+    return f"{times}{last} (its owner's pods together, as far as Events are kept)"
+
+
+def _places(units: Sequence[Standing]) -> str:
+    rows = [("WAITS", "PLACE IN LEAF", "OVER ALL", "PRIORITY", "REASON")]
+    for unit in units[:_ROWS]:
+        row = unit.row
+        rows.append((row.unit, str(row.position), str(row.overall), str(row.priority), str(row.reason)))
+    return render_rows(rows) + _more(len(units))
+
+
+def _ahead(first: Standing) -> str:
+    """Who is tried before it: in its leaf by name, in other leaves by number."""
+    rows = [("BEFORE IT", "LEAF", "PRIORITY", "REASON")]
+    rows += [(each.unit, each.leaf, str(each.priority), str(each.reason)) for each in first.ahead[:_ROWS]]
+    hidden = first.in_leaf.number - 1 - len(rows[1:])
+    rows += [(f"{hidden} more", first.row.leaf, "-", "-")] if hidden > 0 else []
+    rows += [(f"{count} of another leaf", leaf, "-", "-") for leaf, count in sorted(first.ahead_elsewhere.items())]
+    return render_rows(rows) if len(rows) > 1 else ""
+
+
+def _obstacles(first: Standing) -> list[str]:
     """Of the first that waits: where it is blocked, who borrows, who is spared."""
-    first = waiting[0]
+    row = first.row
     blocked: list[Sequence[str]] = [("BLOCKED AT", "RESOURCE", "ASKS", "USED", "CLAIMED", "MAX")]
-    for each in first.blocked:
+    for each in row.blocked:
         amounts = (each.asks, each.used, each.claimed, each.max)
         blocked.append((each.node, each.resource, *(amount_text(each.resource, amount) for amount in amounts)))
     borrowers = [("BORROWER", "RESOURCE", "OVER MIN")]
-    borrowers += [(each.leaf, each.resource, amount_text(each.resource, each.over)) for each in first.borrowers[:_ROWS]]
-    spared = [("SPARED", "WHY"), *((each.pod, each.why) for each in first.spared[:_ROWS])]
-    tables = ((blocked, len(first.blocked)), (borrowers, len(first.borrowers)), (spared, len(first.spared)))
+    borrowers += [(each.leaf, each.resource, amount_text(each.resource, each.over)) for each in row.borrowers[:_ROWS]]
+    spared = [("SPARED", "WHY"), *((each.pod, each.why) for each in row.spared[:_ROWS])]
+    tables = ((blocked, len(row.blocked)), (borrowers, len(row.borrowers)), (spared, len(row.spared)))
     return [render_rows(rows) + _more(number) for rows, number in tables if number]
 
 
-def _leaf_table(node: QuotaNode, use: QuotaNodeUse) -> str:
+def _leaf_table(answer: QuotaAnswer) -> str:
+    node, use = answer.node, answer.use
+    assert node is not None
+    assert use is not None
     rows: list[Sequence[str]] = [("RESOURCE", "USED", "MIN", "BORROWED", "MAX")]
-    for resource in sorted({*use.used, *node.min, *node.max}):
+    for resource in answer.resources:
         used, most = use.used.get(resource, 0), node.max.get(resource)
         least = use.counted_min.get(resource, node.min.get(resource, 0))
         told = [amount_text(resource, amount) for amount in (used, least, max(0, used - least))]

@@ -88,7 +88,7 @@ from fairlead.model.quota.plan import QuotaPlan
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead.model.quota.use import QuotaUse
-from fairlead.model.resources import is_gpu_resource
+from fairlead.model.resources import Amounts, is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.room import NodeRooms
@@ -97,7 +97,7 @@ from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
-from fairlead.rules.quota.usage import usage_of
+from fairlead.rules.quota.usage import borrowable, usage_of
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
 from fairlead.rules.quota.what_if import settle
 from fairlead.rules.sharing.ledger import ledger_of
@@ -253,6 +253,10 @@ class BoardState:
     @cached_property
     def _quota_uses(self) -> tuple[QuotaUse, ...]:
         return usage_of(self._quota_state) if self.snapshot.quota else ()
+
+    @cached_property
+    def _borrowable(self) -> Mapping[str, Amounts]:
+        return borrowable(self._quota_state) if self.snapshot.quota else {}
 
     @cached_property
     def _quota_state(self) -> QuotaState:
@@ -437,7 +441,7 @@ class BoardState:
             namespaces=list(me.namespaces),
             sentence=mine_sentence(me, held, waits, self.places.users),
             held=held,
-            leaves=my_leaves(me, self.quota_list, used),
+            leaves=my_leaves(me, self.quota_list, used, self._borrowable),
             starts=my_starts(me, self.offers, quota, self.occupancy, leaf_of),
             waits=waits,
         )

@@ -24,7 +24,7 @@ from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.pod import Pod
 from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting
 from fairlead.model.quota.state import QuotaPod, QuotaState
-from fairlead.model.resources import CPU, NVIDIA_GPU, is_gpu_resource
+from fairlead.model.resources import CPU, NOTHING, NVIDIA_GPU, Amounts, is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, granted_mib
 from fairlead.rules.jobs.waiting import why_pod_waits
@@ -159,11 +159,16 @@ def my_use(
     return {(path, name): shown_amount(name, amount) for (path, name), amount in found.items()}
 
 
-def my_leaves(me: Whose, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float]) -> list[MyLeaf]:
-    """The leaves of my namespaces. `rows`: of the whole tree, parents before children; `used`: by me."""
-    by_place = {(row.path, row.resource): row for row in rows}
+def my_leaves(me: Whose, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float], left: Mapping[str, Amounts]) -> list[MyLeaf]:
+    """The leaves of my namespaces.
+
+    `rows`: of the whole tree; `used`: by me; `left`: by name of a leaf, what it could be given above its min.
+    """
     mine = {row.path: row for row in rows if row.is_leaf and any(each in row.namespaces for each in me.namespaces)}
-    return [MyLeaf(path, leaf.name, leaf.namespaces, _leaf_resources(path, rows, by_place, used)) for path, leaf in mine.items()]
+    return [
+        MyLeaf(path, leaf.name, leaf.namespaces, _leaf_resources(path, rows, used, left.get(leaf.name, NOTHING)))
+        for path, leaf in mine.items()
+    ]
 
 
 def my_waits(
@@ -274,10 +279,8 @@ def _start_sentence(found: Startable, unit: str) -> Sentence:
     return Sentence("start-shared", {"amount": amount, "unit": unit, "model": model}, f"{amount} {unit} on a shared {model}")
 
 
-def _leaf_resources(
-    path: str, rows: Sequence[QuotaRow], by_place: Mapping[tuple[str, str], QuotaRow], used: Mapping[tuple[str, str], float]
-) -> list[LeafResource]:
-    found = [row for row in rows if row.path == path and (row.min or row.max or row.used)]
+def _leaf_resources(path: str, rows: Sequence[QuotaRow], used: Mapping[tuple[str, str], float], left: Amounts) -> list[LeafResource]:
+    found = [row for row in rows if row.path == path and (row.min_written or row.max or row.used)]
     found.sort(key=lambda row: (not is_gpu_resource(row.resource), row.resource != CPU))
     return [
         LeafResource(
@@ -286,22 +289,12 @@ def _leaf_resources(
             used=row.used,
             mine=used.get((path, row.resource), 0.0),
             guaranteed=row.min,
+            guaranteed_written=row.min_written,
             max=row.max,
-            borrowable=_borrowable(row, by_place),
+            borrowable=shown_amount(row.resource, left[row.resource]) if row.resource in left else None,
         )
         for row in found
     ]
-
-
-def _borrowable(row: QuotaRow, by_place: Mapping[tuple[str, str], QuotaRow]) -> float | None:
-    """What the ceilings from the leaf to the root leave, less what the leaf is still owed."""
-    rooms: list[float] = []
-    at: QuotaRow | None = row
-    while at is not None:
-        if at.max is not None:
-            rooms.append(at.max - at.used - at.claimed)
-        at = by_place.get((at.parent, at.resource)) if at.parent else None
-    return neat(max(0.0, min(rooms) - max(0.0, row.min - row.used))) if rooms else None
 
 
 def _wait(

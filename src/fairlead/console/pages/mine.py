@@ -11,6 +11,7 @@ from fairlead.console.pages.jobs import Waiting
 
 class LeafResource(Json, frozen=True):
     """`mine`: of `used`, what is mine. `borrowable`: how much above its guarantee it could be given now.
+    `guaranteed` is what counts: less than `guaranteed_written` where nodes have less than the mins promise.
 
     Numbers are in `unit` (cores, bytes, GiB, count); a `max` or `borrowable` without bound is null.
     """
@@ -20,6 +21,7 @@ class LeafResource(Json, frozen=True):
     used: float
     mine: float
     guaranteed: float
+    guaranteed_written: float
     max: float | None
     borrowable: float | None
 

@@ -273,13 +273,6 @@ class ItemReader(Generic[Row]):
             return Page(rows, malformed, page.version, page.token)
         return Page(rows, [], page.version, page.token)
 
-    def read_item(self, body: bytes) -> Row:
-        """One object, as `get` answers it. Raises what decoding and parsing raise."""
-        try:
-            return self._parse(self._item.decode(body))
-        except RecursionError:
-            return self._parse(self._item.decode(without_the_deepest(body)))
-
     def read_changes(self, lines: bytes) -> list[Change[Row]]:
         """The changes of complete lines of a watch, all or none.
 

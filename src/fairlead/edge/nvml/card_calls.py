@@ -6,12 +6,13 @@ A table: what NVML calls it, how it is asked. Conversions are `wire/devices/nvml
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from ctypes import byref
 from typing import Any, Final
 
 import pynvml
 from msgspec import Struct
 
-from fairlead.wire.devices.nvml_values import MIB, brand, performance_state, watts, whole_watts
+from fairlead.wire.devices.nvml_values import MIB, brand, compute_capability, fabric_fields, performance_state, watts, whole_watts
 
 _PREFIX: Final = "DCGM_FI_DEV_"
 Told = Mapping[str, int | float | None]
@@ -20,12 +21,13 @@ Told = Mapping[str, int | float | None]
 class CardCall(Struct, frozen=True, gc=False):
     """`name`: NVML's. `ask` gives values by field without the prefix, None = no value.
 
-    `only_for`: slow, so only when this field is wanted. `unless`: not needed when this field is known.
+    `only_for`: slow or seldom printed, so only when one of these fields is wanted. `unless`: not needed when
+    this field is known.
     """
 
     name: str
     ask: Callable[[Any], Told]
-    only_for: str = ""
+    only_for: tuple[str, ...] = ()
     unless: str = ""
 
 
@@ -37,10 +39,16 @@ class TextCall(Struct, frozen=True, gc=False):
     ask: Callable[[Any], str]
 
 
-def _one(name: str, field: str, *arguments: Any, convert: Callable[[int], int | float | None] = int, **more: str) -> CardCall:
+def _one(name: str, field: str, *arguments: Any, convert: Callable[[int], int | float | None] = int, unless: str = "") -> CardCall:
     ask = getattr(pynvml, name)
     key = f"{name}({field})" if arguments else name
-    return CardCall(key, lambda handle: {field: convert(ask(handle, *arguments))}, **more)
+    return CardCall(key, lambda handle: {field: convert(ask(handle, *arguments))}, unless=unless)
+
+
+def _wanted(name: str, field: str, *arguments: Any, convert: Callable[[Any], int | float | None] = int) -> CardCall:
+    """One figure that is asked for only where somebody prints it."""
+    call = _one(name, field, *arguments, convert=convert)
+    return CardCall(f"{name}({field})", call.ask, (field,))
 
 
 def _utilization(handle: Any) -> Told:
@@ -77,9 +85,40 @@ def _inforom(name: str, number: int) -> TextCall:
     )
 
 
-def _cuda_version(_handle: Any) -> str:
-    version = pynvml.nvmlSystemGetCudaDriverVersion_v2()
-    return f"{version // 1000}.{version % 1000 // 10}"
+def _pci_ids(handle: Any) -> Told:
+    told = pynvml.nvmlDeviceGetPciInfo(handle)
+    return {"PCI_COMBINED_ID": told.pciDeviceId, "PCI_SUBSYS_ID": told.pciSubSystemId}
+
+
+_BANKS: Final = {f"BANKS_REMAP_ROWS_AVAIL_{name.upper()}": name for name in ("max", "high", "partial", "low", "none")}
+
+
+def _banks(handle: Any) -> Told:
+    told = pynvml.nvmlDeviceGetRowRemapperHistogram(handle)
+    return {field: int(getattr(told, name)) for field, name in _BANKS.items()}
+
+
+def _sram(handle: Any) -> Told:
+    told = pynvml.c_nvmlEccSramErrorStatus_v1_t()
+    pynvml.nvmlDeviceGetSramEccErrorStatus(handle, byref(told))
+    return {"THRESHOLD_SRM": int(told.bThresholdExceeded)}
+
+
+_FABRIC: Final = tuple(f"FABRIC_{name}" for name in ("MANAGER_STATUS", "MANAGER_ERROR_CODE", "CLIQUE_ID", "HEALTH_MASK", "HEALTH_SUMMARY"))
+
+
+def _fabric(handle: Any) -> Told:
+    told = pynvml.c_nvmlGpuFabricInfo_v3_t()
+    pynvml.nvmlDeviceGetGpuFabricInfoV(handle, byref(told))
+    return fabric_fields(int(told.state), int(told.status), int(told.cliqueId), int(told.healthMask), int(told.healthSummary))
+
+
+_PLACES: Final = (
+    ("SHM", pynvml.NVML_MEMORY_LOCATION_TEXTURE_SHM),
+    ("CBU", pynvml.NVML_MEMORY_LOCATION_CBU),
+    ("SRM", pynvml.NVML_MEMORY_LOCATION_SRAM),
+)
+"""Whose ECC errors have no field value; the CBU's two-bit errors have one."""
 
 
 FAST_CALLS: Final = (
@@ -96,12 +135,14 @@ FAST_CALLS: Final = (
     _one("nvmlDeviceGetFanSpeed", "FAN_SPEED"),
     _one("nvmlDeviceGetTotalEnergyConsumption", "TOTAL_ENERGY_CONSUMPTION", unless="TOTAL_ENERGY_CONSUMPTION"),
     *(
-        _one("nvmlDeviceGetPcieThroughput", field, counter, only_for=_PREFIX + field)
+        _wanted("nvmlDeviceGetPcieThroughput", field, counter)
         for field, counter in (
             ("PCIE_TX_THROUGHPUT", pynvml.NVML_PCIE_UTIL_TX_BYTES),
             ("PCIE_RX_THROUGHPUT", pynvml.NVML_PCIE_UTIL_RX_BYTES),
         )
     ),
+    _wanted("nvmlDeviceGetClockInfo", "VIDEO_CLOCK", pynvml.NVML_CLOCK_VIDEO),
+    _wanted("nvmlDeviceGetMarginTemperature", "GPU_TEMP_LIMIT"),
 )
 SLOW_CALLS: Final = (
     _one("nvmlDeviceGetMaxClockInfo", "MAX_SM_CLOCK", pynvml.NVML_CLOCK_SM),
@@ -120,18 +161,44 @@ SLOW_CALLS: Final = (
     CardCall("nvmlDeviceGetBAR1MemoryInfo", _bar1),
     CardCall("nvmlDeviceGetEccMode", _ecc, unless="ECC_CURRENT"),
     CardCall("nvmlDeviceGetGridLicensableFeatures_v4", _license),
+    _wanted("nvmlDeviceGetApplicationsClock", "APP_SM_CLOCK", pynvml.NVML_CLOCK_SM),
+    _wanted("nvmlDeviceGetApplicationsClock", "APP_MEM_CLOCK", pynvml.NVML_CLOCK_MEM),
+    _wanted("nvmlDeviceGetMaxClockInfo", "MAX_VIDEO_CLOCK", pynvml.NVML_CLOCK_VIDEO),
+    _wanted("nvmlDeviceGetTemperatureThreshold", "MEM_MAX_OP_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_MEM_MAX),
+    _wanted("nvmlDeviceGetTemperatureThreshold", "GPU_MAX_OP_TEMP", pynvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX),
+    _wanted("nvmlDeviceGetPersistenceMode", "PERSISTENCE_MODE"),
+    _wanted("nvmlDeviceGetComputeMode", "COMPUTE_MODE"),
+    _wanted("nvmlDeviceGetVirtualizationMode", "VIRTUAL_MODE"),
+    _wanted("nvmlDeviceGetMaxMigDeviceCount", "MIG_MAX_SLICES"),
+    _wanted("nvmlDeviceGetInforomConfigurationChecksum", "INFOROM_CONFIG_CHECK"),
+    _wanted("nvmlDeviceGetAutoBoostedClocksEnabled", "AUTOBOOST", convert=lambda told: int(told[0])),
+    _wanted("nvmlDeviceGetCudaComputeCapability", "CUDA_COMPUTE_CAPABILITY", convert=lambda told: compute_capability(*told)),
+    _wanted("nvmlGpmQueryDeviceSupport", "GPM_SUPPORT", convert=lambda told: int(told.isSupportedDevice)),
+    CardCall("nvmlDeviceGetRowRemapperHistogram", _banks, tuple(_BANKS)),
+    CardCall("nvmlDeviceGetSramEccErrorStatus", _sram, ("THRESHOLD_SRM",)),
+    CardCall("nvmlDeviceGetGpuFabricInfoV", _fabric, _FABRIC),
+    *(
+        _wanted("nvmlDeviceGetMemoryErrorCounter", f"ECC_{bits}_{scope}_{place}", error, counter, location)
+        for bits, error in (("SBE", pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED), ("DBE", pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED))
+        for scope, counter in (("VOL", pynvml.NVML_VOLATILE_ECC), ("AGG", pynvml.NVML_AGGREGATE_ECC))
+        for place, location in _PLACES
+        if (bits, place) != ("DBE", "CBU")
+    ),
 )
 BAR1_CALL: Final = next(call for call in SLOW_CALLS if call.name == "nvmlDeviceGetBAR1MemoryInfo")
 """The one of these that a MIG instance answers, too."""
 STATIC_CALLS: Final = (
     _one("nvmlDeviceGetMinorNumber", "MINOR_NUMBER"),
+    _one("nvmlDeviceGetIndex", "NVML_INDEX"),
     CardCall("nvmlDeviceGetMigMode", lambda handle: {"MIG_MODE": pynvml.nvmlDeviceGetMigMode(handle)[0]}),
+    CardCall("nvmlDeviceGetPciInfo_v3", _pci_ids),
+    CardCall("nvmlSystemGetCudaDriverVersion_v2", lambda _: {"DCGM_FI_CUDA_DRIVER_VERSION": pynvml.nvmlSystemGetCudaDriverVersion_v2()}),
 )
 TEXT_CALLS: Final = (
     TextCall("nvmlSystemGetDriverVersion", "DCGM_FI_DRIVER_VERSION", lambda _: pynvml.nvmlSystemGetDriverVersion()),
     TextCall("nvmlSystemGetNVMLVersion", "DCGM_FI_NVML_VERSION", lambda _: pynvml.nvmlSystemGetNVMLVersion()),
-    TextCall("nvmlSystemGetCudaDriverVersion_v2", "DCGM_FI_CUDA_DRIVER_VERSION", _cuda_version),
     TextCall("nvmlDeviceGetName", f"{_PREFIX}NAME", pynvml.nvmlDeviceGetName),
+    TextCall("nvmlDeviceGetUUID", f"{_PREFIX}UUID", pynvml.nvmlDeviceGetUUID),
     TextCall("nvmlDeviceGetPciInfo_v3", f"{_PREFIX}PCI_BUSID", lambda handle: pynvml.nvmlDeviceGetPciInfo(handle).busId),
     TextCall("nvmlDeviceGetBrand", f"{_PREFIX}BRAND", lambda handle: brand(pynvml.nvmlDeviceGetBrand(handle))),
     TextCall("nvmlDeviceGetSerial", f"{_PREFIX}SERIAL", pynvml.nvmlDeviceGetSerial),
@@ -145,10 +212,14 @@ TEXT_CALLS: Final = (
 
 def asked(call: CardCall, handle: Any) -> dict[str, int | float]:
     """What a call tells, under DCGM's names. Raises NVMLError."""
-    return {_PREFIX + field: value for field, value in call.ask(handle).items() if value is not None}
+    return {_whole(field): value for field, value in call.ask(handle).items() if value is not None}
+
+
+def _whole(field: str) -> str:
+    return field if field.startswith("DCGM_") else _PREFIX + field
 
 
 def is_needed(call: CardCall, known: Mapping[str, object], wanted: frozenset[str]) -> bool:
-    if call.only_for and call.only_for not in wanted:
+    if call.only_for and wanted.isdisjoint(map(_whole, call.only_for)):
         return False
-    return not call.unless or _PREFIX + call.unless not in known
+    return not call.unless or _whole(call.unless) not in known

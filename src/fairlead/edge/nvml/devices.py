@@ -26,7 +26,7 @@ from fairlead.edge.nvml.xid_events import XidEvents
 from fairlead.edge.nvml.xid_tally import XidTally
 from fairlead.errors import NotFound, OutsideError
 from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, UnnamedCard
-from fairlead.model.devices.xid import XidReport
+from fairlead.model.devices.xid import JoinedXids, XidReport
 from fairlead.wire.devices.kernel_xid import pci_bus
 
 SLOWEST_RETRY_SECONDS: Final = 60.0
@@ -40,8 +40,12 @@ _USUAL_BEAT: Final = NvmlBeat()
 _log: Final = logging.getLogger(__name__)
 
 
-Join = Callable[[Iterable[XidReport], Iterable[XidReport]], Iterable[XidReport]]
-"""Of what was told, what is not yet known: the rule `fresh_reports`."""
+Join = Callable[[Iterable[XidReport], Iterable[XidReport]], JoinedXids]
+"""Of what was told, and what had no pair before: the rule `joined_reports`."""
+
+
+def _all(told: Iterable[XidReport], _: Iterable[XidReport]) -> JoinedXids:
+    return JoinedXids(tuple(told), ())
 
 
 class _Look(Struct, frozen=True):
@@ -90,7 +94,7 @@ class NvmlDevices:
         beat: NvmlBeat = _USUAL_BEAT,
         library: str = LIBRARY,
         kernel_log: KernelLog | None = None,
-        join: Join = lambda told, known: told,
+        join: Join = _all,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -347,9 +351,9 @@ class NvmlDevices:
             for seen in self._events.drain_heard()
             for bus in (by_bus if seen.uuid is None else [self._buses[seen.uuid]] if seen.uuid in self._buses else [])
         ]
-        fresh = tuple(self._join([*heard, *told], self._known_xids))
-        self._known_xids = tuple(each for each in (*self._known_xids, *fresh) if now - each.at < _KNOWN_SECONDS)
-        for report in fresh:
+        joined = self._join([*heard, *told], self._known_xids)
+        self._known_xids = tuple(each for each in joined.alone if now - each.at < _KNOWN_SECONDS)
+        for report in joined.fresh:
             tally = by_bus.get(report.bus) or self._unnamed.setdefault(report.bus, XidTally())
             tally.hear(report.xid, booted_at + report.at, report.gpu_instance)
 

@@ -19,7 +19,7 @@ from fairlead.edge.nvml.memory import MemoryForm
 from fairlead.edge.nvml.peers import PEERS, read_peers
 from fairlead.edge.nvml.processes import Processes
 from fairlead.model.devices.readings import GroupReading
-from fairlead.wire.devices.nvml_values import BANDWIDTHS, FAST_FIELDS, SLOW_FIELDS, bandwidths
+from fairlead.wire.devices.nvml_values import BANDWIDTHS, FAST_FIELDS, LINK_COUNT, LINK_STATES, SLOW_FIELDS, WANTED_FIELDS, bandwidths
 
 _TOTAL: Final = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"
 _MEMORY: Final = "nvmlDeviceGetMemoryInfo"
@@ -28,10 +28,10 @@ _MEMORY: Final = "nvmlDeviceGetMemoryInfo"
 class CardReader:
     """One card that NVML has a handle of; used by one thread, while NVML is open.
 
-    `wanted`: DCGM fields that somebody prints; of what is slow (PCIe throughput) or many (single NVLinks,
-    profiling) only these are asked. It may be replaced between two turns. `monotonic` gives seconds, `now`
-    epoch seconds. Every reading raises NVMLError when the card is lost or the driver is gone; any other
-    trouble is told in the reading and costs only what the failed call would have told.
+    `wanted`: DCGM fields that somebody prints; of what is slow (PCIe throughput), many (single NVLinks,
+    profiling) or seldom printed only these are asked. It may be replaced between two turns. `monotonic` gives
+    seconds, `now` epoch seconds. Every reading raises NVMLError when the card is lost or the driver is gone;
+    any other trouble is told in the reading and costs only what the failed call would have told.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class CardReader:
         self._instances = Instances(card, self._absences, monotonic, now)
         self._links: dict[str, int | float] = {}
         self._links_at = 0.0
+        self._link_states = LINK_STATES[:0]
 
     def fast(self) -> GroupReading:
         """Utilization, memory, temperature, power, clocks, energy, throughput, profiling, processes."""
@@ -68,10 +69,11 @@ class CardReader:
         return GroupReading(fields, {}, failures.told(), processes)
 
     def slow(self) -> GroupReading:
-        """ECC, remapped rows, retired pages, violations, NVLink errors, replays, BAR1, limits, recovery,
-        peers."""
+        """ECC, remapped rows, retired pages, violations, NVLinks and their errors, replays, BAR1, limits,
+        recovery, peers. Of NVLinks those that `static` has found."""
         failures = Failures(self._absences)
-        fields = read_fields(self._card.handle, SLOW_FIELDS, self._absences, failures)
+        wanted = [row for row in WANTED_FIELDS if row.field in self.wanted]
+        fields = read_fields(self._card.handle, (*SLOW_FIELDS, *self._link_states, *wanted), self._absences, failures)
         self._ask(SLOW_CALLS, fields, self.wanted, failures)
         instances = self._instances.slow(failures)
         peers = read_peers(self._card, self._absences, failures) if PEERS in self.wanted else {}
@@ -80,7 +82,8 @@ class CardReader:
     def static(self) -> GroupReading:
         """What changes with driver, firmware or division only: texts, minor number, MIG mode."""
         failures = Failures(self._absences)
-        fields: dict[str, int | float] = {}
+        fields = read_fields(self._card.handle, (LINK_COUNT,), self._absences, failures)
+        self._link_states = LINK_STATES[: int(fields.get(LINK_COUNT.field, 0))]
         self._ask(STATIC_CALLS, fields, self.wanted, failures)
         texts: dict[str, str] = {}
         for call in TEXT_CALLS:
@@ -109,7 +112,7 @@ class CardReader:
     def _field_values(self, wanted: frozenset[str], failures: Failures) -> dict[str, int | float]:
         """With bandwidths, of the counters of this turn and the last; those of single links are not told."""
         names = [name for name in BANDWIDTHS if name == _TOTAL or name in wanted]
-        single = [row for name in names if name != _TOTAL for row in BANDWIDTHS[name]]
+        single = list(dict.fromkeys(row for name in names for row in BANDWIDTHS[name] if row not in FAST_FIELDS))
         fields = read_fields(self._card.handle, (*FAST_FIELDS, *single), self._absences, failures)
         at = self._monotonic()
         links = {row.field: fields[row.field] for name in names for row in BANDWIDTHS[name] if row.field in fields}

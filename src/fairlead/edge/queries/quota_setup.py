@@ -1,11 +1,11 @@
-"""How quota is installed, asked by one command.
+"""How quota is installed, asked by one command. Where it is built in, pods are tried (a dry run makes none).
 
 Blocking. What may not be asked is told and keeps nothing else from being asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -13,10 +13,13 @@ from msgspec import Struct
 
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import DEPLOYMENTS, LEASES, Resource
-from fairlead.errors import NotFound, OutsideError
-from fairlead.model.quota.setup import QuotaSetup
+from fairlead.edge.kube.resource import DEPLOYMENTS, LEASES, NAMESPACES, PODS, Resource
+from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.model.keys import LABEL_QUOTA, LABEL_QUOTA_NAME, QUOTA_ENFORCED, QUOTA_GATE
+from fairlead.model.quota.rows import Namespace
+from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.settings import QUOTA_LEASE, SYSTEM_NAMESPACE
+from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.kube.time import parse_time
 from fairlead.wire.names import QUOTA_GROUP, QUOTA_PLURAL, QUOTA_TREE_NAMESPACE
@@ -97,6 +100,37 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
         denied=tuple(right for right, may in rights.items() if not may),
         unasked=unasked,
     )
+
+
+def read_built_in(api: KubeBlocking) -> BuiltInQuota:
+    """Raises OutsideError when the API server answers nothing at all."""
+    try:
+        rows: Iterable[Namespace] = api.list_all(ItemReader(NAMESPACES, WireNamespace, parse_namespace)).rows.values()
+        spaces = sorted(space.name for space in rows if space.labels.get(LABEL_QUOTA) == QUOTA_ENFORCED)
+    except Forbidden as error:
+        return BuiltInQuota(unasked=error.what)
+    if not spaces:
+        return BuiltInQuota(unasked="no namespace is enforced, so no pod could be tried")
+    try:
+        made = api.create(PODS, _tried({}), spaces[0], dry_run=True)
+    except Forbidden as error:
+        if GUARD in error.what:  # which refuses a pod without the gate
+            return BuiltInQuota(spaces[0], has_gate=False, is_guarded=True)
+        return BuiltInQuota(spaces[0], unasked=error.what)
+    gates = [each.get("name") for each in (made.get("spec") or {}).get("schedulingGates") or ()]
+    try:
+        api.create(PODS, _tried({LABEL_QUOTA_NAME: f"not-the-leaf-of-{spaces[0]}"}), spaces[0], dry_run=True)
+    except Forbidden as error:
+        if GUARD not in error.what:
+            return BuiltInQuota(spaces[0], QUOTA_GATE in gates, unasked=error.what)
+        return BuiltInQuota(spaces[0], QUOTA_GATE in gates, is_guarded=True)
+    return BuiltInQuota(spaces[0], QUOTA_GATE in gates, is_guarded=False)
+
+
+def _tried(labels: dict[str, str]) -> dict[str, Any]:
+    """A pod as simple as one can be."""
+    metadata = {"name": "fairlead-quota-doctor", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "main", "image": "tried"}]}}
 
 
 def _is_there(api: KubeBlocking, resource: Resource, name: str) -> bool:

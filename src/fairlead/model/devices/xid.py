@@ -202,18 +202,6 @@ def xid_text(xid: int) -> str:
     return _TEXTS.get(xid, "Unknown Error")
 
 
-def xid_severity(xid: int) -> str:
-    """critical, warning, application or info.
-
-    >>> xid_severity(79), xid_severity(31)
-    ('critical', 'application')
-    """
-    for word, codes in (("critical", CRITICAL), ("warning", WARNING), ("application", APPLICATION)):
-        if xid in codes:
-            return word
-    return "info"
-
-
 class XidReport(Struct, frozen=True, gc=False):
     """An XID that was told. `bus`: the card's place as `0000:3b:00`, "" = of no card.
 
@@ -228,6 +216,13 @@ class XidReport(Struct, frozen=True, gc=False):
     until: float | None = None
     gpu_instance: int | None = None
     source: str = "kernel"
+
+
+class JoinedXids(Struct, frozen=True, gc=False):
+    """What reports of two sources come to. `fresh`: those that count, by time; `alone`: without a pair."""
+
+    fresh: tuple[XidReport, ...]
+    alone: tuple[XidReport, ...]
 
 
 class KernelXid(Struct, frozen=True, gc=False):

@@ -53,7 +53,8 @@ class Job(Struct, frozen=True, gc=False):
     writes one word instead of conditions. `lead`: the label (key, value) of the pod without which such a job
     does not run yet, whatever the word says. `least`: so many of its pods run together or not at all, where
     it says so. `late`: roles whose pods are made only after the others run; a role that `roles` do not have
-    stands in no table. `owner`: its controller, such as a Cron.
+    stands in no table. `owner`: its controller, such as a Cron. `can_suspend`: whether its controller lets
+    it be suspended, where its kind can be at all.
     """
 
     type: str
@@ -77,6 +78,7 @@ class Job(Struct, frozen=True, gc=False):
     least: int | None = None
     late: tuple[Role, ...] = ()
     owner: Owner | None = None
+    can_suspend: bool = True
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from fairlead.model.moment import Moment
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
@@ -23,6 +24,7 @@ class Reason(StrEnum):
 
     OVER_MAX = "OverMax"
     WAITING_FOR_IDLE_QUOTA = "WaitingForIdleQuota"
+    QUEUED_BEHIND = "QueuedBehind"
     WAITING_FOR_EVICTIONS = "WaitingForEvictions"
     NEVER_FITS = "NeverFits"
     GANG_INCOMPLETE = "GangIncomplete"
@@ -123,11 +125,26 @@ class Borrower(Struct, frozen=True):
     over: int
 
 
+class Lacking(Struct, frozen=True, gc=False):
+    """How much more of a resource would have to be free for a unit, and where.
+
+    `kind`: whose room it is: `max` of a quota node, `min` of a leaf (for what is not preemptible), `cap` of a
+    user in a leaf, `node` of the cluster, or `nodes`, all of them together. `at`: its name, "" of `nodes`.
+    """
+
+    kind: str
+    at: str
+    resource: str
+    amount: int
+
+
 class QuotaWaiting(Struct, frozen=True):
     """A unit that was not admitted.
 
-    `position`: among those of its leaf, from 1, in the order in which they are tried. `workload`: set of a
-    suspended job, which waits without pods.
+    `position`: among those of its leaf, from 1, in the order in which they are tried. `overall`: the same
+    among those of all leaves, 0 = only one leaf was asked about. The order says who is tried first, not who
+    is admitted first: who does not fit is passed over (quota contract 2.5). `lacks`: how much more would have
+    to be free where it is `blocked`. `workload`: set of a suspended job, which waits without pods.
     """
 
     unit: str
@@ -140,6 +157,26 @@ class QuotaWaiting(Struct, frozen=True):
     borrowers: tuple[Borrower, ...] = ()
     spared: tuple[Spared, ...] = ()
     workload: Workload | None = None
+    overall: int = 0
+    lacks: tuple[Lacking, ...] = ()
+
+    @property
+    def priority(self) -> int:
+        """The highest of its pods; of a suspended job, what its pods had."""
+        job = self.workload
+        return max((pod.priority for pod in self.pods), default=job.priority if job is not None else 0)
+
+    @property
+    def since(self) -> Moment | None:
+        """Since when it waits: when its oldest pod, or the job that waits without pods, was created."""
+        made = [pod.created_at for pod in self.pods if pod.created_at]
+        return min(made, default=(self.workload.created_at if self.workload is not None else 0.0) or None)
+
+    @property
+    def reason_since(self) -> Moment | None:
+        """Since when its pods' conditions give its reason; None = they do not give it (yet)."""
+        told = [pod.said_at for pod in self.pods if pod.said_reason == self.reason and pod.said_at is not None]
+        return min(told, default=None)
 
     @property
     def pod_count(self) -> int:

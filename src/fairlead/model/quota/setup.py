@@ -1,4 +1,4 @@
-"""How quota is installed in a cluster: what of it is there, who works, which rights it lacks."""
+"""How quota is installed in a cluster: what of it is there, who works, which rights it lacks; or built in."""
 
 from __future__ import annotations
 
@@ -25,3 +25,17 @@ class QuotaSetup(Struct, frozen=True):
     ready: int | None = None
     denied: tuple[str, ...] = ()
     unasked: Mapping[str, str] = {}
+
+
+class BuiltInQuota(Struct, frozen=True):
+    """Of a cluster that has quota without installed objects, as a laptop: how it answers pods that are tried.
+
+    They are tried in `namespace`, which is on a leaf; "" = no namespace is enforced. `has_gate`: a new pod
+    gets the quota gate. `is_guarded`: a pod that names another leaf is refused. None = it could not be tried,
+    and `unasked` says why.
+    """
+
+    namespace: str = ""
+    has_gate: bool | None = None
+    is_guarded: bool | None = None
+    unasked: str = ""

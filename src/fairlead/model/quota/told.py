@@ -32,6 +32,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "owed": "guaranteed by {leaf}",
     "protected": f"{{count}} pods of {{leaf}} are {_PROTECTED}",
     "protected-one": f"1 pod of {{leaf}} is {_PROTECTED}",
+    "queued": "waits behind {unit}, which is first in the strict queue of {leaf}",
     "gang-first": "gang {gang} has its {pods} pods first",
     "gang-missing": "gang {gang}: {there}/{size} pods exist",
     "gated": "scheduling gate {gate} holds it, and it asks for nothing until only Fairlead's is left",

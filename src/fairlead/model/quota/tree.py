@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fairlead.model.keys import QUEUE
 from fairlead.model.resources import NOTHING, Amounts
 
 
@@ -46,6 +47,11 @@ class QuotaNode(Struct, frozen=True, gc=False):
     @property
     def is_leaf(self) -> bool:
         return not self.children
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether it is a leaf in which later units wait for the first one (`fairlead.io/queue: strict`)."""
+        return self.is_leaf and self.attributes.get(QUEUE) == "strict"
 
     @property
     def short_name(self) -> str:

@@ -22,7 +22,7 @@ class Written(Struct, frozen=True):
 
     `requests`: what its containers that stay ask for together, or the whole pod where that is said (what a
     resize can change). Of a job: its `kind`, that of its `controller`, whether it `is_suspended`, and whether
-    it `has_deadline` (`activeDeadlineSeconds`).
+    it `has_deadline`: `activeDeadlineSeconds`, where its controller lets it be suspended.
     """
 
     labels: Mapping[str, str] = {}
@@ -36,10 +36,13 @@ class Written(Struct, frozen=True):
     has_deadline: bool = False
 
 
+MAKERS: Final = ("CronJob", "Cron", "Workflow")
+"""Controllers (Kubernetes, KubeDL, Argo) that create jobs and leave them alone, each a job of its own."""
 DEADLINE_KINDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "batch/v1": {"Job": ()},
     "kubeflow.org/v1": {"TFJob": ("runPolicy",), "PyTorchJob": ("runPolicy",), "MPIJob": ("runPolicy",)},
     "kubeflow.org/v2beta1": {"MPIJob": ("runPolicy",)},
+    "ray.io/v1": {"RayJob": ()},
 }
 """Jobs that may have a deadline whose clock stands still while they are suspended: kinds by version, with the
 place below `spec` where both are written."""
@@ -67,6 +70,18 @@ def written_job(obj: Any, labels: Mapping[str, str], annotations: Mapping[str, s
         return Written(labels, annotations)
     owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
     controller = next((str(each.get("kind", "")) for each in owners if isinstance(each, dict) and each.get("controller")), "")
-    deadline = bool(part.get("activeDeadlineSeconds"))
     kind, is_suspended = str(obj["kind"]), bool(part.get("suspend"))
+    deadline = bool(part.get("activeDeadlineSeconds")) and (kind != "RayJob" or is_suspendable_ray_job(part))
     return Written(labels, annotations, kind=kind, controller=controller, is_suspended=is_suspended, has_deadline=deadline)
+
+
+def is_suspendable_ray_job(spec: Mapping[str, Any]) -> bool:
+    """Whether kuberay-operator lets a RayJob with this `spec` be suspended. It calls any other suspended one
+    invalid and leaves its pods as they are (`ValidateRayJobSpec`, 1.4.2).
+
+    >>> ray = {"shutdownAfterJobFinishes": True}
+    >>> specs = ray, {}, {**ray, "clusterSelector": {"ray.io/cluster": "shared"}}
+    >>> tuple(map(is_suspendable_ray_job, specs))
+    (True, False, False)
+    """
+    return bool(spec.get("shutdownAfterJobFinishes")) and not spec.get("clusterSelector")

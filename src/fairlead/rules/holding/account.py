@@ -230,12 +230,19 @@ class NodeAccount(Struct, gc=False):
 
     def unseat(self, uid: str) -> None:
         """Remove the tenant and give back what it holds; nothing happens for an unknown uid."""
-        tenant = self.tenants.pop(uid, None)
-        if tenant is None:
-            return
-        self._move(tenant, -1)
-        if self.hidden:
-            self._hide(uid, None)
+        self.unseat_all((uid,))
+
+    def unseat_all(self, uids: Iterable[str]) -> None:
+        """As `unseat` of each; what hidden tenants may hold is counted once, at the end."""
+        hidden, alike, had_hidden = self.hidden, self.alike, bool(self.hidden)
+        for uid in uids:
+            tenant = self.tenants.pop(uid, None)
+            if tenant is not None and tenant.booked:
+                self._move(tenant, -1)
+            elif uid in hidden:
+                alike[hidden.pop(uid)] -= 1
+        if had_hidden:
+            self.alike = {each: count for each, count in alike.items() if count}
             self._set_aside()
 
     def without(self, uids: Collection[str]) -> NodeAccount:
@@ -248,8 +255,7 @@ class NodeAccount(Struct, gc=False):
             hidden=dict(self.hidden),
             alike=dict(self.alike),
         )
-        for uid in uids:
-            other.unseat(uid)
+        other.unseat_all(uids)
         return other
 
     def seats(self, tenant: Tenant) -> Sequence[Seat]:

@@ -20,7 +20,8 @@ from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.jobs.status import native_state
 from fairlead.rules.nodes.status import gpu_model, is_ready, node_ip, role_text
 from fairlead.rules.pods.devices import gpu_kind
-from fairlead.rules.pods.status import pod_status
+from fairlead.rules.pods.owner import named_owner
+from fairlead.rules.pods.status import ended_at, node_wait, pod_status
 from fairlead.rules.reports.cluster import ClusterSummary, InstanceRow, ReportedJob
 
 _MIB: Final = 1 << 20
@@ -73,6 +74,9 @@ JOB: Final = (
     _gauge("job_gpus_allocated", _JOB, "GPUs that the job's pods hold; shared ones count by the granted part."),
     _gauge("job_gpu_memory_allocated_bytes", _JOB, "GPU memory granted to the job's pods."),
     _gauge("job_gpu_memory_used_bytes", _JOB, "GPU memory the job's pods use."),
+    _gauge("job_created", _JOB, "When the job was created (epoch seconds)."),
+    _gauge("job_status_start_time", _JOB, "When the job started (epoch seconds)."),
+    _gauge("job_status_completion_time", _JOB, "When the job ended, in success or in failure (epoch seconds)."),
     _gauge("job_gpu_utilization_ratio", _JOB, "Mean utilization of the GPUs the job's pods hold."),
 )
 INSTANCE_INFO: Final = _gauge("job_instance_info", (*_INSTANCE, "instance_status", "role"), "1; status and role of a job's pod.")
@@ -82,11 +86,25 @@ INSTANCE: Final = (
     _gauge("job_instance_gpu_utilization_ratio", _INSTANCE, "Mean utilization of the GPUs the pod holds."),
 )
 POD_INFO: Final = _gauge(
-    "gpu_pod_info", (*_POD, "phase", "reason", "owner_kind", "owner_name", "gpu_mode"), "1; a pod that asks for a GPU or part of one."
+    "gpu_pod_info",
+    (*_POD, "phase", "reason", "owner_kind", "owner_name", "workload_type", "workload", "gpu_mode"),
+    "1; a pod that asks for a GPU or part of one. `workload`: the Deployment where a ReplicaSet owns it, the CronJob where its Job does;"
+    " a pod that a person made is its own.",
 )
 POD_RESTARTS: Final = MetricName("fairlead_gpu_pod_restarts_total", "counter", _POD, "Container restarts of a pod that asks for a GPU.")
+POD: Final = (
+    _gauge("gpu_pod_created", _POD, "When a pod that asks for a GPU was created (epoch seconds)."),
+    _gauge("gpu_pod_start_time", _POD, "When a kubelet took a pod that asks for a GPU (epoch seconds)."),
+    _gauge("gpu_pod_completion_time", _POD, "When the last container of a pod that asked for a GPU ended (epoch seconds)."),
+    _gauge("gpu_pod_queue_wait_seconds", _POD, "How long a pod that asks for a GPU waited for its node, or has waited."),
+)
 QUOTA: Final = (
-    _gauge("quota_min", _QUOTA, "Guaranteed amount of the quota node (cores, bytes, counts)."),
+    _gauge(
+        "quota_min",
+        _QUOTA,
+        "Guaranteed amount of the quota node (cores, bytes, counts), as it counts: less than is written where nodes have less.",
+    ),
+    _gauge("quota_min_written", _QUOTA, "Guaranteed amount of the quota node as the quota tree has it."),
     _gauge("quota_max", _QUOTA, "Largest amount of the quota node; +Inf when unlimited."),
     _gauge("quota_used", _QUOTA, "Amount that admitted pods of the quota node ask for, until they are gone."),
     _gauge("quota_pending", _QUOTA, "Amount that waiting pods of the quota node ask for."),
@@ -119,6 +137,7 @@ NAMES: Final = (
     *INSTANCE,
     POD_INFO,
     POD_RESTARTS,
+    *POD,
     *QUOTA,
     QUOTA_WAITING_FOR,
     QUOTA_SMALLEST,
@@ -136,7 +155,7 @@ def native_families(summary: ClusterSummary) -> list[Family]:
         _jobs_by_status(summary.statuses),
         *_jobs(summary.jobs),
         *_instances(summary.jobs),
-        *_gpu_pods(summary.snapshot.pods),
+        *_gpu_pods(summary.snapshot.pods, summary.now),
         *_quota(summary),
     ]
 
@@ -199,6 +218,9 @@ def _jobs(jobs: Sequence[ReportedJob]) -> list[Family]:
         lambda row: row.use.gpus,
         lambda row: _held(row.use, row.use.memory_allocated_mib),
         lambda row: _held(row.use, row.use.memory_used_mib),
+        lambda row: row.job.created_at,
+        lambda row: row.job.started_at,
+        lambda row: row.job.finished_at,
         lambda row: row.use.utilization_ratio,
     )
     families = [Family(metric, keys, [value(row) for row in jobs]) for metric, value in zip(JOB, columns, strict=True)]
@@ -222,17 +244,25 @@ def _instances(jobs: Sequence[ReportedJob]) -> list[Family]:
     return [Family(INSTANCE_INFO, facts, [1] * len(facts)), *families]
 
 
-def _gpu_pods(pods: Iterable[Pod]) -> list[Family]:
+def _gpu_pods(pods: Iterable[Pod], now: float) -> list[Family]:
     found = [(pod, kind) for pod in pods if (kind := gpu_kind(pod.limits)) != GpuMode.NONE]
     keys = [(pod.namespace, pod.name, pod.node) for pod, _ in found]
     facts = [(*key, *_pod_facts(pod, kind)) for key, (pod, kind) in zip(keys, found, strict=True)]
     restarts = [sum(status.restarts for status in (*pod.statuses, *pod.init_statuses)) for pod, _ in found]
-    return [Family(POD_INFO, facts, [1] * len(facts)), Family(POD_RESTARTS, keys, restarts)]
+    columns: tuple[Callable[[Pod], float | None], ...] = (
+        lambda pod: pod.created_at,
+        lambda pod: pod.started_at,
+        ended_at,
+        lambda pod: node_wait(pod, now),
+    )
+    families = [Family(metric, keys, [value(pod) for pod, _ in found]) for metric, value in zip(POD, columns, strict=True)]
+    return [Family(POD_INFO, facts, [1] * len(facts)), Family(POD_RESTARTS, keys, restarts), *families]
 
 
 def _pod_facts(pod: Pod, kind: str) -> Key:
-    owner, word = pod.controller, pod_status(pod)
-    return (pod.phase, "" if word == pod.phase else word, owner.kind if owner else "", owner.name if owner else "", kind)
+    owner, word, made_by = pod.controller, pod_status(pod), named_owner(pod)
+    workload = (made_by.kind.lower(), made_by.name) if made_by else ("pod", pod.name)
+    return (pod.phase, "" if word == pod.phase else word, owner.kind if owner else "", owner.name if owner else "", *workload, kind)
 
 
 def _quota(summary: ClusterSummary) -> list[Family]:
@@ -242,6 +272,7 @@ def _quota(summary: ClusterSummary) -> list[Family]:
     spaces = [(*key, name) for key, (use, _) in zip(keys, rows, strict=True) for name in use.own.used_by_namespace]
     users = [(*key, name or NOBODY) for key, (use, _) in zip(keys, rows, strict=True) for name in use.own.used_by_user]
     columns: tuple[Callable[[QuotaUse, str], float | int], ...] = (
+        lambda use, resource: _base({resource: use.min_of(resource)}, resource),
         lambda use, resource: _base(use.node.min, resource),
         lambda use, resource: _base(use.node.max, resource) if resource in use.node.max else math.inf,
         lambda use, resource: _base(use.own.used, resource),

@@ -44,7 +44,7 @@ INSTANCE_FIELDS: Final = frozenset(
     ]
 )
 """What each MIG instance has for itself (telemetry contract 1.8)."""
-_OF_A_LINK: Final = re.compile(r"DCGM_FI_(?:DEV_NVLINK_BANDWIDTH|PROF_NVLINK)_L(\d+)", re.ASCII)
+_OF_A_LINK: Final = re.compile(r"DCGM_FI_(?:DEV|PROF)_NVLINK(?:_[A-Z_]+)?_L(\d+)", re.ASCII)
 _CARD_OF_LINK: Final = ("gpu", "gpu_uuid", "pci_bus_id", "device", "model_name")
 """A link's labels of its card, in the order of the card's own."""
 _LABEL_ROWS: Final = {

@@ -112,6 +112,7 @@ _TABLE: Final = (
         _part("gpu", "GPU_TEMP"),
         _part("memory", "MEMORY_TEMP"),
     ),
+    _one("temperature_slowdown_celsius", "Temperature of the chip at which the hardware slows the card down.", "SLOWDOWN_TEMP"),
     _one("power_watts", "Power draw of the board.", "POWER_USAGE"),
     _many(
         "clock_hertz",
@@ -196,6 +197,12 @@ _TABLE: Final = (
         type="counter",
     ),
     _one("pcie_replays_total", "PCIe retries.", "PCIE_REPLAY_COUNTER", type="counter"),
+    _one("pcie_link_generation", "PCIe generation of the card's link now; it falls by itself while the card rests.", "PCIE_LINK_GEN"),
+    _one("pcie_link_generation_max", "Highest PCIe generation that the card and its slot have.", "PCIE_MAX_LINK_GEN"),
+    _one("pcie_link_width", "PCIe lanes of the card's link now.", "PCIE_LINK_WIDTH"),
+    _one("pcie_link_width_max", "Most PCIe lanes that the card and its slot have.", "PCIE_MAX_LINK_WIDTH"),
+    _one("ecc_mode", "1 when the card's memory is protected by ECC, 0 when ECC is off.", "ECC_CURRENT"),
+    _one("ecc_mode_pending", "The ECC mode that the next reset brings.", "ECC_PENDING"),
 )
 
 
@@ -225,6 +232,9 @@ THROTTLED: Final = _device("throttled", "1 when this reason holds clocks down no
 XID_LAST: Final = _device("xid_last_timestamp_seconds", "When the driver last reported this XID error.", "xid")
 XID_ERRORS: Final = _device("xid_errors_total", "XID errors reported by the driver since the exporter started.", "xid", type="counter")
 ECC_ERRORS: Final = _device("ecc_errors_total", "ECC errors by severity and scope.", "severity", "scope", type="counter")
+NVLINK_UP: Final = _device("nvlink_up", "1 when the NVLink is active or asleep, 0 when it is down.", "link")
+_LINKS_UP: Final = (1, 2)
+_LINK_STATES: Final = {str(link): f"{_PREFIX}NVLINK_STATE_L{link}" for link in range(18)}
 _ECC: Final = (
     ("corrected", "volatile", _PREFIX + "ECC_SBE_VOL_TOTAL"),
     ("uncorrected", "volatile", _PREFIX + "ECC_DBE_VOL_TOTAL"),
@@ -419,6 +429,17 @@ def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -
     return Family(metric, labelled, [sample.fields.get(field) for sample in samples for _, _, field in _ECC])
 
 
+def _links(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+    """Of the links that a card has: a card without NVLink has no series."""
+    found = [
+        ((*key, link), int(sample.fields[field] in _LINKS_UP))
+        for key, sample in zip(keys, samples, strict=True)
+        for link, field in _LINK_STATES.items()
+        if field in sample.fields
+    ]
+    return Family(metric, [key for key, _ in found], [up for _, up in found])
+
+
 def _unattributed(sample: DeviceSample) -> float | None:
     """Unknown where the use of somebody is."""
     used, told = sample.fields.get(_PREFIX + "FB_USED_BYTES"), _bytes_of(_processes(sample))
@@ -463,6 +484,7 @@ _MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
     (XID_LAST, _xid_last),
     (XID_ERRORS, _xid_errors),
     (ECC_ERRORS, _ecc),
+    (NVLINK_UP, _links),
 )
 NAMES: Final = tuple(metric for metric, _ in _MAKERS)
 """Every family this module can print, for the metrics reference."""

@@ -24,7 +24,7 @@ from fairlead.model.keys import (
     LABEL_SHARED_ALIAS,
 )
 from fairlead.model.node import Node, NodeStatus
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, is_gpu_resource, nvidia_gpus
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, nvidia_gpus
 from fairlead.model.sharing import PLACEMENTS, Placement
 from fairlead.model.snapshot import GPU_TOPOLOGIES, TOPOLOGY_SCHEDULE, ClusterSnapshot
 
@@ -87,11 +87,6 @@ def node_ip(node: Node) -> str:
         if kind == "InternalIP":
             return address
     return node.addresses[0][1] if node.addresses else ""
-
-
-def is_gpu_node(node: Node) -> bool:
-    """Capacity above zero of any GPU resource, MIG slices and shared memory included."""
-    return any(amount > 0 and is_gpu_resource(name) for name, amount in node.capacity.items())
 
 
 def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:

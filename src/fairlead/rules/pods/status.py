@@ -51,6 +51,25 @@ def _container_word(status: ContainerStatus) -> str:
     return status.reason if status.state in (_WAITING, _TERMINATED) else ""
 
 
+def node_wait(pod: Pod, now: float) -> float | None:
+    """Seconds from a pod's creation until it had a node, or until now while it has none.
+
+    None when nobody can tell any more, and for one that ended without a node.
+    """
+    if pod.created_at is None:
+        return None
+    if not pod.node:
+        return None if pod.is_finished else max(0.0, now - pod.created_at)
+    bound = next((each.at for each in pod.conditions if each.type == "PodScheduled" and each.status == "True"), None) or pod.started_at
+    return None if bound is None else max(0.0, bound - pod.created_at)
+
+
+def ended_at(pod: Pod) -> float | None:
+    """When the last container of a pod that is over ended (epoch seconds); None while it is not over."""
+    ends = [each.finished_at for each in pod.statuses if each.finished_at is not None]
+    return max(ends, default=None) if pod.is_finished else None
+
+
 def is_ready(pod: Pod) -> bool:
     """As its kubelet says."""
     return any(condition.type == "Ready" and condition.status == "True" for condition in pod.conditions)

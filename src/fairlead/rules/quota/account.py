@@ -35,13 +35,15 @@ from fairlead.rules.quota.units import (
 
 NEVER: Final = float("inf")
 _NO_FIT: Final = Reason.NO_FIT_ON_NODES
+_OVER_FIRM: Final = Reason.NON_PREEMPTIBLE_OVER_MIN
 
 
 class LeafBook:
     """One leaf: its pods, and what follows from them.
 
     `firm`: what non-preemptible pods use. `peak`: the most that a unit with hope asks of each resource.
-    `needs`: what those that wait lack, when room is all that they lack.
+    `needs`: what those that wait lack, when room is all that they lack. `holder`: in a strict leaf the first
+    unit that lacks room, which holds the later ones.
     """
 
     def __init__(self, place: int, width: int) -> None:
@@ -72,6 +74,7 @@ class LeafBook:
         self.hopeless: list[tuple[Unit, Reason, tuple[int, int]]] = []
         self.lines: list[Line] = []
         self.needs: dict[tuple[int, int], int] | None = None
+        self.holder: Unit | None = None
         self.alarm = NEVER
         self.groups: list[VictimGroup] | None = None
         self.shares: tuple[int, ...] = ()
@@ -218,6 +221,30 @@ class QuotaAccount:
             self.undo.append((sums, leaf, vector, sign))
         self.dirty.add(leaf)
 
+    def kept(self) -> dict[str, dict[str, int]]:
+        """What is kept in each leaf for pods that come only when others of their job run."""
+        return self._by_leaf((place, vector) for place, book in self.books.items() for vector in book.late)
+
+    def promised(self) -> dict[str, dict[str, int]]:
+        """The same with what claimants were promised, as their conditions say."""
+        return self._by_leaf(self.promises())
+
+    def promises(self) -> list[tuple[int, Vector]]:
+        """One by one, by leaf."""
+        return [
+            (place, vector)
+            for place, book in self.books.items()
+            for vector in (*book.late, *(unit.vector for unit in book.units if unit.claim_since is not None and not unit.is_partial))
+        ]
+
+    def _by_leaf(self, parts: Iterable[tuple[int, Vector]]) -> dict[str, dict[str, int]]:
+        sums: dict[int, list[int]] = {}
+        for place, vector in parts:
+            mine = sums.setdefault(place, [0] * len(vector))
+            for k, amount in enumerate(vector):
+                mine[k] += amount
+        return {self.index.names[place]: self.index.amounts(vector) for place, vector in sums.items()}
+
     def groups(self, leaf: int) -> list[VictimGroup]:
         book = self.books.get(leaf)
         if book is None:
@@ -297,6 +324,8 @@ class QuotaAccount:
             if not pod.is_admitted and pod.owner in book.suspended:
                 newest[pod.owner] = max(pod.created_at, newest.get(pod.owner, 0.0))
         book.units += [unit for uid, job in book.suspended.items() for unit in units_held(index, job, newest.get(uid, 0.0))]
+        if index.nodes[book.place].is_strict:
+            self._age_with_jobs(book)
         for owner, members in gangs.items():
             late = None if owner in book.awaited else late_part(index, members, self.workloads.get(owner))
             if late is not None and all(pod.is_admitted for pod in members):
@@ -323,6 +352,15 @@ class QuotaAccount:
             book.peak = tuple(map(max, zip(*(unit.vector for unit in hopeful), strict=True)))
         book.lines = lines_of(self.index, hopeful, is_placed=self.nodes is not None)
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
+
+    def _age_with_jobs(self, book: LeafBook) -> None:
+        """Units of a strict leaf are as old as their job: the pods of a job that was resumed are new, and
+        would wait behind whatever came while it was suspended.
+        """
+        for unit in book.units:
+            job = self.workloads.get(unit.pods[0].owner) if unit.pods else None
+            if job is not None and job.can_suspend:
+                unit.age = min(unit.age, job.created_at)
 
     def _stopping(self, book: LeafBook, pod: QuotaPod) -> bool:
         """Whether it should have stopped long ago."""
@@ -435,8 +473,11 @@ class QuotaAccount:
         if capacity == index.capacity and firm == self._firm:
             return
         most, least, floor = index.max[0], index.min, index.floor
+        is_said = bool(index.scarce) and capacity != index.capacity
         index.bind(capacity, firm)
         self._firm = firm
+        if is_said:
+            self._say_anew()
         if (index.max[0], index.min) == (most, least):
             return
         if index.floor != floor:
@@ -449,12 +490,19 @@ class QuotaAccount:
         for place, book in self.books.items():
             self.after.version[place] += 1  # what it borrows is another part of root's max
             fills = any(own + asked > low for own, asked, low in zip(self.sums.own[place], book.peak, lowest, strict=True))
-            if is_unlimited or fills or least[place] != index.min[place]:
+            is_told = list(index.least[place]) != list(index.min[place])  # sentences of what waits name the capacity
+            if is_unlimited or fills or is_told or least[place] != index.min[place]:
                 book.needs = None
             is_too_much = any(limit is not None and asked > limit for asked, limit in zip(book.peak, index.max[0], strict=True))
             if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
                 self._read(book)
                 self.reread.append(place)
+
+    def _say_anew(self) -> None:
+        """Sentences that name what there is of a scarce resource, and are kept with their line."""
+        for book in self.books.values():
+            if any(line.reason is _OVER_FIRM for line in book.lines):
+                book.needs = None
 
     def _sum_up(self) -> None:
         """What is not lent of each node's min has changed: its sums are made anew of what the leaves have."""

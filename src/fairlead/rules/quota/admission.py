@@ -21,7 +21,7 @@ from fairlead.model.keys import (
     LABELS_PREEMPTIBLE,
     QUOTA_GATE,
 )
-from fairlead.model.quota.written import Writer, Written
+from fairlead.model.quota.written import MAKERS, Writer, Written
 from fairlead.model.refusal import Refusal
 
 OURS: Final = "system:serviceaccount:fairlead-system:"
@@ -44,7 +44,6 @@ GANG_ANNOTATIONS: Final = (
 """Volcano's controller writes them on pods that are there already: free while the pod waits."""
 FIRST_ADMISSION: Final = "first-admission"
 """What a job is suspended for that has a deadline and has not been admitted yet."""
-SCHEDULE: Final = "CronJob"
 GUARD_POLICY: Final = "fairlead-quota-guard"
 USER_POLICY: Final = "fairlead-quota-user"
 RESIZE_POLICY: Final = "fairlead-quota-resize"
@@ -85,13 +84,14 @@ def stamp(writer: Writer) -> Mapping[str, str]:
 def begins_suspended(job: Written) -> bool:
     """Whether a new job is created suspended: the clock of its deadline would run while its pods wait.
 
-    One that another controller looks after is left to it, but for what a schedule made.
+    A job with another controller is left to it, which may resume it at once (JobSet does), or wait for its
+    pods (mpi-operator does). Schedules and Argo workflows create jobs and do neither.
 
-    >>> jobs = [Written(kind="Job", has_deadline=True, controller=kind) for kind in ("", "CronJob", "MPIJob")]
-    >>> [begins_suspended(job) for job in jobs]
-    [True, True, False]
+    >>> kinds = "", "CronJob", "Workflow", "MPIJob"
+    >>> [begins_suspended(Written(kind="Job", has_deadline=True, controller=kind)) for kind in kinds]
+    [True, True, True, False]
     """
-    return job.has_deadline and not job.is_suspended and job.controller in ("", SCHEDULE)
+    return job.has_deadline and not job.is_suspended and job.controller in ("", *MAKERS)
 
 
 def refuse_new(pod: Written, writer: Writer, leaf: str) -> Refusal | None:

@@ -39,7 +39,7 @@ from fairlead.rules.quota.feed import QuotaFeed
 from fairlead.rules.quota.jobs.removal import left_without
 from fairlead.rules.quota.jobs.turning import NO_NODE, disown_action, lower_action, raise_action, resume_action, suspend_action
 from fairlead.rules.quota.managed import PROTECTED
-from fairlead.rules.quota.node_use import NodeUses
+from fairlead.rules.quota.node_use import NodeUses, promised_by_leaf
 from fairlead.rules.quota.plan import Planned, plan_account
 from fairlead.rules.quota.telling import Telling, pod_ref, workload_ref
 from fairlead.rules.quota.told_status import TreeStatus
@@ -328,7 +328,7 @@ class QuotaMachine:
         for place in self._recounted:
             uses.wait_in(names[place], planned.waiting_units_in(place))
         self._uncounted, self._recounted = set(), set()
-        return uses.rows(planned.claims, account.index.counted())
+        return uses.rows(promised_by_leaf(planned.claims, account.kept()), account.index.counted())
 
     def _charged(self) -> list[QuotaPod]:
         """Admitted pods of all leaves."""

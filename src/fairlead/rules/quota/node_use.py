@@ -21,14 +21,14 @@ Sum = dict[str, int]
 
 def node_uses(
     state: QuotaState,
-    claims: Iterable[QuotaClaim] | None = None,
+    promised: Mapping[str, Amounts] | None = None,
     units: Mapping[str, int] | None = None,
     counted: Mapping[str, Amounts] | None = None,
 ) -> tuple[QuotaNodeUse, ...]:
     """Every node, parents before children in the order written.
 
-    `claims`: what a plan promises; None = what the conditions of waiting pods say was promised. `units`: how
-    many units wait, by leaf; None = not counted. `counted`: by node, mins that count as less than is written.
+    `promised`: by leaf; None = what the conditions of waiting pods say. `units`: how many units wait, by
+    leaf; None = not counted. `counted`: by node, mins that count as less than is written.
     """
     managed = frozenset(managed_resources(state.tree))
     leaves = list(state.tree.leaves())
@@ -37,12 +37,20 @@ def node_uses(
     of_leaf = {leaf.name: sums[id(leaf)] for leaf in leaves}
     for pod in state.pods:
         if (own := of_namespace.get(pod.namespace)) is not None:
-            own.count(pod, managed, is_lost=is_lost(pod, state.now, state.settings), is_claim_told=claims is None)
-    for claim in claims or ():
-        _add(of_leaf[claim.leaf].claimed, claim.request, managed)
+            own.count(pod, managed, is_lost=is_lost(pod, state.now, state.settings), is_claim_told=promised is None)
+    for name, amounts in (promised or {}).items():
+        _add(of_leaf[name].claimed, amounts, managed)
     for name, count in (units or {}).items():
         of_leaf[name].waiting_units += count
     return tuple(_gather(state.tree, sums, counted or {})[1])
+
+
+def promised_by_leaf(claims: Iterable[QuotaClaim], kept: Mapping[str, Amounts]) -> dict[str, Amounts]:
+    """What a plan promises, and what is kept for pods that come only when others of their job run."""
+    found = {leaf: dict(amounts) for leaf, amounts in kept.items()}
+    for claim in claims:
+        _add(found.setdefault(claim.leaf, {}), claim.request)
+    return dict(found)
 
 
 class NodeUses:
@@ -78,16 +86,16 @@ class NodeUses:
             self._sums[id(self._leaves[leaf])].waiting_units = units
             self._changed.add(leaf)
 
-    def rows(self, claims: Iterable[QuotaClaim], counted: Mapping[str, Amounts] | None = None) -> tuple[QuotaNodeUse, ...]:
+    def rows(self, promised: Mapping[str, Amounts], counted: Mapping[str, Amounts] | None = None) -> tuple[QuotaNodeUse, ...]:
         """Every node, parents before children in the order written; every leaf has been read.
 
-        `counted`: by node, mins that count as less than is written.
+        `promised`: by leaf. `counted`: by node, mins that count as less than is written.
         """
         counted = counted or {}
         is_counted_anew, self._counted = counted != self._counted, counted
-        claimed: dict[str, Sum] = {}
-        for claim in claims:
-            _add(claimed.setdefault(claim.leaf, {}), claim.request, self._managed)
+        claimed: dict[str, Sum] = {leaf: {} for leaf in promised}
+        for leaf, amounts in promised.items():
+            _add(claimed[leaf], amounts, self._managed)
         above: set[int] = set()
         for leaf in self._changed | self._claimed | claimed.keys():
             node: QuotaNode | None = self._leaves[leaf]

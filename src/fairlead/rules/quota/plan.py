@@ -5,13 +5,14 @@ chosen for him holds a claim on what they leave, so that nobody else takes it.
 
 Units of a leaf that are alike stand in a line (`units.Line`): where its first cannot proceed, the line is set
 aside. It is looked at again when its leaf loses a victim, and in later plans when something changed that it
-depends on: that is what makes a plan after one event cheap.
+depends on: that is what makes a plan after one event cheap. In a strict leaf (`turns/strict`) the lines are
+tried one after the other, and the first unit that lacks room holds the later ones.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
@@ -28,16 +29,22 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.state import QuotaState
 from fairlead.rules.quota.account import LeafBook, QuotaAccount, account_of
-from fairlead.rules.quota.node_use import node_uses
+from fairlead.rules.quota.node_use import node_uses, promised_by_leaf
 from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.seating.node_victims import NodeVictims
 from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.tree import Vector
+from fairlead.rules.quota.turns.strict import StrictQueue
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
 _IDLE = Reason.WAITING_FOR_IDLE_QUOTA
 _CLAIMS = Reason.WAITING_FOR_EVICTIONS
+_QUEUED = Reason.QUEUED_BEHIND
+_USUAL, _LAST = 2, 3
+"""Turns of those that wait for no eviction: of the usual ones, and of those that wait whatever others do."""
+_NOT_ASKED: Mapping[Unit, int] = {}
+_Turn = tuple[tuple[object, ...], Unit, Reason, str]
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
@@ -48,7 +55,7 @@ def plan_quota(state: QuotaState) -> QuotaPlan:
     units: defaultdict[str, int] = defaultdict(int)
     for row in plan.waiting:
         units[row.leaf] += 1
-    nodes = node_uses(state, plan.claims, units, account.index.counted())
+    nodes = node_uses(state, promised_by_leaf(plan.claims, account.kept()), units, account.index.counted())
     return QuotaPlan(
         plan.admit, plan.evict, plan.waiting, plan.claims, plan.returned, plan.resume, nodes=nodes, violations=state.violations
     )
@@ -81,7 +88,9 @@ class Planned:
             for each in _evictions(planner, group, key, why if unit is None else told(group, unit, planner.lacking[unit]))
         )
         self.claims = tuple(
-            QuotaClaim(unit.key, names[unit.leaf], planner.amounts(unit), unit.pods, any(pod.claim_since is None for pod in unit.pods))
+            QuotaClaim(
+                unit.key, names[unit.leaf], planner.index.amounts(unit.vector), unit.pods, any(pod.claim_since is None for pod in unit.pods)
+            )
             for unit in planner.claimed
         )
         self.returned = tuple(
@@ -92,8 +101,11 @@ class Planned:
         )
 
     def waiting(self) -> tuple[QuotaWaiting, ...]:
-        """All that wait, leaf by leaf, in the order in which each leaf's are tried."""
-        return tuple(row for place in self._planner.account.books for row in self.waiting_in(place))
+        """All that wait, leaf by leaf, in the order in which each leaf's are tried, with their places over
+        all leaves.
+        """
+        overall = self._planner.overall()
+        return tuple(row for book in self._planner.account.books.values() for row in self._planner.rows(book, overall))
 
     def waiting_in(self, place: int) -> tuple[QuotaWaiting, ...]:
         return self._planner.rows(self._planner.account.books[place])
@@ -145,6 +157,7 @@ class _Planner:
         self._behind: defaultdict[Unit, list[Line]] = defaultdict(list)
         self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
         self._kept: list[Line] = []
+        self._queues = {place: StrictQueue(self._place) for place in account.books if self.index.nodes[place].is_strict}
 
     def run(self) -> None:
         if self.is_stopped:
@@ -157,9 +170,11 @@ class _Planner:
         self._wake()
         self.seats.reserve([line.first for _, _, line in self._heap if _has_claim(line.first)])
         while (line := self._next()) is not None:
-            before = len(account.undo)
+            before, unit = len(account.undo), line.first
             self._decide(line)
-            if line.reason is None and line.next < len(line.units):
+            if unit.leaf in self._queues:
+                self._follow(line, unit)
+            elif line.reason is None and line.next < len(line.units):
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
@@ -181,10 +196,7 @@ class _Planner:
             if not book.lines:
                 continue
             if book.needs is None:
-                self.seen.add(leaf)
-                self.woken.add(leaf)
-                for line in book.lines:
-                    self._restart(line)
+                self._wake_leaf(book)
                 continue
             for ceiling, need in book.needs.items():
                 room = rooms.get(ceiling)
@@ -194,6 +206,9 @@ class _Planner:
                 if need <= room:
                     break
             else:
+                continue
+            if leaf in self._queues:
+                self._wake_leaf(book)
                 continue
             at = self._version(leaf)
             for line in book.lines:
@@ -208,6 +223,13 @@ class _Planner:
         for ceiling, lines in roomy.items():
             heapify(lines)
             self._roomy.append((ceiling, lowest[ceiling], lines))
+
+    def _wake_leaf(self, book: LeafBook) -> None:
+        self.seen.add(book.place)
+        self.woken.add(book.place)
+        book.holder = None
+        for line in book.lines:
+            self._restart(line)
 
     def _next(self) -> Line | None:
         """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
@@ -232,9 +254,14 @@ class _Planner:
                 self.woken.add(line.units[0].leaf)
             elif line.reason is not None or line.next >= len(line.units):
                 continue
+            queue = self._queue_of(line)
+            if queue is not None and queue.first() is not line:
+                continue
             if self._turn(line) == turn:
+                if queue is not None:
+                    queue.take()
                 return line
-            self._push(line)
+            self._enter(line)
 
     def _needs(self, book: LeafBook) -> dict[tuple[int, int], int] | None:
         """What it lacks, if room is all that it lacks: the least that is asked of each (node, resource)."""
@@ -244,7 +271,7 @@ class _Planner:
         for line in book.lines:
             if line.ceiling is not None:
                 needs[line.ceiling] = min(line.need, needs.get(line.ceiling, line.need))
-            elif line.reason not in (Reason.USER_CAP, Reason.NON_PREEMPTIBLE_OVER_MIN):
+            elif line.reason not in (Reason.USER_CAP, Reason.NON_PREEMPTIBLE_OVER_MIN, _QUEUED):
                 return None
         return needs
 
@@ -259,9 +286,45 @@ class _Planner:
         else:
             self._push(line)
 
-    def _push(self, line: Line, turn: tuple[object, ...] | None = None) -> None:
+    def _push(self, line: Line) -> None:
+        """It is to be tried; in a strict leaf after all that stand before it."""
+        queue = self._queue_of(line)
+        if queue is None:
+            self._enter(line)
+        elif self.account.books[line.first.leaf].holder is not None:
+            line.reason = _QUEUED
+        else:
+            queue.put(line)
+            self._lead(queue)
+
+    def _enter(self, line: Line) -> None:
         self._count += 1
-        heappush(self._heap, (self._turn(line) if turn is None else turn, self._count, line))
+        heappush(self._heap, (self._turn(line), self._count, line))
+
+    def _queue_of(self, line: Line) -> StrictQueue | None:
+        """The queue in which the line waits for its turn, if its leaf is strict. A claimant waits in none."""
+        return self._queues.get(line.first.leaf) if line.first.claim_since is None else None
+
+    def _lead(self, queue: StrictQueue) -> None:
+        if (line := queue.lead()) is not None:
+            self._enter(line)
+
+    def _follow(self, line: Line, unit: Unit) -> None:
+        """After a unit of a strict leaf: the next one is tried, or all later ones are held."""
+        book, queue = self.account.books[unit.leaf], self._queues[unit.leaf]
+        if book.holder is None and self._lacks_room(line, unit):
+            book.holder = unit
+            queue.close()
+        else:
+            self._lead(queue)
+
+    def _lacks_room(self, line: Line, unit: Unit) -> bool:
+        """Whether it was set aside for lack of room that may come."""
+        if unit.gang in self.broken or (unit.behind is not None and unit.behind not in self._done):
+            return False
+        if line.reason is Reason.NO_FIT_ON_NODES:
+            return self.seats.may_ever_hold(unit)
+        return line.reason in (_IDLE, Reason.PDB_BLOCKED)
 
     def _turn(self, line: Line) -> tuple[object, ...]:
         """The sooner, the smaller. It stays as it is while nothing changes in its leaf or beside it."""
@@ -319,6 +382,10 @@ class _Planner:
             book.shares = tuple([max([(own[n][k] - least[n][k]) * weight for k, weight in scarce], default=0) for n in levels])
             book.shares_at = at
         return book.shares
+
+    def _place(self, unit: Unit) -> tuple[object, ...]:
+        """Where it stands in the queue of a strict leaf."""
+        return -unit.priority, self._user_order(unit), unit.age, unit.name
 
     def _user_order(self, unit: Unit) -> int:
         if self.index.nodes[unit.leaf].attributes.get(USER_ORDER) != "fair":
@@ -438,6 +505,8 @@ class _Planner:
         self._tally(unit, 1)
         self._done.add(unit)
         line.next += 1
+        if unit.leaf in self._queues and unit.claim_since is None:
+            self._queues[unit.leaf].admitted.append(unit)
         if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible and unit.pods:
             is_gang = len(unit.pods) > 1
             self.reclaim.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
@@ -489,11 +558,12 @@ class _Planner:
                 self.reclaim.spare(group)
             self._claim(line)
             return
+        fresh = {group.unit for group in chosen if group.unit is not None}
         for group in chosen:
             undo.append((account.after, group.leaf, group.vector, -1))
             account.dirty.add(group.leaf)
             if group.unit is not None:
-                self._take_back(group.unit)
+                self._take_back(group.unit, fresh)
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 if group.is_whole and group.gang is not None:
@@ -505,9 +575,19 @@ class _Planner:
             self._admit(line)
         self._improved(losing)
 
-    def _take_back(self, unit: Unit) -> None:
-        """Of what this plan admitted. Its sums in `after` have gone with the choice of victims."""
-        self.account.add(unit.leaf, unit.vector, -1, after=False)
+    def _take_back(self, unit: Unit, chosen: Container[Unit]) -> None:
+        """A unit that this plan admitted waits again, in a strict leaf with those admitted after it.
+
+        `chosen`: all that are taken back for one unit. The choice of victims has taken them out of `after`.
+        """
+        if unit in self._done:  # else it went with another one
+            self._put_back(unit, is_gone=True)
+        for later in self._queues[unit.leaf].after(unit) if unit.leaf in self._queues else ():
+            self._put_back(later, is_gone=later in chosen)
+
+    def _put_back(self, unit: Unit, *, is_gone: bool) -> None:
+        """`is_gone`: the sums in `after` are without it already."""
+        self.account.add(unit.leaf, unit.vector, -1, after=not is_gone, claim=not unit.pods)
         self._tally(unit, -1)
         self.seats.leave(unit)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
@@ -525,7 +605,9 @@ class _Planner:
         nearest = {up[leaf][-2] if len(up[leaf]) > 1 else leaf for leaf in leaves}
         for place, book in self.account.books.items():
             if place in leaves:
-                book.needs = None
+                book.needs = book.holder = None
+                if place in self._queues:
+                    self._queues[place].clear()
                 for line in [*book.lines, *self._displaced[place]]:
                     if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
                         if line.units[0].behind is not None and line.units[0].behind not in self._done:
@@ -536,6 +618,10 @@ class _Planner:
                         self._push(line)
                 self.seen.add(place)
             elif self.is_by_subtree or (len(up[place]) > 1 and up[place][-2] in nearest):
+                if place in self._queues:
+                    self._queues[place].take()
+                    self._lead(self._queues[place])
+                    continue
                 for line in [*book.lines, *self._displaced[place]]:
                     if line.reason is None and line.next < len(line.units):
                         self._push(line)
@@ -571,36 +657,64 @@ class _Planner:
 
     # --- what came of it ------------------------------------------------------------------------------------
 
-    def amounts(self, unit: Unit) -> dict[str, int]:
-        return {name: amount for name, amount in zip(self.index.resources, unit.vector, strict=True) if amount}
-
     def verdicts(self, place: int) -> list[tuple[Unit, Reason, str]]:
         """Who waits in a leaf, in the order in which they are tried, the hopeless last.
 
         With a sentence where it is made already.
         """
-        book, found = self.account.books[place], list[tuple[tuple[object, ...], Unit, Reason, str]]()
+        return [each[1:] for each in self._turns(place)]
+
+    def overall(self) -> dict[Unit, int]:
+        """Places from 1 of all that wait, in one order over all leaves. Within a leaf it is the leaf's."""
+        turns = [(turn, place, at, unit) for place in self.account.books for at, (turn, unit, _, _) in enumerate(self._turns(place))]
+        turns.sort(key=lambda each: each[:3])
+        return {unit: number for number, (*_, unit) in enumerate(turns, 1)}
+
+    def _turns(self, place: int) -> list[_Turn]:
+        """Of those that wait in a leaf: the turn (the sooner, the smaller, over all leaves), the reason, and
+        the sentence where it is made already.
+        """
+        book, found = self.account.books[place], list[_Turn]()
         if self.is_stopped:
             told = self.sentences.invalid()
-            return [(unit, Reason.TREE_INVALID, told) for unit in sorted(book.units, key=lambda unit: (unit.age, unit.name))]
+            eldest = sorted(book.units, key=lambda unit: (unit.age, unit.name))
+            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, told) for unit in eldest]
+        shares = self._shares(place, self._version(place))
         for line in [*book.lines, *self._displaced[place]]:
             for unit in line.units[line.next :]:
                 told, reason = line.told, line.reason or _IDLE
+                if book.holder is not None and self._is_kept_back(line, unit, book.holder):
+                    reason, told = _QUEUED, self.sentences.queued(book.holder)
                 if reason is _CLAIMS or unit.claim_since is not None:
                     is_last = unit.is_partial and reason is not _CLAIMS
                     turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
                 else:
-                    turn = 2, not self._standing(unit)[0], -unit.priority, self._user_order(unit), unit.age, unit.name
+                    is_late = place not in self._queues and not self._standing(unit)[0]
+                    turn = _USUAL, is_late, -unit.priority, shares, self._user_order(unit), unit.age, unit.name
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     told = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
                     reason = Reason.OVER_MAX
                 found.append((turn, unit, reason, told))
         found.sort(key=lambda each: each[0])
-        rows = [each[1:] for each in found]
+        if place in self._queues:
+            found = self._in_line(found)
         for unit, reason, at in sorted(book.hopeless, key=lambda each: (each[0].age, each[0].name)):
-            rows.append((unit, reason, self.sentences.hopeless(unit, reason, at)))
-        return rows
+            found.append(((_LAST, unit.age, unit.name), unit, reason, self.sentences.hopeless(unit, reason, at)))
+        return found
+
+    def _in_line(self, found: Iterable[_Turn]) -> list[_Turn]:
+        """Of a strict leaf: nothing behind a unit that is not guaranteed is sooner than that unit."""
+        kept, is_late = list[_Turn](), False
+        for turn, unit, reason, told in found:
+            if turn[0] == _USUAL:
+                is_late = is_late or not self._standing(unit)[0]
+                turn = _USUAL, is_late, *turn[2:]
+            kept.append((turn, unit, reason, told))
+        return kept
+
+    def _is_kept_back(self, line: Line, unit: Unit, holder: Unit) -> bool:
+        return line.reason is _QUEUED or (line.first is holder and unit is not holder)
 
     def _standing(self, unit: Unit) -> tuple[bool, bool]:
         """Whether it is guaranteed, and whether its leaf's own use stands in its way, when all is decided."""
@@ -615,10 +729,12 @@ class _Planner:
             return len(book.units)
         return sum(len(line.units) - line.next for line in [*book.lines, *self._displaced[book.place]]) + len(book.hopeless)
 
-    def rows(self, book: LeafBook) -> tuple[QuotaWaiting, ...]:
+    def rows(self, book: LeafBook, overall: Mapping[Unit, int] = _NOT_ASKED) -> tuple[QuotaWaiting, ...]:
         leaf = self.index.names[book.place]
         return tuple(
-            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self._standing(unit)[0])
+            self.sentences.waiting(
+                unit, leaf, reason, told, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
+            )
             for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
         )
 

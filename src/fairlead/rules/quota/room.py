@@ -209,8 +209,13 @@ class Rooms:
         return [Placed(pod, node, card)]
 
     def could_hold(self, pod: QuotaPod, node: str) -> bool:
-        """Whether it would fit there if no pod that quota counts were there."""
+        """Whether it would fit there if no pod that quota counts were there.
+
+        Cards of a node count as alike.
+        """
         room = self._rooms[self._place[node]].node
+        if pod.card_units * len(room.holes) > room.allocatable.get(GPU_MEMORY, 0):
+            return False
         return all(amount <= room.allocatable.get(name, 0) - room.taken.get(name, 0) for name, amount in pod.request.items() if amount)
 
     def lack_on(self, pod: QuotaPod, node: str) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from fairlead.model.quota.plan import Blocked, Borrower, QuotaWaiting, Reason, Spared
+from fairlead.model.quota.plan import Blocked, Borrower, Lacking, QuotaWaiting, Reason, Spared
 from fairlead.model.quota.told import BETWEEN, clause
 from fairlead.model.resources import CPU, amount_text, is_byte_resource
 from fairlead.rules.quota.account import QuotaAccount
@@ -16,6 +16,10 @@ from fairlead.rules.quota.room import Rooms
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 _TOLD_MAX = 3
+_Alike = tuple[tuple[Blocked, ...], tuple[Lacking, ...], tuple[Borrower, ...], str]
+"""Of units that ask the same in the same leaf: where there is no room, how much more it would take, who
+borrows, and the sentence.
+"""
 _FOR_ROOM = (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
 
 
@@ -30,7 +34,7 @@ class Sentences:
         self._claims = account.claims
         self._borrowing: dict[int, tuple[Borrower, ...]] = {}
         self._leaves_below: defaultdict[int, list[int]] = defaultdict(list)
-        self._alike: dict[tuple[object, ...], tuple[tuple[Blocked, ...], tuple[Borrower, ...], str]] = {}
+        self._alike: dict[tuple[object, ...], _Alike] = {}
 
     def invalid(self) -> str:
         first = next(each.message for each in self._account.violations if each.stops)
@@ -240,27 +244,54 @@ class Sentences:
         pod = unit.pods[0]
         return clause("gang-first", gang=pod.gang, pods=pod.gang_size)
 
+    def queued(self, holder: Unit) -> str:
+        """Why a later unit of a strict leaf waits: this one is before it."""
+        return clause("queued", unit=holder.key, leaf=self._index.names[holder.leaf])
+
     def waiting(
-        self, unit: Unit, leaf: str, reason: Reason, message: str, position: int, victims: Sequence[VictimGroup], is_guaranteed: bool
+        self,
+        unit: Unit,
+        leaf: str,
+        reason: Reason,
+        message: str,
+        places: tuple[int, int],
+        victims: Sequence[VictimGroup],
+        is_guaranteed: bool,
     ) -> QuotaWaiting:
-        """What is said of units that ask the same in the same leaf is made once."""
+        """What is said of units that ask the same in the same leaf is made once.
+
+        `places`: in its leaf, and over all leaves.
+        """
         alike = unit.leaf, unit.vector, reason, is_guaranteed
         known = self._alike.get(alike)
         if known is None:
-            blocked = self._blocked(unit) if reason in _FOR_ROOM else ()
-            known = self._alike[alike] = blocked, self._borrowers(blocked), ""
-        blocked, borrowers, told = known
+            blocked, lacks = self._blocked(unit, reason) if reason in _FOR_ROOM else ((), ())
+            known = self._alike[alike] = blocked, lacks, self._borrowers(blocked), ""
+        blocked, lacks, borrowers, told = known
         spared = self._spared(unit, blocked) if is_guaranteed and reason is not Reason.WAITING_FOR_EVICTIONS else ()
         if not message and victims:
             message = self._message(unit, reason, blocked, borrowers, victims, is_guaranteed)
         elif not message:
             message = told or self._message(unit, reason, blocked, borrowers, (), is_guaranteed)
-            self._alike[alike] = blocked, borrowers, message
-        return QuotaWaiting(unit.key, leaf, unit.pods, reason, message, position, blocked, borrowers, spared, unit.workload)
+            self._alike[alike] = blocked, lacks, borrowers, message
+        position, overall = places
+        return QuotaWaiting(unit.key, leaf, unit.pods, reason, message, position, blocked, borrowers, spared, unit.workload, overall, lacks)
 
-    def _blocked(self, unit: Unit) -> tuple[Blocked, ...]:
-        index = self._index
-        return tuple(
+    def _blocked(self, unit: Unit, reason: Reason) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
+        """Where there is no room for it, and how much more it would take there. A claimant's own claim is no
+        obstacle to it.
+        """
+        own = (self._now, self._claims) if reason is Reason.WAITING_FOR_EVICTIONS else ()
+        for sums in own:
+            sums.add(unit.leaf, unit.vector, -1)
+        found = self._found_blocked(unit)
+        for sums in own:
+            sums.add(unit.leaf, unit.vector)
+        return found
+
+    def _found_blocked(self, unit: Unit) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
+        index, spots = self._index, self._now.blocks(unit.leaf, unit.vector)
+        blocked = tuple(
             Blocked(
                 index.names[place],
                 index.resources[k],
@@ -269,8 +300,10 @@ class Sentences:
                 self._claimed(place, k),
                 index.max[place][k] or 0,
             )
-            for place, k in self._now.blocks(unit.leaf, unit.vector)
+            for place, k in spots
         )
+        lacks = [(place, k, self._now.lacks(unit.leaf, unit.vector, place, k)) for place, k in spots]
+        return blocked, tuple(Lacking("max", index.names[place], index.resources[k], more) for place, k, more in lacks)
 
     def _borrowers(self, blocked: Sequence[Blocked]) -> tuple[Borrower, ...]:
         """Leaves that use more than their min of what is lacking, the one that is most above it first.

@@ -31,6 +31,7 @@ from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Budget, Workload, preemptible
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode, QuotaSettings
+from fairlead.model.quota.written import MAKERS
 from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
@@ -43,8 +44,6 @@ from fairlead.rules.quota.validate import validate
 _RUNNING: Final = PodPhase.RUNNING
 _PENDING: Final = PodPhase.PENDING
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS.value
-_SCHEDULES: Final = ("CronJob", "Cron")
-"""What they make at each strike is a job of its own."""
 _SUSPENDED: Final = ("MPIJob", "PyTorchJob", "TFJob", "RayJob", "RayCluster")
 """Training jobs give back by being suspended: one of which a pod is evicted may have failed for good."""
 _GROUP: Final = "PodGroup"
@@ -233,16 +232,16 @@ def _topmost(pod: Pod, owners: list[Workload]) -> str:
         return controller.uid if controller else ""
     uid = ""
     for workload in owners:
-        if workload.kind in _SCHEDULES:
+        if workload.kind in MAKERS:
             return uid
         uid = workload.uid
     last = owners[-1]
-    return last.owner if last.owner and not last.can_suspend and last.owner_kind not in _SCHEDULES else uid
+    return last.owner if last.owner and not last.can_suspend and last.owner_kind not in MAKERS else uid
 
 
 def _is_suspended(owners: Iterable[Workload]) -> bool:
     """Whether a job that it belongs to is suspended: its controller deletes the pod soon."""
-    return any(owner.is_suspended for owner in owners if owner.kind not in _SCHEDULES)
+    return any(owner.is_suspended for owner in owners if owner.kind not in MAKERS)
 
 
 def _user(pod: Pod, owners: list[Workload]) -> str:

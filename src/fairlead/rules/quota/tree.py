@@ -73,6 +73,10 @@ class TreeIndex:
                 found[name] = mine
         return found
 
+    def amounts(self, vector: Sequence[int]) -> dict[str, int]:
+        """By resource, without those of which there is none."""
+        return {name: amount for name, amount in zip(self.resources, vector, strict=True) if amount}
+
     def promised(self, k: int) -> int:
         """What the leaves are guaranteed of a resource, all together, as the tree says."""
         return self._promised[k]
@@ -185,6 +189,17 @@ class Sums:
             if floor := index.floor[node][k]:
                 delta = max(own + delta, floor) - max(own, floor)
         return 0
+
+    def room(self, leaf: int, k: int) -> int | None:
+        """How much more of a resource the leaf could be charged with; None = nothing bounds it."""
+        index, most = self._index, None
+        for place in reversed(index.up[leaf]):
+            own, ceiling = self.own[place][k], index.max[place][k]
+            # what the node is charged with anyway costs nothing above it
+            above = None if most is None else most + max(0, index.floor[place][k] - own)
+            rooms = [each for each in (above, None if ceiling is None else ceiling - own) if each is not None]
+            most = max(0, min(rooms)) if rooms else None
+        return most
 
     def over(self, place: int, k: int) -> int:
         """What the node has above its min; negative below it."""

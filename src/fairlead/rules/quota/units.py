@@ -17,7 +17,7 @@ from fairlead.model.quota.told import clause
 from fairlead.rules.quota.tree import TreeIndex, Vector
 
 Workloads = Mapping[str, Workload]
-INDIVISIBLE: Final = ("MPIJob", "TFJob", "PyTorchJob")
+INDIVISIBLE: Final = ("MPIJob", "TFJob", "PyTorchJob", "RayJob")
 """Kinds of which no member is taken alone, not even one beyond the least that they need."""
 _AFTER: Final = 0.001
 

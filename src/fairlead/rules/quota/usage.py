@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.quota.plan import Reason
+from fairlead.model.quota.plan import QuotaNodeUse, Reason
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.use import Lack, QuotaUse
 from fairlead.model.resources import Amounts
@@ -36,17 +36,16 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
 
 
 def usage_of(state: QuotaState) -> tuple[QuotaUse, ...]:
-    """The same of a state."""
-    return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), node_uses(state, counted=_counted(state)), strict=True))
-
-
-def _counted(state: QuotaState) -> Mapping[str, Amounts]:
-    """Mins that count as less than is written, by node: none where nobody knows what the cluster has."""
-    if (state.nodes is None and state.capacity is None) or any(each.stops for each in state.violations):
-        return {}
+    """The same of a state: the numbers that the sentences of a plan say."""
+    if any(each.stops for each in state.violations):
+        return _beside(state, node_uses(state))
     account = account_of(state)
     account.settle(state.now)
-    return account.index.counted()
+    return _beside(state, node_uses(state, account.promised(), counted=account.index.counted()))
+
+
+def _beside(state: QuotaState, uses: tuple[QuotaNodeUse, ...]) -> tuple[QuotaUse, ...]:
+    return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), uses, strict=True))
 
 
 def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, Lack]]:
@@ -77,6 +76,28 @@ def _for_room(account: QuotaAccount) -> Iterator[Unit]:
         for unit in book.units:
             if id(unit) not in hopeless and not any(pod.said_reason in _NOT_FOR_ROOM for pod in unit.pods):
                 yield unit
+
+
+def borrowable(state: QuotaState) -> Mapping[str, Amounts]:
+    """By leaf (name) and resource: how much it could be given now above its min, with nobody evicted.
+
+    That is what its max, those above it and the cluster's nodes leave, less what others were promised and
+    what the leaf is still owed. A resource that nothing bounds is absent; a broken tree gives nothing.
+    """
+    account = account_of(state)
+    account.settle(state.now)
+    index, sums = account.index, account.sums
+    is_stopped = any(each.stops for each in state.violations)
+    for place, vector in [] if is_stopped else account.promises():
+        account.add(place, vector)
+    found: dict[str, dict[str, int]] = {}
+    for leaf in account.books:
+        rooms = {name: sums.room(leaf, k) for k, name in enumerate(index.resources)}
+        owed = {name: max(0, -sums.over(leaf, k)) for k, name in enumerate(index.resources)}
+        found[index.names[leaf]] = {
+            name: 0 if is_stopped else max(0, room - owed[name]) for name, room in rooms.items() if room is not None
+        }
+    return found
 
 
 def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[Unit]) -> None:

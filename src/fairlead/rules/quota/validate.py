@@ -19,6 +19,7 @@ from fairlead.model.keys import (
     LONGEST_GRACE,
     MAX_JOBS,
     PREEMPT_POLICY,
+    QUEUE,
     RECLAIM_SCOPE,
     REFUSED_VICTIM_WAIT,
     STUCK_AFTER,
@@ -47,6 +48,7 @@ _PLACES: Final = {
     PREEMPT_POLICY: "leaf",
     USER_CAP: "leaf",
     USER_ORDER: "leaf",
+    QUEUE: "leaf",
     **dict.fromkeys((SURGE_WAIT, REFUSED_VICTIM_WAIT, UNBOUND_RETURN, STUCK_AFTER, LONGEST_GRACE, BARE_PODS_PREEMPTIBLE), "root"),
 }
 _NAMED_MAX: Final = 5

@@ -2,22 +2,29 @@
 
 The sentence is the plan's. Where the controller has told the same reason already, it is what the pod's
 condition says, word for word. Of an admitted pod the condition tells how it was then; here stands how it is.
+
+A place is one in the order in which units are tried (quota contract 2.5), at this moment. It promises no
+turn: a unit that does not fit is passed over, and the order is made anew at each plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from fairlead.errors import UserError
+from fairlead.model.moment import Moment
 from fairlead.model.pod import Pod
-from fairlead.model.quota.plan import QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting
+from fairlead.model.quota.plan import Lacking, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.told import read_clauses
 from fairlead.model.quota.tree import QuotaNode
-from fairlead.model.resources import amount_text
+from fairlead.model.resources import amount_of, amount_text
 from fairlead.model.snapshot import ClusterSnapshot
 
 ADMITTED: Final = "Admitted"
@@ -26,15 +33,56 @@ RECLAIMED: Final = "Reclaimed"
 STOPPING: Final = "Stopping"
 FINISHED: Final = "Finished"
 NOT_COUNTED: Final = "NotCounted"
+AHEAD_MAX: Final = 20
+"""So many of those before a unit are named; the others are counted."""
 _NAMES_TOLD: Final = 5
+_EVENTS: Final = "events"
+_TAKEN: Final = ("QuotaReclaimed", "QuotaSuspended")
+"""Events about a pod or its owner that quota has taken it back."""
+_OF_WHOLE: Final = "makes room for "
+"""How the Event begins that is about a job of which each pod taken has an Event of its own."""
+
+
+class PlaceInLine(Struct, frozen=True, gc=False):
+    """The `number`th, from 1, of `count`."""
+
+    number: int
+    count: int
+
+
+class Standing(Struct, frozen=True):
+    """A unit that waits, and its places in the order in which units are tried: in its leaf, and over all.
+
+    `ahead`: those before it in its leaf, the first AHEAD_MAX of them. `ahead_elsewhere`: how many of other
+    leaves are before it, by leaf. `lacks`: what would have to be free, as far as it is an amount.
+    """
+
+    row: QuotaWaiting
+    in_leaf: PlaceInLine
+    overall: PlaceInLine
+    ahead: tuple[QuotaWaiting, ...] = ()
+    ahead_elsewhere: Mapping[str, int] = {}
+    lacks: tuple[Lacking, ...] = ()
+
+
+class Evicted(Struct, frozen=True, gc=False):
+    """How often quota took back a pod, or pods of its owner, or the job, as far as Events are kept.
+
+    `at`: the last time, None = never, or nobody knows when.
+    """
+
+    count: int
+    at: Moment | None = None
 
 
 class QuotaAnswer(Struct, frozen=True):
     """What quota says of a pod or of a job (`kind`).
 
     `leaf` is "" where quota does not count it, and `use` None where nobody knows what the leaf uses. `reason`
-    is that of its unit that waits, else one of this module. `waiting`: its units that wait, as they are
-    tried.
+    is that of its unit that waits, else one of this module. `units`: its units that wait, as they are
+    tried. `since`: since when the first of it waits; None = nothing of it does. `reason_since`: since when
+    the condition gives the reason, None = it does not. `priority`: the highest of its pods. `evicted`: None =
+    Events could not be read.
     """
 
     kind: str
@@ -44,9 +92,20 @@ class QuotaAnswer(Struct, frozen=True):
     leaf: str = ""
     pods: int = 0
     admitted: int = 0
-    waiting: tuple[QuotaWaiting, ...] = ()
+    units: tuple[Standing, ...] = ()
     node: QuotaNode | None = None
     use: QuotaNodeUse | None = None
+    since: Moment | None = None
+    reason_since: Moment | None = None
+    priority: int = 0
+    evicted: Evicted | None = None
+
+    @property
+    def resources(self) -> list[str]:
+        """Those that its leaf bounds or uses, in the order of its table."""
+        if self.node is None or self.use is None:
+            return []
+        return sorted({*self.use.used, *self.node.min, *self.node.max})
 
 
 def why_quota(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str, name: str) -> list[QuotaAnswer]:
@@ -79,6 +138,41 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
     return f"{node.name} {'; '.join(told)}" if told else f"{node.name} limits nothing that it asks for"
 
 
+def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
+    """Room below quota nodes; else what the plan's sentence says is lacking, on nodes or of a cap or a min.
+
+    >>> from fairlead.model.quota.plan import Reason
+    >>> said = "nvidia.com/gpu asks 4 on one node; the freest of 3 nodes, gpu-1, has 2"
+    >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), Reason.NO_FIT_ON_NODES, said))
+    (Lacking(kind='node', at='gpu-1', resource='nvidia.com/gpu', amount=2),)
+    """
+    if row.lacks:
+        return row.lacks
+    told = {code: values for code, values, _ in read_clauses(row.message)}
+    asked = told.get("asks") or told.get("asks-on-one")
+    for code, (kind, at, has) in _SAID_LACKING.items():
+        if asked is None or code not in told:
+            continue
+        values, resource = told[code], asked["resource"]
+        amounts = {key: amount_of(resource, text) for key, text in {**asked, **values}.items() if key in _AMOUNTS}
+        more = amounts["asks"] + amounts.get("used", 0) - amounts[has]
+        return (Lacking(kind, values.get(at, ""), resource, more),) if more > 0 else ()
+    return ()
+
+
+_AMOUNTS: Final = ("asks", "used", "cap", "min", "free", "there")
+_SAID_LACKING: Final[Mapping[str, tuple[str, str, str]]] = {
+    "freest": ("node", "node", "free"),
+    "only-node": ("node", "node", "free"),
+    "in-all": ("nodes", "", "there"),
+    "cap": ("cap", "user", "cap"),
+    "firm": ("min", "leaf", "min"),
+}
+"""Clauses that say what there is of what is asked: whose room it is, the value that names it, and the value
+that says how much.
+"""
+
+
 class _Asked:
     """The plan, looked up by pod."""
 
@@ -92,6 +186,9 @@ class _Asked:
         self._waiting = {pod.key: each for each in plan.waiting for pod in each.pods}
         self._evicted = {each.pod.key: each for each in plan.evict}
         self._new = {each.pod.key: each for each in plan.admit}
+        self._lines: dict[str, list[QuotaWaiting]] = {}
+        for row in plan.waiting:
+            self._lines.setdefault(row.leaf, []).append(row)
 
     def of_pod(self, pod: Pod) -> QuotaAnswer:
         if self._leaf is None:
@@ -103,7 +200,8 @@ class _Asked:
             return QuotaAnswer("pod", pod.key, NOT_COUNTED, f"{_maker(pod)}, which quota does not count", self._leaf.name)
         reason, sentence = self._standing(counted)
         waiting = self._waiting.get(pod.key)
-        return self._answer("pod", pod.key, reason, sentence, [counted], [waiting] if waiting else [])
+        uids = (pod.uid, counted.owner)
+        return self._answer("pod", pod.key, (reason, sentence), uids, [counted], [waiting] if waiting else [])
 
     def of_job(self, kind: str, name: str, uids: Sequence[str]) -> QuotaAnswer:
         key = f"{self._namespace}/{name}"
@@ -118,18 +216,65 @@ class _Asked:
             total = max(len(pods), first.workload.pods if first.workload else 0)
             missing = sum(not pod.is_admitted for pod in pods) or total
             sentence = f"{missing} of {total} pods wait: {_said(first, pods)}"
-            return self._answer(kind, key, str(first.reason), sentence, pods, waiting)
+            return self._answer(kind, key, (str(first.reason), sentence), uids, pods, waiting)
         if not pods:
             return QuotaAnswer(kind, key, FINISHED, "it has no unfinished pods, so it costs no quota", self._leaf.name)
         eldest = min(pods, key=lambda pod: (pod.is_admitted, pod.created_at, pod.name))
-        return self._answer(kind, key, *self._standing(eldest), pods, [])
+        return self._answer(kind, key, self._standing(eldest), uids, pods, [])
 
     def _answer(
-        self, kind: str, key: str, reason: str, sentence: str, pods: Sequence[QuotaPod], waiting: Sequence[QuotaWaiting]
+        self,
+        kind: str,
+        key: str,
+        told: tuple[str, str],
+        uids: Iterable[str],
+        pods: Sequence[QuotaPod],
+        waiting: Sequence[QuotaWaiting],
     ) -> QuotaAnswer:
+        """`told`: reason and sentence; `uids`: of it and of its owner."""
         assert self._leaf is not None
-        admitted = sum(pod.is_admitted for pod in pods)
-        return QuotaAnswer(kind, key, reason, sentence, self._leaf.name, len(pods), admitted, tuple(waiting), self._leaf, self._use)
+        reason, sentence = told
+        said = [pod.said_at for pod in pods if pod.said_reason == reason and pod.said_at is not None]
+        return QuotaAnswer(
+            kind,
+            key,
+            reason,
+            sentence,
+            self._leaf.name,
+            len(pods),
+            sum(pod.is_admitted for pod in pods),
+            tuple(self._place(row) for row in waiting),
+            self._leaf,
+            self._use,
+            since=min((row.since for row in waiting if row.since is not None), default=None),
+            reason_since=min(said, default=None),
+            priority=max([*(row.priority for row in waiting), *(pod.priority for pod in pods)], default=0),
+            evicted=self._taken(set(uids) - {""}, waiting),
+        )
+
+    def _place(self, row: QuotaWaiting) -> Standing:
+        line = self._lines[row.leaf]
+        elsewhere = {
+            leaf: count
+            for leaf, rows in self._lines.items()
+            if leaf != row.leaf and (count := bisect_left(rows, row.overall, key=lambda each: each.overall))
+        }
+        before = line[: min(row.position - 1, AHEAD_MAX)]
+        overall = PlaceInLine(row.overall, len(self._plan.waiting))
+        return Standing(row, PlaceInLine(row.position, len(line)), overall, tuple(before), elsewhere, what_must_be_free(row))
+
+    def _taken(self, uids: set[str], waiting: Iterable[QuotaWaiting]) -> Evicted | None:
+        """From Events about it and about its owner. A job that we suspended was taken back at least once."""
+        if not self._snapshot.was_read(_EVENTS):
+            return None
+        found = [event for event in self._snapshot.events if event.object_uid in uids and event.reason in _TAKEN]
+        counts = Counter[str]()  # by what it is about: a pod's owner hears of it, too
+        for event in found:
+            if event.reason != _TAKEN[0] or not event.message.startswith(_OF_WHOLE):
+                counts[event.object_uid] += max(1, event.count)
+        is_suspended = any(row.workload is not None and row.workload.suspended_for for row in waiting)
+        last = max((event.at for event in found if event.at is not None), default=None)
+        return Evicted(max((int(is_suspended), *counts.values())), last)
 
     def _standing(self, pod: QuotaPod) -> tuple[str, str]:
         """Reason and sentence of a pod that quota counts."""

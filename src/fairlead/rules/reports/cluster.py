@@ -47,7 +47,8 @@ class ClusterSummary(Struct, frozen=True, gc=False):
     """`jobs` are the newest only; `statuses` has the status word of every job, by (namespace, type).
 
     `knows_nodes`, `knows_pods`: that source was read at least once. Without it what follows from it is
-    absent, never zero. `quota_lacks`: by name of a leaf and resource, what waits for it.
+    absent, never zero. `quota_lacks`: by name of a leaf and resource, what waits for it. `now`: epoch
+    seconds.
     """
 
     snapshot: ClusterSnapshot
@@ -59,6 +60,7 @@ class ClusterSummary(Struct, frozen=True, gc=False):
     quota_lacks: Mapping[str, Mapping[str, Lack]] = {}
     knows_nodes: bool = True
     knows_pods: bool = True
+    now: float = 0.0
 
     @property
     def nodes(self) -> tuple[NodeOccupancy, ...]:
@@ -86,6 +88,7 @@ def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: floa
         quota_lacks=lacks_of(quota) if quota else {},
         knows_nodes=is_known(snapshot, "nodes"),
         knows_pods=knows_pods,
+        now=now,
     )
 
 

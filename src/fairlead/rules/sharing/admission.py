@@ -1,8 +1,9 @@
 """The cluster's admission policies about shared GPUs, as functions.
 
-Who may write grants on a pod, and which scheduler a pod goes to. The API server fills in `default-scheduler`
-before any policy looks, so it does not tell whether the pod's author wrote it. A pod that asks for shared GPU
-memory goes to our scheduler either way: the default one would only count sums.
+Who may write grants on a pod, which scheduler a pod goes to, and which new pod no node can ever run. The API
+server fills in `default-scheduler` before any policy looks, so nobody can tell whether the pod's author wrote
+it. A pod that asks for shared GPU memory goes to our scheduler either way: the default one would only count
+sums.
 """
 
 from __future__ import annotations
@@ -21,12 +22,29 @@ GRANT_WRITERS: Final = frozenset(f"system:serviceaccount:fairlead-system:{name}"
 """Who may write grants: the extender beside the scheduler, and the node agent."""
 GRANT_POLICY: Final = "fairlead-gpu-grants"
 """Name of the ValidatingAdmissionPolicy and of its binding."""
+ASK_POLICY: Final = "fairlead-gpu-asks"
+"""Name of the ValidatingAdmissionPolicy about what a new pod asks for, and of its binding."""
+_OURS: Final = frozenset(("", DEFAULT_SCHEDULER, SCHEDULER))
 
 
 def scheduler_for(pod: Pod) -> str:
     """The scheduler that the pod should name."""
     is_unnamed = pod.scheduler in ("", DEFAULT_SCHEDULER)
     return SCHEDULER if is_unnamed and not gpu_need(pod).is_nothing else pod.scheduler
+
+
+def refuse_asking(pod: Pod) -> Refusal | None:
+    """The refusal of a new pod whose wish for shared GPUs no node can meet (`gpu_need(pod).fault`).
+
+    None for all others, among them pods that name a foreign scheduler: what it makes of them is not known.
+
+    >>> from fairlead.model.pod import Container
+    >>> odd = Container("c", limits={"aliyun.com/gpu-mem": 4, "aliyun.com/gpu-core.percentage": 7})
+    >>> refuse_asking(Pod("ns", "p", containers=(odd,))).reason
+    'no node can run this pod: gpu-core 7 is not a multiple of 5 from 5 to 100'
+    """
+    fault = gpu_need(pod).fault if pod.scheduler in _OURS else ""
+    return Refusal(f"no node can run this pod: {fault}") if fault else None
 
 
 def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str) -> Refusal | None:

@@ -86,7 +86,7 @@ class Adoption:
         elif uid in self._unwritten:
             self._unwritten[uid] = self._unwritten.pop(uid)  # behind the others: those that are never taken must not hold them up
 
-    def _adopt_on(self, account: NodeAccount | None) -> Iterator[SharingAction]:
+    def _adopt_on(self, account: NodeAccount | None) -> Iterator[SharingAction | None]:
         """Write damaged grants again, and find cards for pods that have none.
 
         A pod that runs without a card that is known is given none, only told: its kubelet would not look any
@@ -96,8 +96,8 @@ class Adoption:
             return
         for tenant in tuple(account.tenants.values()):
             pod = tenant.pod
-            if pod.deleted_at is not None:
-                continue
+            if pod.deleted_at is not None or self._feed.ledger.tenants.get(pod.uid) is not tenant:
+                continue  # it leaves, or it changed while other work came between: its node is touched again
             if tenant.is_misread and self._written.get(pod.uid) is not pod:
                 self._unwritten[pod.uid] = pod
             elif tenant.grants:
@@ -106,6 +106,7 @@ class Adoption:
                 yield from self._tell(pod.uid, pod, NOT_PLACED, whose_gpu_is_unknown(account, pod.uid))
             else:
                 grants = self._feed.ledger.adopt(pod)
+                yield None  # a node may have a thousand of them
                 if isinstance(grants, NotYet):
                     continue  # the node is touched when others have started
                 if isinstance(grants, Refusal):

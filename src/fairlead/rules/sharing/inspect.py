@@ -1,8 +1,8 @@
 """Who sits on which shared card, and how much is free: the ledger as a person and a program read it.
 
 Sharing contract 4. A pod that runs here and whose card nobody can name counts as used (`pending`), and so
-does one whose annotation names a card that is not here. A card that is still held from exclusive use has
-nothing to share yet: its total is 0.
+does one whose annotation names a card that is not here. A card that still has a pod of exclusive use counts
+with the units that it will share, as the reference counts it (document 001); `draining_cards` names the pod.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, counted
 from fairlead.rules.holding.account import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant, Trouble
 from fairlead.rules.holding.units import grant_mib
-from fairlead.rules.nodes.status import node_ip
+from fairlead.rules.nodes.status import node_ip, share_mode
 from fairlead.rules.sharing.isolation import isolation_of
 from fairlead.rules.sharing.ledger import Ledger
 
@@ -60,8 +60,11 @@ def _draining(node: Node) -> tuple[int, ...]:
 
 
 def shares_gpus(node: Node) -> bool:
-    """Whether it has shared memory to give: an amount of 0 is as good as absent."""
-    return counted(node.capacity, GPU_MEMORY) > 0
+    """Whether it has shared memory to give, or will have when its cards are drained of exclusive use.
+
+    An amount of 0 is as good as absent.
+    """
+    return counted(node.capacity, GPU_MEMORY) > 0 or (share_mode(node.labels).is_shared and bool(_draining(node)))
 
 
 def unknown_node(ledger: Ledger, names: Iterable[str]) -> str:
@@ -85,7 +88,7 @@ def _inspected(account: NodeAccount, node: Node, readings: Readings) -> Inspecte
         name=node.name,
         address=node_ip(node),
         unit=account.unit,
-        mode=CardMode.SHARED if account.mode.is_shared else CardMode.DRAINING,
+        mode=CardMode.DRAINING if not account.mode.is_shared or _is_all_draining(node) else CardMode.SHARED,
         isolation=isolation_of(node),
         total=sum(card.total for card in cards) if node.gpus else max(counted(node.capacity, GPU_MEMORY), 0),
         used=sum(card.used for card in cards) + sum(pod.used for pod in pending),
@@ -95,14 +98,18 @@ def _inspected(account: NodeAccount, node: Node, readings: Readings) -> Inspecte
     )
 
 
+def _is_all_draining(node: Node) -> bool:
+    return bool(node.gpus) and len(_draining(node)) == len(node.gpus)
+
+
 def _card(account: NodeAccount, card: CardAccount, slot: GpuSlot, tenants: Iterable[Tenant], reading: GpuReading | None) -> InspectedCard:
-    is_awaited = card.trouble == DRAINING and not card.used
+    is_whole = card.trouble == DRAINING and not card.used and not (account.mode.is_shared and card.gpu.is_draining)
     reason = slot.reason or _REASONS.get(card.trouble, "")
     return InspectedCard(
         index=card.index,
         uuid=slot.uuid,
         model=slot.model,
-        total=0 if is_awaited else card.units,
+        total=0 if is_whole else card.units,
         used=card.used,
         memory_mib=card.memory_mib,
         is_healthy=card.trouble != UNHEALTHY,

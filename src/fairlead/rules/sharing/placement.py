@@ -5,7 +5,7 @@ Sharing contract 2.3. Room that preemption freed for a waiting pod is not free f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec import Struct, structs
@@ -128,10 +128,20 @@ def grants_of(choice: Choice, need: GpuNeed) -> GrantsByContainer:
     return {part.name: tuple(grant_on(card, part) for card in choice[part.name]) for part in (*need.running, *need.passing)}
 
 
-def as_seen_by(account: NodeAccount, pod: Pod) -> NodeAccount:
+Clear = Callable[[NodeAccount, Pod], NodeAccount]
+"""The account without the tenants that leave and those that are less important than the pod."""
+
+
+def cleared_for(account: NodeAccount, pod: Pod) -> NodeAccount:
+    """See `Clear`."""
+    return account.without([uid for uid, tenant in account.tenants.items() if makes_way(tenant, pod)])
+
+
+def as_seen_by(account: NodeAccount, pod: Pod, clear: Clear = cleared_for) -> NodeAccount:
     """The account with room held back that others were promised.
 
-    Those are unbound pods of the same or higher priority, nominated for this node.
+    Those are unbound pods of the same or higher priority, nominated for this node. `clear`: for who asks
+    about one node often and can answer that faster.
     """
     if not account.promised:
         return account
@@ -142,13 +152,18 @@ def as_seen_by(account: NodeAccount, pod: Pod) -> NodeAccount:
     ]
     if not ahead:
         return account
-    seen = account.without(())
+    seen = with_own_cards(account)
     for other in sorted(ahead, key=lambda other: (-other.priority, other.key)):
-        _hold_back(seen, other)
+        _hold_back(seen, other, clear)
     return seen
 
 
-def _hold_back(seen: NodeAccount, promised: Pod) -> None:
+def with_own_cards(account: NodeAccount) -> NodeAccount:
+    """A copy on whose cards something may be taken. It shares its tenants, which must not be changed."""
+    return structs.replace(account, cards=[structs.replace(card) for card in account.cards])
+
+
+def _hold_back(seen: NodeAccount, promised: Pod, clear: Clear) -> None:
     """Take the room where the promised pod will sit.
 
     On what is free, else on what leaving pods free, else on what less important ones hold.
@@ -156,21 +171,28 @@ def _hold_back(seen: NodeAccount, promised: Pod) -> None:
     need = gpu_need(promised)
     if need.fault or need.is_nothing:
         return
-    leaving = [uid for uid, tenant in seen.tenants.items() if tenant.pod.deleted_at is not None]
-    lower = [uid for uid, tenant in seen.tenants.items() if is_below(tenant, promised)]
-    for gone in ((), leaving, {*leaving, *lower}):
-        choice = choose_cards(seen.without(gone), need, need.policy or BINPACK)
-        if choice is not None:
-            held = held_of_cards(choice, need)
-            for card in seen.cards:
-                if card.key in held:
-                    card.take(*held[card.key])
-            return
+    policy = need.policy or BINPACK
+    choice = choose_cards(seen, need, policy)
+    if choice is None:
+        leaving = [uid for uid, tenant in seen.tenants.items() if tenant.pod.deleted_at is not None]
+        choice = choose_cards(seen.without(leaving), need, policy) if leaving else None
+    if choice is None:
+        choice = choose_cards(clear(seen, promised), need, policy)
+    if choice is not None:
+        held = held_of_cards(choice, need)
+        for card in seen.cards:
+            if card.key in held:
+                card.take(*held[card.key])
 
 
 def is_below(tenant: Tenant, pod: Pod) -> bool:
     """Whether the tenant is less important than the pod."""
     return tenant.priority < pod.priority
+
+
+def makes_way(tenant: Tenant, pod: Pod) -> bool:
+    """Whether the tenant leaves anyway, or is less important than the pod."""
+    return tenant.pod.deleted_at is not None or is_below(tenant, pod)
 
 
 def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: Placement) -> list[CardAccount] | None:

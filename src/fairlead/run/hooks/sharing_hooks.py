@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -17,10 +18,11 @@ import msgspec
 from fairlead.model.actions import BindPod, Outcome, Result, TellEvent, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import MANAGED, BindAsked, Withheld
 from fairlead.ports import RowSink
 from fairlead.rules.nodes.status import share_mode
-from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
+from fairlead.rules.sharing.admission import ASK_POLICY, GRANT_POLICY, GRANT_WRITERS, refuse_asking, refuse_grants, scheduler_for
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
@@ -193,19 +195,27 @@ def asks_share(pod: Object) -> bool:
 
 
 def admit(write: Write) -> Object:
-    """Fairlead's admission policies: which scheduler a pod is for, and that nobody else writes grants."""
+    """Fairlead's admission policies: a pod's scheduler, pods that no node can run, and who writes grants."""
     if write.ref is not PODS:
         return write.new
     new, metadata = write.new, write.new.get("metadata") or {}
     before = ((write.old or {}).get("metadata") or {}).get("annotations") or {}
     refusal = refuse_grants(before, metadata.get("annotations") or {}, write.user)
     if refusal is not None:
-        told = f"ValidatingAdmissionPolicy '{GRANT_POLICY}' with binding '{GRANT_POLICY}' denied request: {refusal.reason}"
-        raise denied(PODS, metadata.get("name", ""), told)
+        raise _refused_by(GRANT_POLICY, new, refusal)
     if write.verb != CREATE or write.subresource or not _may_ask_share(new):
         return new
     row = _read(new, _pod)
-    return new if row is None else {**new, "spec": {**new["spec"], "schedulerName": scheduler_for(row)}}
+    if row is None:
+        return new
+    if (refusal := refuse_asking(row)) is not None:
+        raise replace(_refused_by(ASK_POLICY, new, refusal), code=422, reason="Invalid")
+    return {**new, "spec": {**new["spec"], "schedulerName": scheduler_for(row)}}
+
+
+def _refused_by(policy: str, pod: Object, refusal: Refusal) -> ApiStatus:
+    told = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {refusal.reason}"
+    return denied(PODS, (pod.get("metadata") or {}).get("name", ""), told)
 
 
 def _may_ask_share(pod: Object) -> bool:

@@ -117,18 +117,103 @@ SLOW_FIELDS: Final = _rows(
     }.items()
 )
 """The last ones are of Blackwell and later, all links together; error rates as the driver packs them."""
-RECOVERY_ACTION: Final = next(row for row in SLOW_FIELDS if row.field == "DCGM_FI_DEV_GPU_RECOVERY_ACTION")
-BANDWIDTHS: Final[Mapping[str, tuple[NvmlField, ...]]] = {
-    "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL": _LINK_BYTES,
-    **{
-        f"DCGM_FI_DEV_NVLINK_BANDWIDTH_L{link}": (
-            NvmlField(138, f"NVLINK_L{link}_TX_BYTES", link, times=1024),
-            NvmlField(139, f"NVLINK_L{link}_RX_BYTES", link, times=1024),
+
+
+def _ecc_of_places() -> tuple[NvmlField, ...]:
+    """NVML counts from 7 on what each part of the chip had; one-bit errors of the CBU it does not count."""
+    named = [
+        f"ECC_{bits}_{scope}_{place}"
+        for scope in ("VOL", "AGG")
+        for place in ("L1", "L2", "DEV", "REG", "TEX", "CBU")
+        for bits in ("SBE", "DBE")
+        if (bits, place) != ("SBE", "CBU")
+    ]
+    return _rows(*enumerate(named, 7))
+
+
+def _errors_of_links() -> tuple[NvmlField, ...]:
+    """NVML's ids of the links 0 to 5, then of 6 to 11."""
+    kinds = ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
+    first = [(32 + 7 * at + link, kind, link) for at, kind in enumerate(kinds) for link in range(6)]
+    later = [(96 + 6 * at + link, kind, 6 + link) for at, kind in enumerate(kinds) for link in range(6)]
+    return _rows(*((number, f"NVLINK_{kind}_ERROR_COUNT_L{link}") for number, kind, link in (*first, *later)))
+
+
+LINK_COUNT: Final = NvmlField(91, "DCGM_FI_DEV_NVLINK_LINK_COUNT")
+LINK_STATES: Final = tuple(NvmlField(165, f"DCGM_FI_DEV_NVLINK_STATE_L{link}", link) for link in range(LINKS))
+"""How many NVLinks a card has, and how each is: NVML's 0 inactive, 1 active, 2 asleep, 3 without traffic."""
+WANTED_FIELDS: Final = (
+    *_ecc_of_places(),
+    *_errors_of_links(),
+    *_rows(
+        (74, "CLOCKS_EVENT_REASON_SW_POWER_CAP_NS"),
+        (76, "CLOCKS_EVENT_REASON_SYNC_BOOST_COUNT_NS"),
+        (160, "NVLINK_ECC_DATA_ERROR_COUNT_TOTAL"),
+        (170, "C2C_LINK_COUNT"),
+        (171, "C2C_LINK_STATUS"),
+        (172, "C2C_MAX_BANDWIDTH"),
+        (173, "PCIE_COUNT_CORRECTABLE_ERRORS"),
+        (231, "C2C_LINK_ERROR_INTR"),
+        (232, "C2C_LINK_ERROR_REPLAY"),
+        (233, "C2C_LINK_ERROR_REPLAY_B2B"),
+        (234, "C2C_LINK_POWER_STATE"),
+        (269, "CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS"),
+        (270, "CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS"),
+        (271, "CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS"),
+    ),
+    *_rows(
+        *enumerate(
+            (
+                f"PWR_SMOOTHING_{name}"
+                for name in (
+                    "ENABLED",
+                    "PRIV_LVL",
+                    "IMM_RAMP_DOWN_ENABLED",
+                    "APPLIED_TMP_CEIL",
+                    "APPLIED_TMP_FLOOR",
+                    "MAX_PERCENT_TMP_FLOOR_SETTING",
+                    "MIN_PERCENT_TMP_FLOOR_SETTING",
+                    "HW_CIRCUITRY_PERCENT_LIFETIME_REMAINING",
+                    "MAX_NUM_PRESET_PROFILES",
+                    "PROFILE_PERCENT_TMP_FLOOR",
+                    "PROFILE_RAMP_UP_RATE",
+                    "PROFILE_RAMP_DOWN_RATE",
+                    "PROFILE_RAMP_DOWN_HYST_VAL",
+                    "ACTIVE_PRESET_PROFILE",
+                    "ADMIN_OVERRIDE_PERCENT_TMP_FLOOR",
+                    "ADMIN_OVERRIDE_RAMP_UP_RATE",
+                    "ADMIN_OVERRIDE_RAMP_DOWN_RATE",
+                    "ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL",
+                )
+            ),
+            251,
         )
-        for link in range(LINKS)
-    },
-}
-"""Bandwidths and the two counters of each; those of one link are asked only when it is wanted."""
+    ),
+)
+"""Read slowly, and only where somebody prints them."""
+RECOVERY_ACTION: Final = next(row for row in SLOW_FIELDS if row.field == "DCGM_FI_DEV_GPU_RECOVERY_ACTION")
+
+
+def _bandwidths() -> dict[str, tuple[NvmlField, ...]]:
+    found: dict[str, tuple[NvmlField, ...]] = {}
+    for link in (ALL_LINKS, *range(LINKS)):
+        of = "TOTAL" if link == ALL_LINKS else f"L{link}"
+        ways: tuple[NvmlField, ...] = _LINK_BYTES
+        if link != ALL_LINKS:
+            ways = tuple(NvmlField(each.id, f"NVLINK_{of}_{each.field[-8:]}", link, times=1024) for each in _LINK_BYTES)
+        found |= {
+            f"DCGM_FI_DEV_NVLINK_BANDWIDTH_{of}": ways,
+            f"DCGM_FI_DEV_NVLINK_TX_BANDWIDTH_{of}": ways[:1],
+            f"DCGM_FI_DEV_NVLINK_RX_BANDWIDTH_{of}": ways[1:],
+        }
+    return found
+
+
+BANDWIDTHS: Final[Mapping[str, tuple[NvmlField, ...]]] = _bandwidths()
+"""Bandwidths and the counters of each: of both ways together, or of one.
+
+Those of one link are asked only when it is wanted.
+"""
 
 
 def parse_field_values(raw: bytes) -> tuple[FieldValue, ...]:
@@ -175,7 +260,7 @@ def field_number(row: NvmlField, told: FieldValue) -> int | float | None:
 def bandwidths(
     before: Mapping[str, int | float], after: Mapping[str, int | float], seconds: float, wanted: Collection[str]
 ) -> dict[str, int]:
-    """Both directions together, in DCGM's thousand KiB a second, of the counters in bytes of two turns.
+    """Each in DCGM's thousand KiB a second, of the counters in bytes of two turns.
 
     Nothing of a counter that went back, or of no time.
 
@@ -234,6 +319,37 @@ def performance_state(state: int) -> int | None:
     (0, None)
     """
     return None if state == _UNKNOWN_STATE else state
+
+
+def compute_capability(major: int, minor: int) -> int:
+    """As DCGM packs it.
+
+    >>> compute_capability(9, 0), compute_capability(8, 6)
+    (589824, 524294)
+    """
+    return major << 16 | minor
+
+
+_FABRIC_COMPLETED, _FABRIC_SUCCESS, _FABRIC_FAILURE, _FABRIC_UNRECOGNIZED = 3, 3, 4, 5
+
+
+def fabric_fields(state: int, status: int, clique: int, health_mask: int, health: int) -> dict[str, int | None]:
+    """The card in its NVLink fabric, as DCGM says it (`dcgmFabricManagerStatus_t`).
+
+    `state`: NVML's, 0 not supported to 3 completed; `status`: the NVML code with which it was completed. The
+    rest is known only then.
+
+    >>> fabric_fields(3, 10, 7, 0, 1)["FABRIC_MANAGER_STATUS"]
+    4
+    >>> fabric_fields(2, 0, 7, 0, 0)
+    {'FABRIC_MANAGER_STATUS': 2, 'FABRIC_MANAGER_ERROR_CODE': 0}
+    """
+    found: dict[str, int | None] = {"FABRIC_MANAGER_STATUS": state if state <= _FABRIC_COMPLETED else _FABRIC_UNRECOGNIZED}
+    found["FABRIC_MANAGER_ERROR_CODE"] = status
+    if state == _FABRIC_COMPLETED:
+        found["FABRIC_MANAGER_STATUS"] = _FABRIC_FAILURE if status != SUCCESS else _FABRIC_SUCCESS
+        found |= {"FABRIC_CLIQUE_ID": clique, "FABRIC_HEALTH_MASK": health_mask, "FABRIC_HEALTH_SUMMARY": health}
+    return found
 
 
 _BRANDS: Final = (

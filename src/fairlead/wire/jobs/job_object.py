@@ -41,6 +41,7 @@ def make_job(
     priority_class: str = "",
     least: int | None = None,
     late: tuple[Role, ...] = (),
+    can_suspend: bool = True,
 ) -> Job:
     """The job with what its metadata say. `labels`, when given, are taken instead of the object's own."""
     meta = wire.metadata
@@ -66,6 +67,7 @@ def make_job(
         least=least,
         late=late,
         owner=controller_of(parse_owners(meta.owner_references)),
+        can_suspend=can_suspend,
     )
 
 

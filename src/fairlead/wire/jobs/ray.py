@@ -34,6 +34,8 @@ class WireRayClusterSpec(Struct, gc=False, rename="camel"):
 class WireRaySpec(Struct, gc=False, rename="camel"):
     ray_cluster_spec: WireRayClusterSpec | None = None
     suspend: bool | None = None
+    shutdown_after_job_finishes: bool | None = None
+    cluster_selector: dict[str, str] | None = None
     submission_mode: str | None = None
     submitter_pod_template: WireTemplate | None = None
 
@@ -73,7 +75,7 @@ def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> 
         kind,
         api_version,
         labels=labels,
-        roles=_parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
+        roles=() if spec.cluster_selector else _parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
         conditions=_parse_conditions(status, is_suspended=bool(spec.suspend)),
         word=_STOPPED if status.job_status == _STOPPED else "",
         suspended=bool(spec.suspend),
@@ -81,6 +83,7 @@ def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> 
         started_at=epoch(status.start_time),
         finished_at=epoch(status.end_time),
         late=_parse_submitter(spec),
+        can_suspend=bool(spec.shutdown_after_job_finishes) and not spec.cluster_selector,
     )
 
 

@@ -7,16 +7,16 @@ person (`--strict-csv`), not of this module.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from fairlead.model.devices.counter import Counter, CounterSet, RejectedRow
 from fairlead.model.refusal import Refusal
-from fairlead.wire.metrics.dcgm_fields import field_of, is_double
+from fairlead.wire.metrics.dcgm_fields import field_of, is_double, why_not
 
+_MOST_SUGGESTIONS: Final = 20
+"""To look for a similar name takes milliseconds, and a long file may be no CSV at all."""
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
-_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 
 
 def parse_counters(text: str) -> CounterSet:
@@ -30,7 +30,7 @@ def parse_counters(text: str) -> CounterSet:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        row = _parse_row(line)
+        row = _parse_row(line, suggests=len(rejected) < _MOST_SUGGESTIONS)
         if isinstance(row, Counter) and row.name in counters:
             row = Refusal(f"`{row.name}` stands in an earlier row")
         if isinstance(row, Refusal):
@@ -45,7 +45,7 @@ def render_counters(counters: Iterable[Counter]) -> str:
     return "".join(f"{counter.name}, {counter.type}, {_quoted(counter.help)}\n" for counter in counters)
 
 
-def _parse_row(line: str) -> Counter | Refusal:
+def _parse_row(line: str, *, suggests: bool) -> Counter | Refusal:
     try:
         fields = [field.strip() for field in next(csv.reader([line], skipinitialspace=True, strict=True))]
     except csv.Error as error:
@@ -54,8 +54,8 @@ def _parse_row(line: str) -> Counter | Refusal:
         return Refusal(f"{len(fields)} fields instead of 3 (a help text with a comma needs quotes)")
     name, type_, help_ = fields
     field = field_of(name)
-    if field is None or not _METRIC_NAME.match(name):
-        return Refusal(f"`{name}` is no field of DCGM")
+    if field is None:
+        return Refusal(why_not(name, suggests=suggests))
     if type_ not in TYPES:
         return Refusal(f"`{type_}` is none of {', '.join(TYPES)}")
     return Counter(name, field, type_, help_, is_double(field))

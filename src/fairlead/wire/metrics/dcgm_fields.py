@@ -1,12 +1,15 @@
-"""The DCGM fields that exist, and the names by which a counters CSV may call them.
+"""The DCGM fields that are served, and the names by which a counters CSV may call them.
 
 Telemetry contract 1.3, 1.5. A CSV may spell a field as any DCGM generation did; the name on the page is the
-CSV's own string, and the value is the field's.
+CSV's own string, and the value is the field's. Inside, a field has the name that it had before DCGM 4.6.
 """
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Final
+
+from fairlead.wire.metrics.dcgm_names import NAMES, NOT_SERVED
 
 _PREFIX: Final = "DCGM_FI_DEV_"
 
@@ -30,7 +33,29 @@ NVLINK_COUNT_RX_GENERAL_ERRORS NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS NVLINK_C
 NVLINK_COUNT_LINK_RECOVERY_SUCCESSFUL_EVENTS NVLINK_COUNT_LINK_RECOVERY_FAILED_EVENTS NVLINK_COUNT_LINK_RECOVERY_EVENTS
 NVLINK_COUNT_EFFECTIVE_ERRORS NVLINK_COUNT_EFFECTIVE_BER NVLINK_COUNT_RX_SYMBOL_ERRORS NVLINK_COUNT_SYMBOL_BER
 BRAND SERIAL VBIOS_VERSION OEM_INFOROM_VER ECC_INFOROM_VER POWER_INFOROM_VER INFOROM_IMAGE_VER
+NAME UUID PCI_BUSID NVML_INDEX MINOR_NUMBER MIG_MODE PCI_COMBINED_ID PCI_SUBSYS_ID
+CUDA_COMPUTE_CAPABILITY COMPUTE_MODE PERSISTENCE_MODE MIG_MAX_SLICES VIRTUAL_MODE AUTOBOOST GPM_SUPPORT
+INFOROM_CONFIG_CHECK VIDEO_CLOCK MAX_VIDEO_CLOCK APP_SM_CLOCK APP_MEM_CLOCK
+MEM_MAX_OP_TEMP GPU_MAX_OP_TEMP GPU_TEMP_LIMIT
+FABRIC_MANAGER_STATUS FABRIC_MANAGER_ERROR_CODE FABRIC_CLIQUE_ID FABRIC_HEALTH_MASK FABRIC_HEALTH_SUMMARY
+BANKS_REMAP_ROWS_AVAIL_MAX BANKS_REMAP_ROWS_AVAIL_HIGH BANKS_REMAP_ROWS_AVAIL_PARTIAL BANKS_REMAP_ROWS_AVAIL_LOW
+BANKS_REMAP_ROWS_AVAIL_NONE THRESHOLD_SRM
+C2C_LINK_COUNT C2C_LINK_STATUS C2C_MAX_BANDWIDTH C2C_LINK_ERROR_INTR C2C_LINK_ERROR_REPLAY C2C_LINK_ERROR_REPLAY_B2B
+C2C_LINK_POWER_STATE NVLINK_ECC_DATA_ERROR_COUNT_TOTAL PCIE_COUNT_CORRECTABLE_ERRORS
+CLOCKS_EVENT_REASON_SW_POWER_CAP_NS CLOCKS_EVENT_REASON_SYNC_BOOST_COUNT_NS
+CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS
+CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS
+PWR_SMOOTHING_ENABLED PWR_SMOOTHING_PRIV_LVL PWR_SMOOTHING_IMM_RAMP_DOWN_ENABLED PWR_SMOOTHING_APPLIED_TMP_CEIL
+PWR_SMOOTHING_APPLIED_TMP_FLOOR PWR_SMOOTHING_MAX_PERCENT_TMP_FLOOR_SETTING
+PWR_SMOOTHING_MIN_PERCENT_TMP_FLOOR_SETTING PWR_SMOOTHING_HW_CIRCUITRY_PERCENT_LIFETIME_REMAINING
+PWR_SMOOTHING_MAX_NUM_PRESET_PROFILES PWR_SMOOTHING_PROFILE_PERCENT_TMP_FLOOR
+PWR_SMOOTHING_PROFILE_RAMP_UP_RATE PWR_SMOOTHING_PROFILE_RAMP_DOWN_RATE
+PWR_SMOOTHING_PROFILE_RAMP_DOWN_HYST_VAL PWR_SMOOTHING_ACTIVE_PRESET_PROFILE
+PWR_SMOOTHING_ADMIN_OVERRIDE_PERCENT_TMP_FLOOR PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_UP_RATE
+PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_RATE PWR_SMOOTHING_ADMIN_OVERRIDE_RAMP_DOWN_HYST_VAL
 """
+_PLACES: Final = ("L1", "L2", "DEV", "REG", "TEX", "SHM", "CBU", "SRM")
+_ECC_OF_PLACES: Final = [f"ECC_{bits}_{scope}_{place}" for bits in ("SBE", "DBE") for scope in ("VOL", "AGG") for place in _PLACES]
 
 _PROFILE: Final = """\
 GR_ENGINE_ACTIVE SM_ACTIVE SM_OCCUPANCY PIPE_TENSOR_ACTIVE DRAM_ACTIVE PIPE_FP64_ACTIVE PIPE_FP32_ACTIVE PIPE_FP16_ACTIVE
@@ -39,25 +64,28 @@ PIPE_TENSOR_IMMA_ACTIVE PIPE_TENSOR_HMMA_ACTIVE PIPE_TENSOR_DFMA_ACTIVE PIPE_INT
 C2C_TX_ALL_BYTES C2C_TX_DATA_BYTES C2C_RX_ALL_BYTES C2C_RX_DATA_BYTES
 """
 
-_LINKS: Final = [f"NVLINK_BANDWIDTH_L{link}" for link in range(18)]
+_LINKS: Final = [
+    *(f"NVLINK_{way}BANDWIDTH_{link}" for way in ("", "TX_", "RX_") for link in ("TOTAL", *(f"L{each}" for each in range(18)))),
+    *(f"NVLINK_{kind}_ERROR_COUNT_L{link}" for kind in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY") for link in range(12)),
+]
 _LINK_RATES: Final = [f"NVLINK_L{link}_{direction}_BYTES" for link in range(18) for direction in ("TX", "RX")]
 _ENGINES: Final = [f"NVDEC{i}_ACTIVE" for i in range(8)] + [f"NVJPG{i}_ACTIVE" for i in range(8)] + ["NVOFA0_ACTIVE", "NVOFA1_ACTIVE"]
-_WHOLE: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_NVML_VERSION")
+_WHOLE: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_NVML_VERSION", "DCGM_FI_CUDA_DRIVER_VERSION")
 
 MADE: Final = ("DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS", "DCGM_EXP_P2P_STATUS")
 """What dcgm-exporter makes itself, and we as well (`rules/metrics/dcgm_made`)."""
 
 FIELDS: Final[frozenset[str]] = frozenset(
     [
-        *(_PREFIX + name for name in (*_DEVICE.split(), *_LINKS)),
+        *(_PREFIX + name for name in (*_DEVICE.split(), *_ECC_OF_PLACES, *_LINKS)),
         *(f"DCGM_FI_PROF_{name}" for name in (*_PROFILE.split(), *_LINK_RATES, *_ENGINES)),
         *_WHOLE,
         *MADE,
     ]
 )
 
-_NEWER: Final = {f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}" for name in ("GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")}
-"""DCGM 4.6 (still an integer percent)."""
+_RATIOS: Final = {f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}" for name in ("MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")}
+"""As `GPU_UTIL_RATIO` of DCGM 4.6 (still an integer percent); DCGM itself has not renamed these three."""
 
 _FIRST_GENERATION_OF_CARDS: Final = {
     "dcgm_sm_clock": "SM_CLOCK",
@@ -107,6 +135,21 @@ _FIRST_GENERATION: Final = {
 
 _SAME_VALUE: Final = {f"{_PREFIX}CLOCK_THROTTLE_REASONS": f"{_PREFIX}CLOCKS_EVENT_REASONS"}
 
+_SERVED_AS: Final[dict[str, str]] = {
+    spelled: _SAME_VALUE.get(field, field)
+    for each in NAMES
+    for field in (each.older, each.name)
+    if field in FIELDS
+    for spelled in (each.name, each.older)
+}
+"""The field of each name that DCGM has, or had until 4.6."""
+_ALIASES: Final = {**_SERVED_AS, **_RATIOS, **_FIRST_GENERATION, **{name: name for name in MADE}}
+_KNOWN: Final = {name: each.id for each in NAMES for name in (each.name, each.older)}
+_ALIKE: Final = 0.85
+"""How alike a name must be to be meant (`difflib`): one letter too many, or two swapped."""
+_LONGEST: Final = max(map(len, _ALIASES)) + 4
+"""Of a longer name only the beginning is compared."""
+
 
 _DOUBLES: Final[frozenset[str]] = frozenset(
     [
@@ -129,15 +172,31 @@ def is_double(field: str) -> bool:
 
 
 def field_of(name: str) -> str | None:
-    """The DCGM field a CSV name stands for, None when there is none.
+    """The DCGM field a CSV name stands for, None when it is not served.
 
     >>> field_of("dcgm_fi_prof_dram_active"), field_of("DCGM_FI_DEV_INFOROM_IMAGE_VER")
     ('DCGM_FI_PROF_DRAM_ACTIVE', 'DCGM_FI_DEV_INFOROM_IMAGE_VER')
-
+    >>> field_of("DCGM_FI_DEV_GPU_TEMP_CELSIUS"), field_of("DCGM_FI_DEV_BOARD_POWER_WATTS")
+    ('DCGM_FI_DEV_GPU_TEMP', 'DCGM_FI_DEV_POWER_USAGE')
     >>> field_of("DCGM_FI_DEV_GPU_UTIL"), field_of("dcgm_gpu_utilization"), field_of("DCGM_FI_DEV_COFFEE")
     ('DCGM_FI_DEV_GPU_UTIL', 'DCGM_FI_DEV_GPU_UTIL', None)
     """
-    if name in _FIRST_GENERATION:
-        return _FIRST_GENERATION[name]
-    field = _NEWER.get(name, name)
-    return _SAME_VALUE.get(field, field) if field in FIELDS else None
+    return _ALIASES.get(name)
+
+
+def why_not(name: str, *, suggests: bool = True) -> str:
+    """Why a name that `field_of` does not know is not served, as a sentence. `suggests`: with a similar name.
+
+    >>> why_not("DCGM_FI_DEV_NVSWITCH_TEMP_CELSIUS")
+    '`DCGM_FI_DEV_NVSWITCH_TEMP_CELSIUS` is a field that DCGM has and NVML has not: it is of NVSwitches'
+    >>> why_not("DCGM_FI_DEV_GPU_TMEP")
+    '`DCGM_FI_DEV_GPU_TMEP` is no field of DCGM; did you mean `DCGM_FI_DEV_GPU_TEMP`?'
+    >>> why_not("DCGM_FI_DEV_COFFEE")
+    '`DCGM_FI_DEV_COFFEE` is no field of DCGM'
+    """
+    if name in _KNOWN:
+        reason = NOT_SERVED[_KNOWN[name]]
+        has = "a field of DCGM that Fairlead does not read" if reason.has_nvml else "a field that DCGM has and NVML has not"
+        return f"`{name}` is {has}: {reason.why}"
+    near = get_close_matches(name[:_LONGEST], _ALIASES, 1, _ALIKE) if suggests else []
+    return f"`{name}` is no field of DCGM" + (f"; did you mean `{near[0]}`?" if near else "")

@@ -20,6 +20,7 @@ from fairlead.model.devices.exporter_pod import EXPORTER_CONTAINERS
 from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuMode, GpuReading, instances_utilization
 from fairlead.model.devices.plausible_values import BLANK_TEXT, BadLine, bad_value
 from fairlead.model.metric import Sample
+from fairlead.wire.metrics.dcgm_names import NAMES
 from fairlead.wire.metrics.one_reading import ToldCards
 
 MIB: Final = 1 << 20
@@ -65,7 +66,10 @@ OTHER_METRICS: Final = (
     f"{_LEGACY}temperature_celsius",
 )
 PROCESS_MEMORY: Final = "DCGM_CUSTOM_PROCESS_MEM_USED"
-METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS, PROCESS_MEMORY)
+RENAMED: Final = {each.name: each.older for each in NAMES if each.older in OTHER_METRICS and each.name != each.older}
+"""What DCGM has renamed since 4.6."""
+_DRIVER_ROWS: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION")
+METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS, *RENAMED, PROCESS_MEMORY)
 """Everything that is read; a page's other lines need not be parsed, and a query need not ask for more."""
 
 
@@ -129,6 +133,8 @@ class CardsOfPage:
         if bad_lines:
             self.bad[BadLine.UNREADABLE] += bad_lines
         for sample in samples:
+            if sample.name in RENAMED:
+                sample = msgspec.structs.replace(sample, name=RENAMED[sample.name])
             if bad := bad_value(sample.name, sample.value) or self._note(sample):
                 self.bad[bad] += 1
 
@@ -255,7 +261,7 @@ def _note_dcgm(card: _Card, sample: Sample, node: str) -> BadLine | None:
     card.node = labels.get("NodeName") or labels.get("Hostname") or labels.get("hostname") or card.node or node
     card.index = index
     card.model = labels.get("modelName", card.model)
-    card.driver = labels.get("DCGM_FI_DRIVER_VERSION", card.driver)
+    card.driver = next((labels[row] for row in _DRIVER_ROWS if row in labels), card.driver)
     pod = labels.get("exported_pod") or labels.get("pod") or labels.get("pod_name", "")
     space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
     container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")

@@ -20,6 +20,7 @@ from fairlead.model.keys import (
     LEND_LIMIT,
     LONGEST_GRACE,
     PREEMPT_POLICY,
+    QUEUE,
     RECLAIM_SCOPE,
     REFUSED_VICTIM_WAIT,
     STUCK_AFTER,
@@ -44,6 +45,7 @@ _WORDS: Final = {
     PREEMPT_POLICY: ("PreemptLowerPriority", "Never"),
     RECLAIM_SCOPE: ("leaf", "subtree"),
     USER_ORDER: ("fifo", "fair"),
+    QUEUE: ("backfill", "strict"),
     DRAIN_OVER_MAX: ("true", "false"),
     BARE_PODS_PREEMPTIBLE: ("true", "false"),
 }

@@ -10,6 +10,7 @@ import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { RowsCsv } from "../../table/RowsCsv";
 import { Bar } from "../quota/QuotaBar";
+import { minText, minWords } from "../quota/rows";
 import { OVER_WIDTH, UsedAmount } from "../quota/UsedAmount";
 
 type Row = MyLeaf["resources"][number];
@@ -58,7 +59,7 @@ function leafColumns(t: Words["t"]): Column<Row>[] {
     { key: "bar", head: t("mine.use"), width: 180, drawn: true, unsortable: true, cell: (row) => <Bar of={{ ...row, min: row.guaranteed, requested: row.used }} t={t} /> },
     figure("used", t("mine.used"), none),
     figure("mine", t("mine.usedByMe"), none),
-    figure("guaranteed", t("mine.guaranteedAmount"), none),
+    { ...figure("guaranteed", t("mine.guaranteedAmount"), none), title: (row) => minWords(row.unit, row.guaranteed, row.guaranteedWritten, t), cell: (row) => `${minText(row.unit, row.guaranteed, row.guaranteedWritten)} ${unitWord(amountUnit(row.unit), t)}`.trim() },
     figure("borrowable", t("mine.borrowable"), none),
     figure("max", t("mine.max"), none),
   ];

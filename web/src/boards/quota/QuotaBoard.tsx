@@ -19,7 +19,7 @@ import { TableTools } from "../../table/TableTools";
 import { Faults } from "./Faults";
 import { FirstTree } from "./FirstTree";
 import { Bar } from "./QuotaBar";
-import { isNothing, type QuotaLine, quotaLines, shortName } from "./rows";
+import { isNothing, minText, minWords, type QuotaLine, quotaLines, shortName } from "./rows";
 import { TreePanel } from "./TreeGrid";
 import { UserUse } from "./UserUse";
 import { OVER_WIDTH, UsedAmount } from "./UsedAmount";
@@ -216,7 +216,7 @@ export function quotaColumns(t: Words["t"], unit: string, isOver: boolean): Colu
     { key: "namespaces", head: t("col.namespace"), width: 130, mono: true, cell: (l) => <Namespaces line={l} /> },
     { key: "resource", head: t("col.resource"), width: 146, mono: true, cell: (l) => l.row.resource },
     { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.row.max === null ? NO_LIMIT : amount(unit, l.row.max)) },
-    { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => amount(unit, l.row.min) },
+    { ...head, key: "min", head: t("col.min"), width: 84, title: (l) => minWords(unit, l.row.min, l.row.minWritten, t), cell: (l) => minText(unit, l.row.min, l.row.minWritten) },
     { ...head, key: "used", head: t("col.used"), width: isOver ? OVER_WIDTH : 92, title: (l) => lostWords(l, t), cell: (l) => <UsedAmount text={usedText(unit, l)} unit={unit} over={l.namespace === null ? l.row.overMax : 0} t={t} /> },
     { key: "bar", head: t("col.bar"), width: 170, drawn: true, unsortable: true, cell: (l) => (l.namespace === null ? <Bar of={l.row} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },

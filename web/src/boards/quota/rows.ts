@@ -1,5 +1,7 @@
 // Which lines does a quota table show? One per quota node; under a leaf with several namespaces, one per namespace.
 import type { QuotaRow } from "../../api/types";
+import { amount } from "../../format/format";
+import type { Words } from "../../i18n/locale";
 
 export interface QuotaLine {
   readonly key: string;
@@ -18,6 +20,11 @@ function linesOf(row: QuotaRow): QuotaLine[] {
   if (!row.isLeaf || row.byNamespace.length < 2) return [own];
   return [own, ...row.byNamespace.map((part): QuotaLine => ({ key: `${row.path} ${part.namespace}`, kind: "namespace", row, namespace: part.namespace, used: part.used }))];
 }
+
+/** A min as it counts, and what is written where that is more. */
+export const minText = (unit: string, counts: number, written: number): string => (counts < written ? `${amount(unit, counts)} / ${amount(unit, written)}` : amount(unit, counts));
+
+export const minWords = (unit: string, counts: number, written: number, t: Words["t"]): string => (counts < written ? t("quota.countsAs", { written: amount(unit, written), counts: amount(unit, counts) }) : "");
 
 export interface UserLine {
   readonly key: string;

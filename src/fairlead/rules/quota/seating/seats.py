@@ -97,6 +97,11 @@ class Seats:
         if self.rooms is not None:
             self.rooms.unseat(self._taken.pop(unit, ()))
 
+    def may_ever_hold(self, unit: Unit) -> bool:
+        """Whether for each of its pods some node has room when no pod that quota counts is there."""
+        rooms = self.rooms
+        return rooms is None or all(any(rooms.could_hold(pod, node) for node in rooms.nodes_for(pod)) for pod in unit.pods)
+
     def rooms_later(self) -> Rooms | None:
         """The nodes as they will be when all have gone who stop, or are chosen to."""
         if self.rooms is not None:

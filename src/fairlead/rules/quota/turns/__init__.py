@@ -1,0 +1,1 @@
+"""The order in which the units of a leaf are tried."""
