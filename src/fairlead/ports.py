@@ -31,6 +31,7 @@ from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
+from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
@@ -253,6 +254,18 @@ class JobFiles(Protocol):
         ...
 
 
+class ServingQuestions(Protocol):
+    """What only the API server has of serving jobs, asked when somebody looks."""
+
+    async def read(self) -> ServingObjects:
+        """The workloads and Services of all serving jobs, without their pods.
+
+        Raises Forbidden with the right that is missing where Deployments may not be listed, else
+        OutsideError. What else could not be read is in `sources`.
+        """
+        ...
+
+
 class Dependencies(Protocol):
     """The servers behind the cluster and its series, asked when somebody looks at how they are."""
 
@@ -264,8 +277,8 @@ class Dependencies(Protocol):
 class Ports(Struct, frozen=True):
     """Everything a process may ask of its world.
 
-    `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files` and
-    `dependencies` in a saved snapshot, which has no API server.
+    `series` is None when no Prometheus is configured, `timekeeper` where time is real, `job_files`,
+    `servings` and `dependencies` in a saved snapshot, which has no API server.
     """
 
     cluster: Cluster
@@ -276,6 +289,7 @@ class Ports(Struct, frozen=True):
     name: str = "kubernetes"
     timekeeper: Timekeeper | None = None
     job_files: JobFiles | None = None
+    servings: ServingQuestions | None = None
     dependencies: Dependencies | None = None
 
 
@@ -402,6 +416,10 @@ class AdmissionApi(Protocol):
 
     async def list_pods(self, namespace: str) -> Sequence[Pod]:
         """Those in phase Running."""
+        ...
+
+    async def list_unfinished_pods(self) -> Sequence[Pod]:
+        """Of all namespaces."""
         ...
 
     async def get(self, target: ObjectRef) -> Manifest | None:

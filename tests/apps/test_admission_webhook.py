@@ -13,6 +13,10 @@ from tests.asgi import ask as send
 from tests.kube.admission_cases import ASKED, ATTEMPTS, SENT, Attempt, Object, result
 
 from fairlead.apps.admission_webhook import BODY_BYTES_MAX, webhook_app
+from fairlead.apps.quota_questions import QuotaQuestions
+from fairlead.errors import OutsideError
+from fairlead.model.pod import Container, Pod
+from fairlead.wire.kube.admission_review import parse_review
 
 APP = webhook_app()
 AS_JSON = {"content-type": "application/json; charset=utf-8"}
@@ -166,6 +170,49 @@ async def test_a_tree_under_another_name_is_refused_before_it_is_judged(body: Ob
     assert response["status"]["message"].endswith("the one tree of a cluster is kube-system/elasticquotatree")
     assert len(response["status"]["message"]) < 500
     assert (await ask("/quota-tree", **asked("DELETE", "elasticquotatrees", oldObject=body)))["allowed"]
+
+
+class Busy(NoCluster):
+    """One pod of 3 cores runs in the namespace `a`; `is_slow`: a list of all pods does not end."""
+
+    def __init__(self, away: str = "", *, is_slow: bool = False) -> None:
+        self.away, self.is_slow = away, is_slow
+
+    async def list_unfinished_pods(self) -> list[Pod]:
+        if self.away:
+            raise OutsideError("the API server", self.away)
+        if self.is_slow:
+            await asyncio.Event().wait()
+        return [Pod("a", "p", "u", phase="Running", node="n", containers=(Container("main", requests={"cpu": 3000}),))]
+
+
+async def warned(api: Busy, most: int) -> list[str]:
+    """The warnings of use when a tree is written whose one leaf has this max."""
+    bounds = {"cpu": most}
+    root = {"name": "r", "min": bounds, "max": bounds, "children": [{"name": "r.a", "min": bounds, "max": bounds, "namespaces": ["a"]}]}
+    request = {"uid": "u", **asked("UPDATE", "elasticquotatrees", object=tree(root), oldObject=tree(root))}
+    body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    answer = json.loads(await QuotaQuestions(api, use_seconds=0.05).tree(parse_review(body)))["response"]  # type: ignore[arg-type]
+    assert answer["allowed"], answer
+    return [each for each in answer.get("warnings", []) if not each.startswith("NoSuchNamespace")]
+
+
+async def test_bounds_under_what_is_used_are_warned_of() -> None:
+    told = await warned(Busy(), 1)
+    assert {each.partition(" (")[0] for each in told} == {
+        "OverMaxNow: r: uses 3 cpu, more than its max 1",
+        "OverMaxNow: r.a: uses 3 cpu, more than its max 1",
+        "UnderUse: r.a: pods that are not preemptible use 3 cpu, more than its min 1",
+    }
+    assert await warned(Busy(), 3) == []
+
+
+async def test_a_tree_is_taken_where_it_is_not_known_what_is_used() -> None:
+    """The API server would refuse it after five seconds without an answer."""
+    away = "connection refused"
+    assert await warned(Busy(away), 1) == [f"nothing is known of bounds under what is used: {away}; ask `fairlead quota validate`"]
+    (slow,) = await warned(Busy(is_slow=True), 1)
+    assert "pods could not be read in 0.05 s" in slow
 
 
 async def test_with_a_client_authority_only_who_shows_a_certificate_is_answered() -> None:

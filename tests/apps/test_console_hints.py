@@ -34,8 +34,8 @@ async def test_a_change_becomes_hints_for_the_topics_that_show_it() -> None:
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
-        first = await lines_until(stream.content, 6)
-        assert {json.loads(hint)["topic"] for hint in first} == {"overview", "nodes", "gpus", "jobs", "quota", "health"}
+        first = await lines_until(stream.content, 7)
+        assert {json.loads(hint)["topic"] for hint in first} == {"overview", "nodes", "gpus", "jobs", "serving", "quota", "health"}
         old = world.cluster.snapshot()
         assert isinstance(world.cluster, StillCluster)
         world.cluster.show(cluster(old.nodes, old.pods, (*old.jobs, training_job("new")), old.gpus, old.quota, sources=old.sources))
@@ -49,7 +49,7 @@ async def test_a_change_becomes_hints_for_the_topics_that_show_it() -> None:
 async def test_answers_hints_and_versions_count_alike() -> None:
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
-        await lines_until(stream.content, 6)
+        await lines_until(stream.content, 7)
         before = {path: (await page.json(path))["version"] for path in ("/overview", "/nodes", "/gpus/map", "/jobs", "/quota/usage")}
         old = world.cluster.snapshot()
         assert isinstance(world.cluster, StillCluster)
@@ -66,7 +66,7 @@ async def test_answers_hints_and_versions_count_alike() -> None:
 async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> None:
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
-        await lines_until(stream.content, 6)
+        await lines_until(stream.content, 7)
         assert isinstance(world.gpus, StillReadings)
         world.gpus.gpus = tuple(reading(index=n, ratio=0.25) for n in range(4))
         topics = {json.loads(hint)["topic"] for hint in await lines_until(stream.content, 4)}
@@ -78,7 +78,7 @@ async def test_the_map_is_the_newest_picture_whenever_it_is_asked_for_and_the_sa
     """First asked for, asked for again while somebody looks, and after a change: plain and packed."""
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
-        await lines_until(stream.content, 6)
+        await lines_until(stream.content, 7)
         assert isinstance(world.gpus, StillReadings)
         first = await page.json("/gpus/map")
         assert await page.json("/gpus/map") == first

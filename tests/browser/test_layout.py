@@ -8,10 +8,11 @@ are seen) is asked of the browser's own boxes. A run tries two of the twelve loo
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 from playwright.sync_api import Browser, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from tests.browser.chromium import Window, window
 from tests.browser.sight import Sight
 from tests.turns import in_turn
@@ -50,6 +51,33 @@ SIDEWAYS: Final = """() => {
     }
     return found;
 }"""
+CUT: Final = """() => {
+    const found = [];
+    for (const element of document.querySelectorAll('main *, .header *')) {
+        const typed = element.tagName === 'INPUT' && element.type !== 'checkbox';
+        const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+        if (!(own || typed && (element.value || element.placeholder))) continue;
+        if (element.closest('.visually-hidden, [aria-hidden=true], svg')) continue;
+        const box = element.getBoundingClientRect(), style = getComputedStyle(element);
+        if (box.width <= 1 || box.height <= 1 || /(auto|scroll)/.test(style.overflowX)) continue;
+        const text = (typed ? element.value || element.placeholder : element.innerText).trim().slice(0, 60);
+        if ((typed || style.overflowX !== 'visible') && element.scrollWidth > element.clientWidth + 1)
+            found.push(`"${text}" is ${element.scrollWidth} wide in ${element.clientWidth}`);
+        const lines = element.closest('.words');
+        if (lines && lines.scrollHeight > lines.clientHeight + 1) found.push(`"${text}" has lines below the last that is seen`);
+        if (typed) continue;
+        let up = element.parentElement;
+        while (up && getComputedStyle(up).overflowX === 'visible') up = up.parentElement;
+        if (!up || /(auto|scroll)/.test(getComputedStyle(up).overflowX)) continue;
+        const words = document.createRange();
+        words.selectNodeContents(element);
+        const seen = words.getBoundingClientRect(), around = up.getBoundingClientRect();
+        if (seen.right > around.right + 1 || seen.left < around.left - 1) found.push(`"${text}" is cut by .${up.className || up.tagName}`);
+    }
+    return [...new Set(found)];
+}"""
+"""Texts of which a part is not seen: words take more lines instead."""
+CUT_MS: Final = 5_000
 OTHER_ORDER: Final = """() => {
     const found = [];
     for (const box of document.querySelectorAll('main.page, main.page .lead, main.page .grid')) {
@@ -75,6 +103,7 @@ def pages_of(sight: Sight) -> list[tuple[str, str]]:
     boards = [("/overview", "overview"), ("/nodes", "nodes"), ("/jobs", "jobs"), ("/quota", "quota"), ("/quota/tree", "quota-tree")]
     boards += [
         ("/devices", "devices"),
+        ("/serving", "serving"),
         ("/gpus", "holders"),
         ("/gpus?by=owner", "holders"),
         ("/gpus?by=user&unfold=//", "holders"),
@@ -113,6 +142,37 @@ def test_every_page_is_whole_at_every_width(browser: Browser, request: pytest.Fi
                     tab.keep(f"look-{world}-{locale}-{scheme}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}")
             tab.page.set_viewport_size({"width": 1440, "height": 1400})
     assert not wrong, "\n".join(wrong)
+
+
+def cut_texts(tab: Window) -> list[str]:
+    """What is still cut after rows had time to take the height of their words."""
+    try:
+        tab.page.wait_for_function(f"() => ({CUT})().length === 0", timeout=CUT_MS)
+    except PlaywrightTimeout:
+        return cast(list[str], tab.page.evaluate(CUT))
+    return []
+
+
+@pytest.mark.parametrize(("world", "locale"), in_turn(tuple((world, locale) for world, locale, scheme in LOOKS if scheme == "light"), 3))
+def test_no_text_is_cut(browser: Browser, request: pytest.FixtureRequest, world: str, locale: str) -> None:
+    sight: Sight = request.getfixturevalue({"default": "simulated"}.get(world, world))
+    wrong: list[str] = []
+    with window(browser, sight.url, locale, 1440, 1000) as tab:
+        for address, page in [*pages_of(sight), ("/quota/tree?whatif=1", "quota-tree")]:
+            if "tab=" in address:
+                continue  # code and logs scroll
+            tab.open(address, page)
+            expect(tab.page.locator("main [data-testid=state-loading]").first).to_have_count(0)
+            for width in (1280, 1440, 1920):
+                tab.page.set_viewport_size({"width": width, "height": 1000})
+                settle(tab)
+                wrong += [f"{address} at {width}: {each}" for each in cut_texts(tab)]
+                tab.keep(f"cut-{world}-{locale}-{width}-{address.strip('/').replace('/', '-').replace('?', '-')[:60]}")
+            if address == "/devices" and world != "empty":
+                tab.page.set_viewport_size({"width": 1440, "height": 1000})
+                settle(tab)
+                assert tab.at("table-devices").evaluate("box => box.scrollWidth <= box.clientWidth"), "columns are out of sight at 1440"
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-US", "dark"), ("zh-CN", "light")])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import OUTPUT, Window, window
 from tests.console.quota_demo import crowded, demo, poor
@@ -87,6 +88,28 @@ def test_the_board_lists_who_waits_and_a_row_tells_the_numbers(browser: Browser,
         tab.keep("quota-waiting")
         tab.page.keyboard.press("Escape")
         expect(side).to_have_count(0)
+
+
+WORDS = {"en-US": "over max by 5 cores", "zh-CN": "超出上限 5 核"}
+
+
+@pytest.mark.parametrize("locale", WORDS)
+def test_a_node_that_uses_more_than_its_max_says_by_how_much(browser: Browser, tmp_path: Path, locale: str) -> None:
+    """20 of the 40 cores are used in root.a.1, whose max was lowered to 15: in the table, in the tree and on its page, and nowhere else."""
+    a, b = demo().children
+    lowered = replace(a.children[0], max={"cpu": 15_000})
+    for server in served(replace(demo(), children=(replace(a, children=(lowered, a.children[1])), b)), tmp_path):
+        with window(browser, server.url, locale) as tab:
+            for path, page, table in (
+                ("/quota", "quota", "quota-cpu"),
+                ("/quota", "quota", "quota-tree"),
+                ("/quota/tree", "quota-tree", "quota-tree"),
+            ):
+                tab.open(path, page)
+                used = tab.column(table, "Used Quota" if table == "quota-cpu" else {"en-US": "Used", "zh-CN": "已用"}[locale])
+                assert used.pop("root.a.1").split("\n") == ["20", WORDS[locale]]
+                assert used == {"root": "40", "root.a": "40", "root.a.2": "20", "root.b": "0", "root.b.1": "0", "root.b.2": "0"}
+                tab.keep(f"quota-over-max-{table}-{locale}")
 
 
 def test_a_broken_tree_says_so(browser: Browser, tmp_path: Path) -> None:

@@ -14,11 +14,19 @@ from fairlead.console.pages.holders import Holder, HolderGroup
 from fairlead.console.pages.jobs import JobRow
 from fairlead.console.pages.nodes import NodeRow
 from fairlead.console.pages.quota import QuotaRow, WaitingUnit
+from fairlead.console.pages.serving.jobs import ServingJob
 
 BOARDS: Final = Path(__file__).parents[2] / "web" / "src" / "boards"
 TABLE: Final = re.compile(r"^(?:export )?function \w+\([^\n]*\): Column<(\w+)>\[\] \{$(.*?)^\}$", re.MULTILINE | re.DOTALL)
 COLUMN: Final = re.compile(r'^.*\{ (?:\.\.\.\w+, )?key: "([^"]+)".*$', re.MULTILINE)
-ROWS: Final = {"JobRow": JobRow, "NodeRow": NodeRow, "ListedGpu": ListedGpu, "Holder": Holder, "HolderGroup": HolderGroup}
+ROWS: Final = {
+    "JobRow": JobRow,
+    "NodeRow": NodeRow,
+    "ListedGpu": ListedGpu,
+    "Holder": Holder,
+    "HolderGroup": HolderGroup,
+    "ServingJob": ServingJob,
+}
 
 
 def tables() -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ import asyncio
 import msgspec
 
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.jobs.serving import ServingObjects, ServingWorkload
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.ports import Ports, Series
@@ -65,6 +66,14 @@ class StillReadings:
         return
 
 
+class StillServings:
+    """`ports.ServingQuestions` of one job whose pod is not there yet."""
+
+    async def read(self) -> ServingObjects:
+        labels = {"servingType": "custom-serving", "servingName": "bert", "servingVersion": "v1"}
+        return ServingObjects((ServingWorkload("Deployment", "team-a", "bert-v1-custom-serving", labels=labels),))
+
+
 def still_world(
     snapshot: ClusterSnapshot, *, is_ready: bool = True, source: Source | None = None, series: Series | None = None, speed: float = 1.0
 ) -> Ports:
@@ -75,4 +84,5 @@ def still_world(
         clock=StillClock(speed=speed),
         series=series,
         name="test-cluster",
+        servings=StillServings(),
     )

@@ -32,6 +32,13 @@ class Kubectl:
 
     def run(self, *arguments: str, stdin: str | None = None, seconds: float = 120.0) -> str:
         """Standard output of `kubectl ARGUMENTS`; KubectlError when it ends badly."""
+        return self._answer(arguments, stdin, seconds).stdout
+
+    def warned(self, obj: dict[str, Any]) -> list[str]:
+        """The lines of standard error when the object is applied."""
+        return self._answer(("apply", "--server-side", "--force-conflicts", "-f", "-"), json.dumps(obj), 120.0).stderr.splitlines()
+
+    def _answer(self, arguments: tuple[str, ...], stdin: str | None, seconds: float) -> subprocess.CompletedProcess[str]:
         answer = subprocess.run(
             [str(self._program), *arguments],
             input=stdin,
@@ -43,7 +50,7 @@ class Kubectl:
         )
         if answer.returncode != 0:
             raise KubectlError(f"kubectl {' '.join(arguments)}: {answer.stderr.strip()}")
-        return answer.stdout
+        return answer
 
     def get(self, resources: str, *arguments: str) -> Objects:
         """The objects of `kubectl get RESOURCES`, of all namespaces unless the arguments say otherwise."""

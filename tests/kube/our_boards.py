@@ -53,7 +53,10 @@ def pattern(values: list[str]) -> str:
 
 
 def fill_in(expression: str, chosen: Mapping[str, str]) -> str:
-    return re.sub(r"\$(\w+)", lambda found: {**chosen, "__rate_interval": RATE_INTERVAL, "__range": RANGE}[found.group(1)], expression)
+    """Where no cluster is chosen, of a Prometheus of one."""
+    return re.sub(
+        r"\$(\w+)", lambda found: {"cluster": "", **chosen, "__rate_interval": RATE_INTERVAL, "__range": RANGE}[found.group(1)], expression
+    )
 
 
 def choose(prometheus: Prometheus, uid: str, told: Mapping[str, str] | None = None, *, only_one: bool = False) -> dict[str, str]:

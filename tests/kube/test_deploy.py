@@ -87,7 +87,12 @@ READ |= {
         *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
     )
 }
-EXPORTED = {right for right in READ if not right.startswith("get ") and not right.endswith(" /events")}
+READ |= {"list /services", "list serving.kserve.io/inferenceservices"}  # the page of serving jobs
+EXPORTED = {
+    right
+    for right in READ
+    if not right.startswith("get ") and not right.endswith((" /events", " /services", " serving.kserve.io/inferenceservices"))
+}
 OF_A_NODE = {*(f"{verb} /pods" for verb in ("get", "list", "watch")), "list resource.k8s.io/resourceslices"}
 RIGHTS = {
     (EXTENDER, "default"): EVERYWHERE,

@@ -98,6 +98,42 @@ def test_the_command_sees_the_clusters_tree_and_pods(busy: ControlPlane, file: T
     assert (printed.returncode, errors) == (1, list(file.errors))
 
 
+def told_on_apply(cluster: ControlPlane, root: Object) -> list[str]:
+    """The warnings that kubectl prints."""
+    return [line.removeprefix("Warning: ") for line in cluster.admin.warned(tree(root)) if line.startswith("Warning: ")]
+
+
+def said_by_validate(cluster: ControlPlane, root: Object) -> list[str]:
+    argv = [*FAIRLEAD, "quota", "validate", "-", f"--kubeconfig={cluster.kubeconfig}"]
+    told = json.dumps(tree(root))
+    printed = subprocess.run(argv, env=environment(), input=told, capture_output=True, text=True, timeout=60, check=False)
+    rows = [line.split(None, 2) for line in printed.stdout.splitlines() if line.startswith("WARNING")]
+    return [f"{code}: {sentence}" for _, code, sentence in rows]
+
+
+def test_a_max_under_use_is_told_on_apply_and_as_long_as_it_lasts(judged: ControlPlane, controller: QuotaController) -> None:
+    """kubectl prints the sentences of `quota validate`; then the condition of the tree has them, until use is below it."""
+    clear(judged, PLACES)
+    enforce(judged, STANDING)
+    judged.admin.create([deployment("web", "beta", 3, "5")])
+    judged.admin.run("wait", "deployment/web", "-n", "beta", "--for=condition=Available", "--timeout=60s")
+    lowered = json.loads(json.dumps(STANDING))
+    lowered["children"][1] |= {"min": {"cpu": 10}, "max": {"cpu": 10}}
+    told = [each for each in said_by_validate(judged, lowered) if each.startswith(("OverMaxNow", "UnderUse"))]
+    assert [each.partition(" (")[0] for each in told] == [
+        "OverMaxNow: root.b: uses 15 cpu, more than its max 10",
+        "UnderUse: root.b: min of cpu is lowered from 20 to 10 while 15 are used",
+    ]
+    on_apply = told_on_apply(judged, lowered)
+    assert [each for each in on_apply if each in told] == told, on_apply
+    wait_until("the condition says so", lambda: "uses 15 cpu" in condition(judged).get("message", ""), 30)
+    assert condition(judged)["status"] == "True"
+    assert f"OverMaxNow: {condition(judged)['message'].partition(' (and ')[0]}" == told[0]
+    judged.admin.run("scale", "deployment/web", "-n", "beta", "--replicas=2")
+    wait_until("it ends with the use", lambda: "uses" not in condition(judged)["message"], 60)
+    assert [each for each in told_on_apply(judged, STANDING) if "OverMaxNow" in each] == []
+
+
 # --- past the webhook ----------------------------------------------------------------------------------------
 
 

@@ -52,8 +52,9 @@ async def _pages_of(world: World) -> Pages:
     return Pages(gpu, b"".join(cluster.page.pieces).decode())
 
 
-def document_001() -> tuple[Pages, Pages]:
-    """Its one card held whole by the app of 3 GB; then shared by two of them, and by one that asks for more than its grant."""
+def document_001() -> tuple[Pages, Pages, Pages]:
+    """Its one card held whole by the app of 3 GB; then shared by two of them, and by one that asks for more than its grant; and
+    a quarter of an hour later."""
     world = world_of("documents-001")
     _create(world, "app-3g-v1.yaml", 90)
     whole = pages_of(world)
@@ -65,7 +66,9 @@ def document_001() -> tuple[Pages, Pages]:
     world.cluster.merge_patch(NODES, None, node, {"metadata": {"labels": {"cgpu": "true"}}})
     _create(world, "app-3g-v1-shared.yaml", 60)
     _create(world, "app-6g-v1.yaml", 195)
-    return whole, pages_of(world)
+    shared = pages_of(world)
+    world.run_until(world.clock.now() + 900)
+    return whole, shared, pages_of(world)
 
 
 def _create(world: World, manifest: str, seconds: float) -> None:

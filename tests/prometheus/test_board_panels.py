@@ -32,6 +32,17 @@ def test_the_first_xid_of_its_kind_is_drawn(tmp_path: Path) -> None:
     assert wrong_answers([Question("an XID 31", series, asked)], tmp_path) == ""
 
 
+def test_an_exporter_that_is_replaced_repeats_no_xid(tmp_path: Path) -> None:
+    """Its next pod, another target, tells what the kernel's log still has."""
+    series = {
+        gpu("xid_errors_total", xid="31"): f"{held(2, 10 * MINUTE)} stale",
+        gpu("xid_errors_total", xid="31", instance="10.0.0.2:9400"): from_then(2, 11 * MINUTE, 20 * MINUTE),
+    }
+    drawn = expression("fairlead-gpu-node", "XID errors")
+    asked = [Asked(at * MINUTE, drawn, {'{xid="31"}': 0}) for at in (9, 12, 19)]
+    assert wrong_answers([Question("a new pod", series, asked)], tmp_path) == ""
+
+
 def test_errors_and_restarts_are_drawn_when_they_happen(tmp_path: Path) -> None:
     """And not for as long as the exporter counts on."""
     pod = {**CLUSTER, "namespace_name": "vision", "pod_name": "p", "node_name": "gpu-1"}

@@ -47,6 +47,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         r"GpuNodeNotReady .*node_name=gpu-silent-1": "its kubelet was never heard",
         r"JobFailed .*job_name=stubborn-": "its stream: half of its jobs fail",
         r"JobFailed .*job_name=unlucky-": "its stream: 40 of 100 jobs fail",
+        r"GpuPodPendingLong .*pod_name=never-fits-": "its app asks for more than any node has",
         r"QuotaGuaranteeStarved .*path=root.research resource=nvidia.com/gpu": "16 GPUs are promised, and fewer are in service",
     },
     "telemetry": {

@@ -28,11 +28,15 @@ _ALLOCATED = (
 _THROTTLED = f'fairlead_gpu_throttled{{{_CARD}, reason!="gpu_idle"}}'
 _HELD_DOWN = f"rate(fairlead_gpu_throttle_seconds_total{{{_CARD}}}[$__rate_interval])"
 _XID = f"fairlead_gpu_xid_errors_total{{{_CARD}}}"
-_XIDS = once(
-    f"({_XID} unless {_XID} offset $__rate_interval) or round(increase({_XID}[$__rate_interval]))",
-    f"{CARD_KEY}, xid",
+_XID_KEY = f"{CARD_KEY}, xid"
+_XIDS = (
+    f"({once(_XID, _XID_KEY)} unless {once(f'{_XID} offset $__rate_interval', _XID_KEY)}"
+    f" or {once(f'round(increase({_XID}[$__rate_interval]))', _XID_KEY)})"
 )
-"""An XID that is the first of its kind begins a series, which `increase` alone would not show."""
+"""An XID that is the first of its kind begins a series, which `increase` alone would not show.
+
+The exporter's next pod tells of the same card: that is no beginning.
+"""
 """The counter itself: most codes are born at 1, which no increase() sees."""
 _OF_CONTAINERS = once(f"fairlead_container_gpu_memory_used_bytes{{{_CARD}}}", CONTAINER_KEY)
 

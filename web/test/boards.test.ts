@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GpuRow, Instance, JobRow, NodePod, NodeRow, Sentence, Sharing } from "../src/api/types";
+import type { GpuRow, Instance, JobRow, NodePod, NodeRow, QuotaRow, Sentence, Sharing } from "../src/api/types";
 import { besideOf, jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
 import { instanceColumns } from "../src/boards/jobs/instances";
 import { wordOf } from "../src/boards/jobs/LifeBar";
@@ -10,6 +10,8 @@ import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
 import { heldColumns, heldCsv, heldRows } from "../src/boards/nodes/NodeHeld";
 import { isInTrouble } from "../src/boards/nodes/NodeMore";
 import { noticesOf } from "../src/boards/nodes/NodeFacts";
+import { quotaColumns } from "../src/boards/quota/QuotaBoard";
+import { overMaxWords } from "../src/boards/quota/UsedAmount";
 import { nodeSentence } from "../src/boards/nodes/sentence";
 import { gpus, memoryFraction } from "../src/format/format";
 import { type Cell, type CellState, STATES } from "../src/gpumap/cells";
@@ -60,6 +62,22 @@ describe("the columns of the jobs", () => {
   });
   it("have a different head each", () => {
     for (const t of [en, zh]) expect(new Set(Object.values(headsOf(t))).size).toBe(jobColumns(said(t)).length);
+  });
+});
+
+describe("a quota that uses more than its max", () => {
+  it("says by how much, in words and with the unit", () => {
+    expect(overMaxWords("count", 3, en)).toBe("over max by 3");
+    expect(overMaxWords("cores", 2.5, en)).toBe("over max by 2.5 cores");
+    expect(overMaxWords("bytes", 3 * 2 ** 30, en)).toBe("over max by 3.0 GiB");
+    expect(overMaxWords("count", 3, zh)).toBe("超出上限 3");
+    expect(overMaxWords("count", 0, en)).toBe("");
+  });
+  it("says it on its own line, not on those of its namespaces", () => {
+    const used = quotaColumns(en, "count", true).find((column) => column.key === "used");
+    const row = { overMax: 3, lost: 0 } as QuotaRow;
+    const seen = (namespace: string | null) => used?.cell({ key: "", kind: "leaf", row, namespace, used: 8 }) as { props: { over: number; text: string } };
+    expect([seen(null).props.over, seen("team-a").props.over, seen(null).props.text]).toEqual([3, 0, "8"]);
   });
 });
 
@@ -242,6 +260,14 @@ describe("why something waits, as a hint", () => {
     const quota = { reason: "OverMax", message: "cpu asks 5; root uses 20 of max 20", room: "", sentence: null, told };
     expect(whyOf(quota, said(en))).toBe("cpu asks 5; root uses 20 of max 20");
     expect(besideOf(quota, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
+  });
+  it("in a row what is asked and where there is too little; the rest stands in the panel", () => {
+    const none = { message: "m", room: "" };
+    const told = ["cpu asks 5", "root uses 20 of max 20", "root.a uses 1 of guaranteed 2"].map((text) => ({ code: "told-x", values: {}, text }));
+    expect(besideOf({ ...none, reason: "OverMax", sentence: null, told }, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
+    const sentence = { code: "why-absent-leaf", values: { asked: 4, resource: "nvidia.com/gpu", labels: "", leaf: "a", used: 1, min: 2 }, text: "" };
+    const spoken = { t: en, code: (prefix: string, of: string, given: Readonly<Record<string, string | number | null | undefined>>, text: string) => translateCode("en", prefix, of, given, text) };
+    expect(besideOf({ ...none, reason: "Unschedulable", sentence, told: [] }, spoken).replaceAll(/[\u2068\u2069]/g, "")).toBe(" · It needs 4 GPUs; no node that it may use offers any.");
   });
   it("an XID is told in the reader's language, one that nobody translated in the server's words", () => {
     expect(speak("en", broken("GPU has fallen off the bus"))).toBe("2 GPUs broken: XID 79, GPU has fallen off the bus.");

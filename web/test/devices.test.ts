@@ -1,5 +1,6 @@
 // The charts below a table show what the table does, whatever it was filtered by.
 import { expect, test } from "vitest";
+import { holdersText } from "../src/boards/devices/columns";
 import { charted as chartedCards } from "../src/boards/devices/charted";
 import { charted as chartedPods } from "../src/boards/holders/charted";
 import { named } from "../src/charts/named";
@@ -62,4 +63,12 @@ test("a pod's lines bear its name, and container and card where it has several",
   const other = { labels: { node: "n1", gpu: "1", uuid: "GPU-b", namespace: "a", pod: "y", container: "c" }, points: [] };
   const second = { labels: { node: "n1", gpu: "2", uuid: "GPU-c", namespace: "a", pod: "y", container: "c" }, points: [] };
   expect(seriesNames([one, other, second])).toEqual(["a/x", "a/y · c · 1", "a/y · c · 2"]);
+});
+
+test.each([
+  [[], "—"],
+  [["a/web-1"], "a/web-1"],
+  [["a/web-1", "b/web-2", "b/web-3"], "a/web-1 +2"],
+])("of the holders %j of a card its row says %s", (holders, text) => {
+  expect(holdersText({ holders })).toBe(text);
 });

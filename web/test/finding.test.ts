@@ -40,10 +40,12 @@ describe("what a word of the console finds", () => {
     ["quota tree", "/quota/tree"],
     ["GPU devices", "/devices"],
     ["健康", "/health"],
+    ["serving jobs", "/serving"],
+    ["推理服务", "/serving"],
   ])("%s leads to %s, in both languages", (asked, to) => {
     for (const locale of ["en", "zh-CN"] as const) expect(found(asked, locale).map((hit) => hit.to)).toContain(to);
   });
-  it.each([["dataset", "arena data list -A"], ["数据集", "arena data list -A"], ["serving", "arena serve list -A"]])("%s, which has no page, is the command %s", (asked, copy) => {
+  it.each([["dataset", "arena data list -A"], ["数据集", "arena data list -A"]])("%s, which has no page, is the command %s", (asked, copy) => {
     for (const locale of ["en", "zh-CN"] as const) expect(found(asked, locale).map((hit) => hit.copy)).toContain(copy);
   });
   it("every board is found by its title", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isShown, mayWrap, readChoice } from "../src/table/columns";
+import { isShown, mayWrap, readChoice, rowHeight } from "../src/table/columns";
 import { scrollTo, windowOf } from "../src/table/window";
 import { isSameButOrder } from "../src/table/useKept";
 
@@ -43,6 +43,10 @@ describe("the choice of columns", () => {
     const choice = { hidden: ["ip", "name"], shown: ["zone"] };
     expect([{ key: "name", fixed: true }, { key: "ip" }, { key: "zone", optional: true }, { key: "cpu", optional: true }].map((c) => isShown(c, choice))).toEqual([true, false, true, false]);
   });
+});
+
+it("a row has room for two lines, and for as many as its words take", () => {
+  expect([rowHeight("normal"), rowHeight("normal", 3), rowHeight("compact"), rowHeight("compact", 4)]).toEqual([32, 46, 26, 50]);
 });
 
 const column = (more: object = {}) => ({ key: "name", head: "Name", width: 130, cell: () => "", ...more });

@@ -39,6 +39,7 @@ from fairlead.console.charts.idle import (
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.asked_events import AskedEvents
 from fairlead.console.http.asked_health import AskedHealth
+from fairlead.console.http.asked_servings import AskedServings
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.guard import Guard
 from fairlead.console.http.log_streams import LogStreams
@@ -233,6 +234,7 @@ class ConsoleServer:
             csrf=secrets.token_urlsafe(24),
             logs=self.logs,
             events=AskedEvents(),
+            servings=AskedServings(),
             health=AskedHealth(),
             base_path=base_path_of(self.settings.base_path),
         )

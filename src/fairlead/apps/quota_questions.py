@@ -7,16 +7,20 @@ and only where the answer depends on them.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from fairlead.errors import FairleadError, UserError
+from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA_NAME
+from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaTree, Violation, ViolationCode
 from fairlead.model.quota.written import Written
 from fairlead.model.refusal import Refusal
+from fairlead.model.snapshot import build_snapshot
 from fairlead.ports import AdmissionApi
 from fairlead.rules.quota.admission import (
     FIRST_ADMISSION,
@@ -29,6 +33,7 @@ from fairlead.rules.quota.admission import (
     refuse_stamp,
     stamp,
 )
+from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate, validate_deletion
 from fairlead.wire.kube.admission_review import CREATE, Review, parse_written, render_allowed, render_refused
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
@@ -43,6 +48,9 @@ _VIOLATIONS_SHOWN: Final = 50
 _AT_ONCE_BYTES: Final = 64 * 1024
 """Read in a few milliseconds."""
 _NAME_SHOWN: Final = 253
+USE_SECONDS: Final = 2.0
+"""Time to read the pods for a warning. The API server waits 5 s for the answer, then refuses the tree."""
+_log: Final = logging.getLogger(__name__)
 _trees: Final = msgspec.json.Decoder(WireQuotaTree | None)
 
 
@@ -69,10 +77,14 @@ async def off_loop(review: Review, read: Callable[[Review], Read]) -> Read:
 
 
 class QuotaQuestions:
-    """Without an `api` only questions are answered that leave nothing open."""
+    """Without an `api` only questions are answered that leave nothing open.
 
-    def __init__(self, api: AdmissionApi | None = None) -> None:
+    `use_seconds`: how long pods may be read to warn of bounds under what is used.
+    """
+
+    def __init__(self, api: AdmissionApi | None = None, use_seconds: float = USE_SECONDS) -> None:
         self._api = api
+        self._use_seconds = use_seconds
 
     async def gate(self, review: Review) -> bytes:
         """What is added to a new pod, or to an owner of pods."""
@@ -121,7 +133,11 @@ class QuotaQuestions:
         return refuse_change(before, after, writer, leaf)
 
     async def tree(self, review: Review) -> bytes:
-        """Whether the tree may be written, or go. What is only odd is told."""
+        """Whether the tree may be written, or go. What is only odd is told.
+
+        So are bounds under what is used now, where the tree is taken.
+        """
+        unknown: list[str] = []
         try:
             if (other := _other_name(review)) is not None:
                 return other
@@ -129,7 +145,7 @@ class QuotaQuestions:
             if review.operation == DELETE:
                 violations = validate_deletion(old) if old is not None else ()
             else:
-                violations = await self._validated(await asyncio.to_thread(_parse_tree, review.written), old)
+                violations, unknown = await self._validated(await asyncio.to_thread(_parse_tree, review.written), old)
         except ValueError as error:
             return render_refused(review, f"the tree cannot be read: {error}", 400, "BadRequest")
         except FairleadError as error:
@@ -137,15 +153,27 @@ class QuotaQuestions:
         errors = [each for each in violations if each.is_error]
         if errors:
             return render_refused(review, "; ".join(_sentences(errors)))
-        return render_allowed(review, warnings=_sentences(violations))
+        return render_allowed(review, warnings=[*unknown, *_sentences(violations)])
 
-    async def _validated(self, tree: QuotaTree | None, old: QuotaTree | None) -> tuple[Violation, ...]:
+    async def _validated(self, tree: QuotaTree | None, old: QuotaTree | None) -> tuple[tuple[Violation, ...], list[str]]:
+        """What is wrong with it, and why it is not known what is used (none: it is known)."""
         if tree is None:
-            return ()
+            return (), []
         api = self._reached()
         moved = _namespaces(tree) ^ _namespaces(old) | _moved(tree, old)
         pods = [pod for name in sorted(moved) for pod in await api.list_pods(name)]
-        return await asyncio.to_thread(validate, tree, old, await api.list_namespaces(), pods)
+        spaces = await api.list_namespaces()
+        found = await asyncio.to_thread(validate, tree, old, spaces, pods)
+        if tree.sound_root is None or any(each.is_error for each in found):
+            return found, []
+        try:
+            async with asyncio.timeout(self._use_seconds):
+                using = await api.list_unfinished_pods()
+        except (OutsideError, TimeoutError) as error:
+            why = error.what if isinstance(error, OutsideError) else f"pods could not be read in {self._use_seconds:g} s"
+            _log.warning("a quota tree is judged without what is used: %s", why)
+            return found, [f"nothing is known of bounds under what is used: {why}; ask `fairlead quota validate`"]
+        return await asyncio.to_thread(_with_use, tree, old, spaces, pods, using), []
 
     async def _leaf(self, namespace: str) -> str:
         found = await self._reached().get_namespace(namespace)
@@ -155,6 +183,15 @@ class QuotaQuestions:
         if self._api is None:
             raise UserError("the webhook knows no cluster", "start it with a kubeconfig or in a pod")
         return self._api
+
+
+def _with_use(
+    tree: QuotaTree, old: QuotaTree | None, spaces: Sequence[str], moved: Sequence[Pod], using: Sequence[Pod]
+) -> tuple[Violation, ...]:
+    """What is wrong with the tree, with what pods use now under it."""
+    now = time.time()
+    state = quota_state(build_snapshot(taken_at=now, pods=using, quota_tree=tree), now)
+    return validate(tree, old, spaces, moved, state=state)
 
 
 def _other_name(review: Review) -> bytes | None:

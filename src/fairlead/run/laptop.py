@@ -30,6 +30,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.queries.dependency_looks import ServersAsked
 from fairlead.edge.queries.job_files import KubeJobFiles
+from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports
 from fairlead.run.invocation import url_of
@@ -89,6 +90,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
                 name=life.origin,
                 timekeeper=simulation.driver,
                 job_files=KubeJobFiles(api),
+                servings=KubeServings(api),
                 dependencies=ServersAsked(api),
             )
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)

@@ -22,6 +22,7 @@ from fairlead.edge.prometheus.readings import PrometheusReadings
 from fairlead.edge.queries.dependency_looks import ServersAsked
 from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
 from fairlead.edge.queries.job_files import KubeJobFiles
+from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -68,6 +69,7 @@ async def followed_world(
             series=prometheus,
             name=connection.server,
             job_files=KubeJobFiles(api),
+            servings=KubeServings(api),
             dependencies=ServersAsked(api, prometheus),
         )
 

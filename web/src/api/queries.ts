@@ -2,7 +2,7 @@
 import { keepPreviousData, QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuList, GpuMapAnswer, HealthPage, Holder, HolderGroupList, HolderList, InstanceList, JobDetail, JobManifest, JobList, Me, MyWork, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList, SearchAnswer, ServingList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -23,12 +23,12 @@ export function mayRetry(failures: number, error: Error): boolean {
   return failures < 3 && error instanceof ApiError && [0, 502, 503].includes(error.status);
 }
 
-function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, enabled = true) {
+function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, enabled = true, refreshMs = BOARD_REFRESH_MS) {
   return useQuery({
     queryKey: [topic, path, params?.toString() ?? ""],
     queryFn: ({ signal }) => getJson<T>(path, params, signal),
     placeholderData: keepPreviousData,
-    refetchInterval: BOARD_REFRESH_MS,
+    refetchInterval: refreshMs,
     enabled,
   });
 }
@@ -128,6 +128,9 @@ async function allNames(filters: URLSearchParams, signal: AbortSignal): Promise<
 }
 
 export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<JobList>("jobs", "/jobs", params, enabled);
+/** Objects of serving jobs are not followed: no hint comes when they change. */
+const SERVING_REFRESH_MS = 10_000;
+export const useServing = (params: URLSearchParams) => useAnswer<ServingList>("serving", "/serving", params, true, SERVING_REFRESH_MS);
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
 
 export const useQuotaWaiting = (params: URLSearchParams) => useAnswer<QuotaWaitingList>("quota", "/quota/waiting", params);

@@ -919,6 +919,49 @@ export interface Sentence {
   text: string
 }
 
+/** `type` as `arena serve list` prints it; `status`: Ready where as many pods are available as desired. `waiting`: what keeps a job that is not ready. `address` is "" where it has none. `ports`: how the model is asked, as `RESTFUL:8501`. `gpus`: what its pods hold. */
+export interface ServingJob {
+  namespace: string
+  name: string
+  type: string
+  version: string
+  status: string
+  waiting: Waiting | null
+  desired: number
+  available: number
+  address: string
+  ports: Array<string>
+  gpus: number
+  user: string
+  createdAt: string | null
+  instances: Array<ServingPod>
+}
+
+export interface ServingList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<ServingJob>
+}
+
+/** One pod. `gpus` are cards' worth, fractions on shared ones; 0 of a pod that holds none. `ready`, `containers`: of its containers, how many are ready, and how many there are. */
+export interface ServingPod {
+  name: string
+  status: string
+  node: string
+  ready: number
+  containers: number
+  restarts: number
+  gpus: number
+  createdAt: string | null
+}
+
 /** Pods of a leaf, now and when nothing would happen any more. */
 export interface SettledLeaf {
   name: string

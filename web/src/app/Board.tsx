@@ -5,7 +5,7 @@ import { Empty, Loading } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
 import { placeOf } from "./boards";
-import { Devices, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree } from "./pages";
+import { Devices, Health, Holders, Job, Jobs, Mine, Node, Nodes, Overview, Quota, QuotaTree, Serving } from "./pages";
 
 export function Board() {
   return (
@@ -44,6 +44,8 @@ function Page() {
       return <Jobs />;
     case "job":
       return <Job key={place.id.join("/")} id={place.id} />;
+    case "serving":
+      return <Serving />;
     case "quota":
       return <Quota />;
     case "health":

@@ -16,12 +16,13 @@ export const BOARDS: readonly BoardEntry[] = [
   { path: "/gpus", title: "board.holders", key: "u", icon: "holders" },
   { path: "/devices", title: "board.devices", key: "d", icon: "devices" },
   { path: "/jobs", title: "board.jobs", key: "j", icon: "jobs" },
+  { path: "/serving", title: "board.serving", key: "s", icon: "serving" },
   { path: "/quota", title: "board.quota", key: "q", icon: "quota" },
   { path: "/health", title: "board.health", key: "h", icon: "health" },
 ];
 
 export type Place =
-  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "quota" | "quota-tree" | "health" }
+  | { readonly board: "overview" | "mine" | "nodes" | "holders" | "devices" | "jobs" | "serving" | "quota" | "quota-tree" | "health" }
   | { readonly board: "node"; readonly name: string }
   | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
   | { readonly board: "none" };
@@ -34,7 +35,7 @@ export function placeOf(path: string): Place {
   if (first === "jobs" && rest.length === 3) return { board: "job", id: rest as unknown as [string, string, string] };
   if (first === "quota" && rest.length === 1 && rest[0] === "tree") return { board: "quota-tree" };
   if (rest.length === 0 && first === "gpus") return { board: "holders" };
-  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "quota" || first === "health")) return { board: first };
+  if (rest.length === 0 && (first === "overview" || first === "mine" || first === "nodes" || first === "devices" || first === "jobs" || first === "serving" || first === "quota" || first === "health")) return { board: first };
   return { board: "none" };
 }
 

@@ -1,10 +1,13 @@
 // Which commands say the same as what is on screen? One place for all of them; every word is quoted as a shell needs it.
 import type { Start } from "../api/types";
 
-export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "quota" | "waiting";
+export type CommandTable = "nodes" | "devices" | "jobs" | "holders" | "groups" | "serving" | "quota" | "waiting";
 
 /** What an empty cluster teaches: a whole line that runs. */
 export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --workers=1 --image=pytorch/pytorch:latest nvidia-smi";
+
+/** A first serving job. */
+export const FIRST_SERVING = "arena serve custom --name=first --version=v1 --gpus=1 --restful-port=8000 --image=nginx";
 
 /** The definition of a quota tree, as docs/quota-operations.md installs it, from a checkout of Fairlead. */
 export const QUOTA_DEFINITION = "kubectl apply --server-side --force-conflicts -f deploy/quota-crd.yaml";
@@ -51,6 +54,7 @@ const KNOWN: Readonly<Record<CommandTable, { readonly any: readonly string[]; re
   jobs: { any: ["job_status"], one: ["job_namespace", "job_type"] },
   holders: { any: [], one: ["namespace", "node"] },
   groups: { any: [], one: ["namespace", "node"] },
+  serving: { any: [], one: ["namespace", "type"] },
   waiting: { any: [], one: [] },
   quota: { any: [], one: [] },
 };
@@ -85,6 +89,10 @@ export function tableCommands(table: CommandTable, params: URLSearchParams): rea
     case "groups": {
       const node = only(params, "node");
       return [line("kubectl get pods", of, "-o wide", node && `--field-selector=${quoted(`spec.nodeName=${node}`)}`)];
+    }
+    case "serving": {
+      const type = only(params, "type");
+      return [line("arena serve list", of, type && `--type=${quoted(type.toLowerCase())}`)];
     }
     case "waiting":
       return ["fairlead quota plan"];

@@ -6,6 +6,7 @@ export type CommandObject =
   | { readonly kind: "node"; readonly name: string; readonly shares?: boolean }
   | { readonly kind: "job"; readonly namespace: string; readonly type: string; readonly name: string; readonly live?: boolean; readonly waits?: boolean; readonly hasPods?: boolean }
   | { readonly kind: "holder"; readonly namespace: string; readonly name: string; readonly job?: string }
+  | { readonly kind: "serving"; readonly namespace: string; readonly name: string; readonly version: string }
   | { readonly kind: "leaf"; readonly path: string }
   | { readonly kind: "unit"; readonly unit: string }
   | { readonly kind: "clock"; readonly isPaused: boolean }
@@ -37,6 +38,8 @@ export function objectCommands(of: CommandObject): readonly string[] {
       return (of.live ?? true) ? ofJob(of) : [];
     case "holder":
       return [...jobOf(of), ...ofPod(of.namespace, of.name)];
+    case "serving":
+      return ofServing(of);
     case "map":
       return ["arena top node -d"];
     case "consumers":
@@ -75,6 +78,13 @@ function ofJob({ namespace, type, name, waits, hasPods = true }: Extract<Command
   ];
 }
 
+function ofServing({ namespace, name, version }: Extract<CommandObject, { kind: "serving" }>): readonly string[] {
+  if (!isWord(name) || !isWord(namespace)) return [];
+  const job = line(quoted(name), isWord(version) && `--version=${quoted(version)}`, "-n", quoted(namespace));
+  const labels = `servingName=${name}${isWord(version) ? `,servingVersion=${version}` : ""}`;
+  return [line("arena serve get", job), line("arena serve logs", job, `--tail=${LAST_LINES}`), line("kubectl -n", quoted(namespace), "get deployments,services,pods -l", quoted(labels))];
+}
+
 /** The job that a pod is of, `type/name`, as `arena` shows it. */
 function jobOf({ namespace, job }: Extract<CommandObject, { kind: "holder" }>): readonly string[] {
   const [type = "", name = ""] = job?.split("/") ?? [];
@@ -104,6 +114,8 @@ export function objectAddress(of: CommandObject): readonly [path: string, params
       return [address("jobs", of.namespace, of.type, of.name), none];
     case "holder":
       return ["/holders", new URLSearchParams({ namespace: of.namespace, q: of.name })];
+    case "serving":
+      return ["/serving", new URLSearchParams({ namespace: of.namespace, name: of.name })];
     case "leaf":
       return ["/quota/usage", new URLSearchParams({ path: of.path })];
     case "tree":

@@ -5,7 +5,8 @@ import { isAwaited, isTyping, keys } from "../app/keyboard";
 import { shown } from "../format/shown";
 import { useWords } from "../i18n/locale";
 import { nextSort, type Sort } from "../router/query";
-import { type Column, type Density, mayWrap, ROW_HEIGHT, SHRINK } from "./columns";
+import { type Column, type Density, mayWrap, SHRINK } from "./columns";
+import { useLines } from "./useLines";
 import { scrollTo, windowOf } from "./window";
 
 interface Props<Row> {
@@ -44,9 +45,9 @@ const HEAD_MAX = 62;
 
 export function DataTable<Row>(props: Props<Row>) {
   const { name, caption, columns, rows, rowKey, density = "normal", maxRows = 18, offset = 0, onOpen, selected } = props;
-  const height = ROW_HEIGHT[density];
   const scroller = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
+  const { lines, height } = useLines(scroller, density, rows, columns, scrolled);
   const [focused, setFocused] = useState<number | null>(null);
   const asked = columns.reduce((sum, c) => sum + c.width, 0);
   const viewport = Math.min(maxRows, Math.max(1, rows.length)) * height;
@@ -118,7 +119,7 @@ export function DataTable<Row>(props: Props<Row>) {
       data-testid={`table-${name}`}
     >
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- keys move between the rows */}
-      <table className="table" role={props.tree ? "treegrid" : undefined} data-density={density} aria-rowcount={props.total ?? rows.length} onKeyDown={onKey} style={{ minWidth: Math.round(asked * SHRINK) }}>
+      <table className="table" role={props.tree ? "treegrid" : undefined} data-density={density} aria-rowcount={props.total ?? rows.length} onKeyDown={onKey} style={{ minWidth: Math.round(asked * SHRINK), "--lines": lines } as CSSProperties}>
         <caption className="visually-hidden">{caption}</caption>
         <colgroup>
           {columns.map((c) => (
@@ -161,7 +162,7 @@ export function DataTable<Row>(props: Props<Row>) {
   );
 }
 
-/** Words take a second line where one is too short: rows have room for two. */
+/** Words take more lines where one is too short: rows have room for the longest. */
 function Cell<Row>({ column, row, isTree }: { column: Column<Row>; row: Row; isTree: boolean }) {
   const share = column.bar?.(row) ?? null;
   const content = column.cell(row);

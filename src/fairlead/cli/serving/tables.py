@@ -12,7 +12,7 @@ from fairlead.cli.frame.text import NOTHING, count, short_duration
 from fairlead.kinds.serving.kinds import TYPES
 from fairlead.model.resources import GPU_CORE, counted
 from fairlead.rules.pods.devices import memory_units
-from fairlead.rules.reports.serving import ServingInstance, ServingReport
+from fairlead.rules.reports.serving import ServingInstance, ServingReport, port_words
 from fairlead.wire.text.tabwriter import align, render_rows
 from fairlead.wire.text.terminal_text import first_line, join_cells
 
@@ -63,8 +63,7 @@ def _facts(report: ServingReport) -> Iterator[str]:
 
 
 def _ports(report: ServingReport) -> str:
-    """`RESTFUL:8080`, `GRPC:31000->8500`: how the model is asked, from nodes where they answer for it."""
-    return ",".join(f"{each.name}:{f'{each.node_port}->' if each.node_port else ''}{each.port}" for each in report.endpoints)
+    return ",".join(map(port_words, report.endpoints))
 
 
 def _instance_cells(instance: ServingInstance, *, has_gpus: bool) -> tuple[str, ...]:

@@ -62,6 +62,7 @@ from fairlead.console.boards.quota.what_if import (
 )
 from fairlead.console.boards.rows import RowSet
 from fairlead.console.boards.search import Searched, search, searched
+from fairlead.console.boards.serving.rows import serving_rows
 from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, neat, percent
 from fairlead.console.pages.events import event_rows
@@ -74,11 +75,13 @@ from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.console.pages.search import SearchAnswer
+from fairlead.console.pages.serving.jobs import ServingJob
 from fairlead.kinds.instances import all_instances
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS
 from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.jobs.serving import ServingObjects
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
 from fairlead.model.quota.plan import QuotaPlan
@@ -141,7 +144,7 @@ class BoardState:
         missing = self._missing_kinds
         unasked = set(missing.values()) - {missing[type_] for type_ in job_types if type_ in missing}
         warnings = warnings_of(self.snapshot.main_sources, page, unasked)
-        silent = self.series_missing if page != "quota" else None
+        silent = self.series_missing if page not in ("quota", "serving") else None
         return [*warnings, silent] if silent else warnings
 
     @cached_property
@@ -179,6 +182,10 @@ class BoardState:
         sources = self.snapshot.main_sources
         named = ((kind.TYPE, source_of(kind)) for kind in KINDS)
         return {type_: name for type_, name in named if name in sources and sources[name].is_missing}
+
+    def serving_jobs(self, objects: ServingObjects) -> RowSet[ServingJob]:
+        """The serving jobs that these objects and the cluster's pods make."""
+        return serving_rows(objects, self.snapshot, self.occupancy, self.now, self.explainer, self.silent_nodes)
 
     @property
     def missing_types(self) -> list[str]:

@@ -14,12 +14,12 @@ import msgspec
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 
-TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "quota", "health", "clock")
+TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "serving", "quota", "health", "clock")
 STREAMS_MAX: Final = 256
 HEARTBEAT_SECONDS: Final = 15.0
 _CONCERNS: Final = {
     "nodes": ("nodes", "gpus", "overview"),
-    "pods": ("nodes", "gpus", "jobs", "quota", "overview"),
+    "pods": ("nodes", "gpus", "jobs", "serving", "quota", "overview"),
     "jobs": ("jobs", "overview"),
     "gpus": ("nodes", "gpus", "jobs", "overview"),
     "withheld": ("nodes", "gpus", "overview"),

@@ -44,7 +44,7 @@ def _is_plain_absence(page: str, source: Source) -> bool:
 
 
 def needs(page: str, source: str) -> bool:
-    """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`) shows something of the source.
+    """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`, `serving`) shows something of the source.
 
     >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs")
     (True, False)
@@ -61,7 +61,12 @@ def needs(page: str, source: str) -> bool:
         return is_telemetry
     if page == "jobs":
         return not is_quota
-    return True
+    return page != "serving"
+
+
+def warnings_beside(sources: Mapping[str, Source]) -> list[Warning]:
+    """Warnings of sources that one page asks for itself. A kind that the cluster does not serve is none."""
+    return [warning for _, source in sorted(sources.items()) if not source.is_missing and (warning := _warning(source)) is not None]
 
 
 def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.0) -> bool:

@@ -8,7 +8,7 @@ envelope.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -23,8 +23,10 @@ from fairlead.console.boards.change_hints import ChangeHints
 from fairlead.console.boards.health import health_rows, health_sentence
 from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_sentence
 from fairlead.console.boards.job_files import instance_logs
+from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.boards.rows import RowSet, matching, page_of
 from fairlead.console.boards.search import SHOWN, SHOWN_MAX, asked_text
+from fairlead.console.boards.serving.rows import serving_sentence
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
 from fairlead.console.charts.history import History
@@ -33,6 +35,7 @@ from fairlead.console.charts.request import parse_chart_request, parse_heatmap_f
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
 from fairlead.console.http.asked_events import AskedEvents
 from fairlead.console.http.asked_health import AskedHealth
+from fairlead.console.http.asked_servings import AskedServings
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.web_files import page_build, web_answer
@@ -50,6 +53,7 @@ from fairlead.console.pages.nodes import NodeList
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import parse_what_if
+from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.session import ClusterName, Features, Me, Person
 from fairlead.errors import UserError
 from fairlead.model.actions import Manifest
@@ -74,6 +78,7 @@ class Console(msgspec.Struct):
     csrf: str
     logs: LogStreams
     events: AskedEvents
+    servings: AskedServings
     health: AskedHealth
     user: str = "admin"
     base_path: str = "/"
@@ -315,6 +320,22 @@ def _job_files(console: Console) -> JobFiles:
     return console.world.job_files
 
 
+async def serving(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    if console.world.servings is None:
+        raise Refused(404, f"{console.world.name} has no API server: serving jobs are not kept", "look at the cluster itself")
+    objects = await console.servings.of(console.world.servings)
+    board_state = await console.board_states.latest()
+
+    def answer() -> Response:
+        rows = board_state.serving_jobs(objects)
+        sentence = serving_sentence([entry.row for entry in rows.entries])
+        beside = warnings_beside(objects.sources)
+        return _list_answer(request, endpoint, board_state, rows, sentence, ServingList, "serving", beside=beside)
+
+    # In a thread: all pods are looked through.
+    return await asyncio.to_thread(answer)
+
+
 async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest()
     more = {"resources": list(board_state.quota_resources), "faults": board_state.quota_faults}
@@ -403,6 +424,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     "job_why": job_why,
     "job_manifest": job_manifest,
     "job_logs": job_logs,
+    "serving": serving,
     "quota_usage": quota_usage,
     "quota_waiting": quota_waiting,
     "quota_tree": quota_tree,
@@ -425,8 +447,12 @@ def _list_answer(
     page: str,
     more: dict[str, Any] | None = None,
     query: ListQuery | None = None,
+    beside: Sequence[Warning] = (),
 ) -> Response:
-    """One page of rows in its envelope, or all matching rows as CSV. `query`: of who has read it already."""
+    """One page of rows in its envelope, or all matching rows as CSV.
+
+    `query`: of who has read it already. `beside`: warnings of what the route asked for itself.
+    """
     query = query or parse_list_query(request.query_params.multi_items(), endpoint)
     found = matching(rows, query)
     if query.as_csv:
@@ -438,7 +464,7 @@ def _list_answer(
         generated_at=board_state.generated_at,
         stale=board_state.is_stale(page),
         version=board_state.version(page),
-        warnings=board_state.warnings(page, query.filters.get("job_type", ())),
+        warnings=[*board_state.warnings(page, query.filters.get("job_type", ())), *beside],
         total=shown.total,
         page=query.page,
         size=query.size,

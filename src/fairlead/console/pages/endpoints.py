@@ -22,6 +22,7 @@ from fairlead.console.pages.nodes import NodeDetail, NodeList
 from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
 from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.console.pages.search import SearchAnswer
+from fairlead.console.pages.serving.jobs import ServingList
 from fairlead.console.pages.session import Me
 
 BASE: Final = "/api/v1"
@@ -105,6 +106,13 @@ JOB_FILTERS: Final = (
     Parameter("job_status", "Pending, Running, Succeeded, Failed, or an exact state such as QUEUING.", repeated=True),
     Parameter("user", "User who submitted it.", repeated=True),
     Parameter("leaf", "Path of the quota leaf.", repeated=True),
+)
+SERVING_FILTERS: Final = (
+    Parameter("namespace", "Namespace.", repeated=True),
+    Parameter("type", "Type, such as `Custom` or `custom-serving`.", repeated=True),
+    Parameter("name", "Name of a serving job.", repeated=True),
+    Parameter("status", "Ready or NotReady.", repeated=True),
+    Parameter("user", "User who submitted it.", repeated=True),
 )
 QUOTA_FILTERS: Final = (
     Parameter("path", "Dotted path of a quota node; its children are included.", repeated=True),
@@ -269,6 +277,15 @@ ENDPOINTS: Final = (
         errors=(400, 403, 404, 429, 502, 503),
         media_type="text/plain",
         example="/jobs/team-a/mpijob/bert-pretrain/logs?pod=bert-pretrain-launcher&tail=100",
+    ),
+    Endpoint(
+        "serving",
+        "/serving",
+        "The Serving page: one row per version of a serving job, with its pods",
+        ServingList,
+        parameters=(*LIST_PARAMETERS, *SERVING_FILTERS),
+        errors=(400, 403, 404, 502, 503),
+        example="/serving?status=NotReady",
     ),
     Endpoint(
         "quota_usage",

@@ -48,8 +48,13 @@ class KubeAdmissionApi:
         return [each.name for each in listing.rows.values()]
 
     async def list_pods(self, namespace: str) -> Sequence[Pod]:
-        running = Selection(namespace=namespace, fields="status.phase=Running")
-        return list((await self._api.list_all(ItemReader(PODS, WirePod, parse_pod), running)).rows.values())
+        return await self._pods(Selection(namespace=namespace, fields="status.phase=Running"))
+
+    async def list_unfinished_pods(self) -> Sequence[Pod]:
+        return await self._pods(Selection(fields="status.phase!=Succeeded,status.phase!=Failed"))
+
+    async def _pods(self, selection: Selection) -> Sequence[Pod]:
+        return list((await self._api.list_all(ItemReader(PODS, WirePod, parse_pod), selection)).rows.values())
 
     async def get(self, target: ObjectRef) -> Manifest | None:
         group, version = target.group_version

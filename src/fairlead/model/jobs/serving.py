@@ -77,6 +77,14 @@ class Serving(Struct, frozen=True, gc=False):
         return self.workload.namespace
 
 
+class ServingObjects(Struct, frozen=True):
+    """What makes serving jobs, beside their pods. `sources` says how each kind of object was read."""
+
+    workloads: tuple[ServingWorkload, ...] = ()
+    services: tuple[Service, ...] = ()
+    sources: Mapping[str, Source] = {}
+
+
 class Claim(Struct, frozen=True, gc=False):
     """A persistent volume claim as people of arena see it: data."""
 

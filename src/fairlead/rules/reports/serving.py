@@ -97,6 +97,15 @@ def instance_gpus(limits: Amounts, card_units: float) -> float:
     return _tenths(units / card_units) if card_units else 0.0
 
 
+def port_words(port: ServicePort) -> str:
+    """How a model is asked, from nodes where they answer for it.
+
+    >>> port_words(ServicePort("RESTFUL", 8080)), port_words(ServicePort("GRPC", 8500, 31000))
+    ('RESTFUL:8080', 'GRPC:31000->8500')
+    """
+    return f"{port.name}:{f'{port.node_port}->' if port.node_port else ''}{port.port}"
+
+
 def _instance(pod: Pod, card_units: float, now: Moment) -> ServingInstance:
     return ServingInstance(
         pod=pod,

@@ -145,7 +145,7 @@ _SERVED_AS: Final[dict[str, str]] = {
 """The field of each name that DCGM has, or had until 4.6."""
 _ALIASES: Final = {**_SERVED_AS, **_RATIOS, **_FIRST_GENERATION, **{name: name for name in MADE}}
 _KNOWN: Final = {name: each.id for each in NAMES for name in (each.name, each.older)}
-_ALIKE: Final = 0.85
+_ALIKE: Final = 0.8
 """How alike a name must be to be meant (`difflib`): one letter too many, or two swapped."""
 _LONGEST: Final = max(map(len, _ALIASES)) + 4
 """Of a longer name only the beginning is compared."""
@@ -158,6 +158,14 @@ _DOUBLES: Final[frozenset[str]] = frozenset(
         *(f"DCGM_FI_PROF_{name}" for name in (*_PROFILE.split(), *_ENGINES) if not name.endswith("_BYTES")),
     ]
 )
+
+
+def _short(name: str) -> str:
+    """What names differ in: two names are alike by their beginning alone."""
+    return name.removeprefix(_PREFIX).removeprefix("DCGM_FI_PROF_")
+
+
+_SHORT: Final = {_short(name): name for name in _ALIASES}
 
 
 def is_double(field: str) -> bool:
@@ -198,5 +206,5 @@ def why_not(name: str, *, suggests: bool = True) -> str:
         reason = NOT_SERVED[_KNOWN[name]]
         has = "a field of DCGM that Fairlead does not read" if reason.has_nvml else "a field that DCGM has and NVML has not"
         return f"`{name}` is {has}: {reason.why}"
-    near = get_close_matches(name[:_LONGEST], _ALIASES, 1, _ALIKE) if suggests else []
-    return f"`{name}` is no field of DCGM" + (f"; did you mean `{near[0]}`?" if near else "")
+    near = get_close_matches(_short(name)[:_LONGEST], _SHORT, 1, _ALIKE) if suggests else []
+    return f"`{name}` is no field of DCGM" + (f"; did you mean `{_SHORT[near[0]]}`?" if near else "")

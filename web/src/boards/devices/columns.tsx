@@ -17,6 +17,12 @@ export function stateWord(state: string, t: Words["t"]): string {
 const part = (of: number | null, whole: number | null): number | null => (of === null || !whole ? null : of / whole);
 const rounded = (value: number | null, unit: string): string => (value === null ? UNKNOWN : `${Math.round(value)} ${unit}`);
 
+const HOLDERS_SHOWN = 1;
+
+/** The first of them, and how many more: all are in the title and on the page of the node. */
+export const holdersText = ({ holders }: Pick<ListedGpu, "holders">): string =>
+  holders.length > HOLDERS_SHOWN ? `${holders.slice(0, HOLDERS_SHOWN).join(", ")} +${holders.length - HOLDERS_SHOWN}` : holders.join(", ") || UNKNOWN;
+
 export function deviceColumns(t: Words["t"]): Column<ListedGpu>[] {
   return [
     { key: "node", head: t("col.node"), width: 130, mono: true, fixed: true, title: (g) => g.node, cell: (g) => <Link to={`/nodes/${encodeURIComponent(g.node)}`}>{g.node}</Link> },
@@ -25,7 +31,7 @@ export function deviceColumns(t: Words["t"]): Column<ListedGpu>[] {
     { key: "mode", head: t("col.gpuMode"), width: 82, cell: (g) => modeWord(g.mode, t) },
     { key: "state", head: t("map.state"), width: 84, cell: (g) => stateWord(g.state, t) },
     { key: "health", head: t("node.health"), width: 100, cell: (g) => <Status word={g.health} /> },
-    { key: "holders", head: t("node.heldBy"), width: 150, mono: true, unsortable: true, title: (g) => g.holders.join(", "), cell: (g) => g.holders.join(", ") || UNKNOWN },
+    { key: "holders", head: t("node.heldBy"), width: 164, mono: true, unsortable: true, title: (g) => g.holders.join(", "), cell: holdersText },
     { key: "utilPercent", head: t("col.utilization"), width: 80, number: true, bar: (g) => part(g.utilPercent, 100), cell: (g) => percent(g.utilPercent) },
     { key: "memoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 80, number: true, bar: (g) => part(g.memoryUsedMiB, g.memoryTotalMiB), cell: (g) => memoryInGib(g.memoryUsedMiB) },
     { key: "memoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 98, number: true, barTone: "blue", bar: (g) => part(g.memoryAllocatedMiB, g.memoryTotalMiB), cell: (g) => memoryInGib(g.memoryAllocatedMiB) },

@@ -51,11 +51,11 @@ export function JobsBoard() {
       <main className="page" data-testid="page-jobs">
         <PageHead title={t("title.jobs")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
-          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={174} />
-          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={136} foot={notServed(asked.data?.missingTypes ?? [], t)} />
-          <Choice name="job_name" choices={[...(facets?.["job_name"] ?? []), ...found]} onSearch={onName} params={params} set={set} width={136} />
+          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={164} />
+          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={128} foot={notServed(asked.data?.missingTypes ?? [], t)} />
+          <Choice name="job_name" choices={[...(facets?.["job_name"] ?? []), ...found]} onSearch={onName} params={params} set={set} width={128} />
           <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={144} />
-          <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={112} />
+          <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={98} />
           <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
           <div className="end">
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />

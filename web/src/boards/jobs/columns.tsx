@@ -27,11 +27,17 @@ export function requested(job: Pick<JobRow, "gpusRequested" | "gpuMemoryRequeste
 /** Why something waits, as a hint on its status: our own words, then what the source said beside them. */
 export const whyOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">): string => (waiting ? [whyWords(waiting, words), ...saidBeside(waiting)].filter(Boolean).join("\n") : "");
 
-/** Beside the status of its row: why, in our own words where we have some. */
+/** Of what quota says, so many clauses stand in a row: what is asked, and where there is too little. The panel has all. */
+const CLAUSES = 2;
+
+/** Beside the status of its row: why, in our own words where we have some, as short as a row needs it. */
 export const besideOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code">): string => {
   if (!waiting) return "";
   const { code } = words;
-  const [reason, why] = [code("reason", waiting.reason, {}, waiting.reason), whyWords(waiting, words)];
+  const { sentence } = waiting;
+  // How a quota stands beside a lack of nodes is said in the panel.
+  const short = { ...waiting, told: waiting.told.slice(0, CLAUSES), sentence: sentence && { ...sentence, code: sentence.code.replace(/-leaf$/, "") } };
+  const [reason, why] = [code("reason", waiting.reason, {}, waiting.reason), whyWords(short, words)];
   // Quota's sentence begins with what is asked: its reason stands before it, for the row may have room for no more.
   return ` · ${why === null ? reason : waiting.sentence ? why : `${reason}: ${why}`}`;
 };
@@ -39,10 +45,10 @@ export const besideOf = (waiting: Waiting | null, words: Pick<Words, "t" | "code
 export function jobColumns(words: Pick<Words, "t" | "code">): Column<JobRow>[] {
   const { t } = words;
   return [
-    { key: "namespace", head: t("col.namespace"), width: 112, mono: true, title: (j) => j.namespace, cell: (j) => j.namespace },
-    { key: "name", head: t("col.jobName"), width: 184, mono: true, fixed: true, title: (j) => j.name, cell: (j) => j.name },
-    { key: "type", head: t("col.jobType"), width: 92, mono: true, cell: (j) => j.type },
-    { key: "status", head: t("col.jobStatus"), width: 240, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, words)} /> },
+    { key: "namespace", head: t("col.namespace"), width: 96, mono: true, title: (j) => j.namespace, cell: (j) => j.namespace },
+    { key: "name", head: t("col.jobName"), width: 168, mono: true, fixed: true, title: (j) => j.name, cell: (j) => j.name },
+    { key: "type", head: t("col.jobType"), width: 102, mono: true, cell: (j) => j.type },
+    { key: "status", head: t("col.jobStatus"), width: 286, title: (j) => whyOf(j.waiting, words), cell: (j) => <Status word={j.status} suffix={besideOf(j.waiting, words)} /> },
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
     { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, title: (j) => (j.gpuMemoryRequestedMiB === null ? "" : `${t("col.memoryRequested")}: ${memory(j.gpuMemoryRequestedMiB)}`), cell: requested },
     { key: "gpuMemoryAllocatedMiB", head: t("col.jobMemoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },

@@ -11,6 +11,7 @@ import { DataTable } from "../../table/DataTable";
 import { RowsCsv } from "../../table/RowsCsv";
 import { Bar } from "../quota/QuotaBar";
 import { minText, minWords } from "../quota/rows";
+import { OVER_WIDTH, UsedAmount } from "../quota/UsedAmount";
 
 type Row = MyLeaf["resources"][number];
 
@@ -43,12 +44,13 @@ function leafColumns(t: Words["t"]): Column<Row>[] {
   const figure = (key: "used" | "mine" | "guaranteed" | "max" | "borrowable", head: string, none: string): Column<Row> => ({
     key,
     head,
-    width: 104,
+    width: key === "used" ? OVER_WIDTH : 104,
     number: true,
     unsortable: true,
     cell: (row) => {
       const value = row[key];
-      return value === null ? none : `${amount(row.unit, value)} ${unitWord(amountUnit(row.unit), t)}`.trim();
+      const text = value === null ? none : `${amount(row.unit, value)} ${unitWord(amountUnit(row.unit), t)}`.trim();
+      return key === "used" ? <UsedAmount text={text} unit={row.unit} over={row.max === null ? 0 : row.used - row.max} t={t} /> : text;
     },
   });
   const none = t("mine.noLimit");

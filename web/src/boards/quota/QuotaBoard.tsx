@@ -12,7 +12,7 @@ import { useInSight } from "../../parts/useSeen";
 import { Link } from "../../router/Link";
 import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
-import { type Column, isShown, ROW_HEIGHT, type TableView, useTableView } from "../../table/columns";
+import { type Column, isShown, rowHeight, type TableView, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
@@ -22,6 +22,7 @@ import { Bar } from "./QuotaBar";
 import { isNothing, minText, minWords, type QuotaLine, quotaLines, shortName } from "./rows";
 import { TreePanel } from "./TreeGrid";
 import { UserUse } from "./UserUse";
+import { OVER_WIDTH, UsedAmount } from "./UsedAmount";
 import { LeafWaiting, WaitingFacts, WaitingPanel } from "./Waiting";
 
 const FILTERS = ["path", "name", "resource", "q"] as const;
@@ -156,7 +157,8 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
   const { rows, total } = useRows(answer, params, inSight);
   const lines = useMemo(() => quotaLines(rows, resource), [rows, resource]);
   const unit = lines[0]?.row.unit ?? "count";
-  const columns = useMemo(() => quotaColumns(t, unit), [t, unit]);
+  const isOver = lines.some((line) => line.row.overMax > 0);
+  const columns = useMemo(() => quotaColumns(t, unit, isOver), [t, unit, isOver]);
   const shown = new Set(lines.map((line) => line.row.path)).size;
   const [query, set] = useQueryState();
   const unfolded = query.getAll("unfold");
@@ -184,7 +186,7 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
       tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/usage", params }} command="quota" />}
       flush
     >
-      <div ref={ref} style={{ minHeight: Math.min(MAX_ROWS, Math.max(1, lines.length)) * ROW_HEIGHT[view.density] + HEAD_HEIGHT }}>
+      <div ref={ref} style={{ minHeight: Math.min(MAX_ROWS, Math.max(1, lines.length)) * rowHeight(view.density) + HEAD_HEIGHT }}>
         {inSight && lines.length === 0 && <Loading />}
         {inSight && lines.length > 0 && (
           <DataTable
@@ -204,7 +206,8 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
   );
 }
 
-function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
+/** `isOver`: a node uses more than its max. */
+export function quotaColumns(t: Words["t"], unit: string, isOver: boolean): Column<QuotaLine>[] {
   const shown = unitWord(amountUnit(unit), t);
   const own = (line: QuotaLine, value: number | null) => (line.namespace === null ? amount(unit, value) : "");
   const head = { unit: shown, number: true, unsortable: true };
@@ -214,7 +217,7 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
     { key: "resource", head: t("col.resource"), width: 146, mono: true, cell: (l) => l.row.resource },
     { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.row.max === null ? NO_LIMIT : amount(unit, l.row.max)) },
     { ...head, key: "min", head: t("col.min"), width: 84, title: (l) => minWords(unit, l.row.min, l.row.minWritten, t), cell: (l) => minText(unit, l.row.min, l.row.minWritten) },
-    { ...head, key: "used", head: t("col.used"), width: 92, title: (l) => lostWords(l, t), cell: (l) => (hasLost(l) ? `${amount(unit, l.used)} +${amount(unit, l.row.lost)}` : amount(unit, l.used)) },
+    { ...head, key: "used", head: t("col.used"), width: isOver ? OVER_WIDTH : 92, title: (l) => lostWords(l, t), cell: (l) => <UsedAmount text={usedText(unit, l)} unit={unit} over={l.namespace === null ? l.row.overMax : 0} t={t} /> },
     { key: "bar", head: t("col.bar"), width: 170, drawn: true, unsortable: true, cell: (l) => (l.namespace === null ? <Bar of={l.row} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingPods", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingPods) : "") },
@@ -225,6 +228,8 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
     { ...head, key: "lent", head: t("col.lent"), width: 100, optional: true, cell: (l) => own(l, l.row.lent) },
   ];
 }
+
+const usedText = (unit: string, line: QuotaLine): string => (hasLost(line) ? `${amount(unit, line.used)} +${amount(unit, line.row.lost)}` : amount(unit, line.used));
 
 const hasLost = (line: QuotaLine): boolean => line.namespace === null && line.row.lost > 0;
 

@@ -16,6 +16,7 @@ import { Effects } from "./Effects";
 import { Faults } from "./Faults";
 import { FirstTree } from "./FirstTree";
 import { Bar } from "./QuotaBar";
+import { OVER_WIDTH, UsedAmount } from "./UsedAmount";
 
 const MAX_ROWS = 16;
 const BOARD_ROWS = 6;
@@ -146,6 +147,7 @@ interface Asking {
 function treeColumns(t: Words["t"], page: QuotaTreePage, resources: readonly string[], asking: Asking | null, onBoard: boolean): Column<QuotaTreeRow>[] {
   const boundsOf = (row: QuotaTreeRow, resource: string) => row.bounds[page.resources.indexOf(resource)] as QuotaBounds;
   const unitOf = (resource: string) => unitWord(amountUnit(page.items[0]?.bounds[page.resources.indexOf(resource)]?.unit ?? "count"), t);
+  const isOver = (resource: string) => page.items.some((row) => boundsOf(row, resource).overMax > 0);
   return [
     { key: "name", head: t("col.name"), width: 150, mono: true, fixed: true, unsortable: true, title: (row) => row.path, cell: (row) => <Name row={row} fault={asking?.faultOf.get(row.name)} /> },
     ...(onBoard ? [] : [namespacesColumn(t)]),
@@ -153,7 +155,7 @@ function treeColumns(t: Words["t"], page: QuotaTreePage, resources: readonly str
       asking
         ? { key: `${resource} bounds`, head: resource, unit: BOUNDS, width: 196, mono: asking.inPlace, unsortable: true, cell: (row) => <BoundsCell row={row} bounds={boundsOf(row, resource)} asking={asking} /> }
         : { key: `${resource} bounds`, head: resource, unit: BOUNDS, width: 160, mono: true, unsortable: true, cell: (row) => boundsText(boundsOf(row, resource)) },
-      { key: `${resource} used`, head: t("col.usedShort"), unit: unitOf(resource), width: 84, number: true, unsortable: true, cell: (row) => amount(boundsOf(row, resource).unit, boundsOf(row, resource).used) },
+      { key: `${resource} used`, head: t("col.usedShort"), unit: unitOf(resource), width: isOver(resource) ? OVER_WIDTH : 84, number: true, unsortable: true, cell: (row) => <Used bounds={boundsOf(row, resource)} t={t} /> },
       ...(onBoard ? [{ key: `${resource} bar`, head: t("col.bar"), width: 112, unsortable: true, cell: (row: QuotaTreeRow) => <Bar of={{ ...boundsOf(row, resource), requested: boundsOf(row, resource).used }} t={t} /> }] : []),
       ...(page.items.some((row) => boundsOf(row, resource).waitingPods > 0)
         ? [{ key: `${resource} waiting`, head: t("col.waitingPods"), unit: resource, width: 84, number: true, unsortable: true, cell: (row: QuotaTreeRow) => (boundsOf(row, resource).waitingPods > 0 ? count(boundsOf(row, resource).waitingPods) : "") }]
@@ -162,6 +164,8 @@ function treeColumns(t: Words["t"], page: QuotaTreePage, resources: readonly str
     ...(onBoard ? [] : [{ key: "waiting", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (row: QuotaTreeRow) => (row.waitingPods > 0 ? count(row.waitingPods) : "") }]),
   ];
 }
+
+const Used = ({ bounds, t }: { bounds: QuotaBounds; t: Words["t"] }) => <UsedAmount text={amount(bounds.unit, bounds.used)} unit={bounds.unit} over={bounds.overMax} t={t} />;
 
 const namespacesColumn = (t: Words["t"]): Column<QuotaTreeRow> => ({ key: "namespaces", head: t("col.namespaces"), width: 130, mono: true, unsortable: true, title: (row) => row.namespaces.join(", "), cell: (row) => row.namespaces.join(", ") || (row.isLeaf ? "-" : "") });
 

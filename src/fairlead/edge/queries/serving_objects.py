@@ -1,0 +1,63 @@
+"""What a page of serving jobs asks of the API server: workloads and Services, by one label.
+
+For services, which follow pods already. Two or three small lists are read when somebody looks, and nothing is
+followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from fairlead.edge.kube.api_failure import ForbiddenByServer
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.resource import DEPLOYMENTS, SERVICES, Resource
+from fairlead.edge.queries.job_query import sorted_out
+from fairlead.errors import Forbidden, OutsideError
+from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector
+from fairlead.model.jobs.serving import ServingObjects
+from fairlead.model.source import Source
+from fairlead.wire.jobs.serving import (
+    WireDeployment,
+    WireInferenceService,
+    WireService,
+    parse_deployment,
+    parse_inference_service,
+    parse_service,
+)
+
+_INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
+_READERS: Final[tuple[ItemReader[Any], ...]] = (
+    ItemReader(DEPLOYMENTS, WireDeployment, parse_deployment),
+    ItemReader(_INFERENCE, WireInferenceService, parse_inference_service),
+    ItemReader(SERVICES, WireService, parse_service),
+)
+
+
+class KubeServings:
+    """Fills `ports.ServingQuestions` over an API server."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+
+    async def read(self) -> ServingObjects:
+        deployments, inference, services = await asyncio.gather(*map(self._list, _READERS))
+        if isinstance(deployments, ForbiddenByServer):
+            hint = "the console's account needs the right `list` of `deployments.apps` in all namespaces"
+            raise Forbidden("kubernetes", deployments.what, hint)
+        if isinstance(deployments, OutsideError):
+            raise deployments
+        sources: dict[str, Source] = {}
+        rows = [
+            sorted_out([(reader.resource.label, found)], sources) for reader, found in zip(_READERS[1:], (inference, services), strict=True)
+        ]
+        return ServingObjects((*rows[0], *deployments), tuple(rows[1]), sources)
+
+    async def _list(self, reader: ItemReader[Any]) -> list[Any] | OutsideError:
+        """The rows, or why they could not be read."""
+        try:
+            return list((await self._api.list_all(reader, Selection(labels=selector()))).rows.values())
+        except OutsideError as error:
+            return error
