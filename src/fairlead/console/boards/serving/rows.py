@@ -11,7 +11,7 @@ from fairlead.console.boards.jobs_rows import Explainer, is_unheard
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, timestamp
 from fairlead.console.pages.jobs import Waiting
-from fairlead.console.pages.serving.jobs import ServingPod, ServingJob
+from fairlead.console.pages.serving.jobs import ServingJob, ServingPod
 from fairlead.kinds.serving.kinds import TYPES, servings_of
 from fairlead.model.jobs.serving import Serving, ServingObjects
 from fairlead.model.pod import Pod, PodPhase
