@@ -48,7 +48,6 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         r"JobFailed .*job_name=stubborn-": "its stream: half of its jobs fail",
         r"JobFailed .*job_name=unlucky-": "its stream: 40 of 100 jobs fail",
         r"GpuPodPendingLong .*pod_name=never-fits-": "its app asks for more than any node has",
-        r"QuotaGuaranteeStarved .*path=root.research resource=nvidia.com/gpu": "16 GPUs are promised, and fewer are in service",
     },
     "telemetry": {
         r"GpuXidCritical .*t4-2 gpu=1 xid=79": "the scenario's XID 79 at minute 40: the card falls off the bus",
