@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.rules.builders import job, pod
 
 from fairlead.model.jobs.job import Role
@@ -62,6 +63,18 @@ def test_a_pod_with_our_gate_waits_for_what_its_quota_condition_says() -> None:
 
     untold = why_pod_waits(pod("p", phase="Pending", gates=("fairlead.io/quota",)))
     assert untold is not None and "`fairlead quota why" in untold.message
+
+
+@pytest.mark.parametrize(
+    ("word", "reason", "sentence"),
+    [
+        ("first-admission", "QuotaSuspended", "the job is suspended until its quota has room for it, because it has a deadline"),
+        ("no-node", "QuotaReturned", "the job is suspended because no node took its pods; it resumes when one has room"),
+    ],
+)
+def test_a_job_that_quota_suspended_for_no_claimant_names_none(word: str, reason: str, sentence: str) -> None:
+    found = why_job_waits(job(suspended=True, annotations={"fairlead.io/suspended-for": word}), [])
+    assert (found.reason, found.message) == (reason, sentence)
 
 
 def test_a_job_that_quota_suspended_says_for_whom() -> None:

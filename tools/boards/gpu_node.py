@@ -37,7 +37,6 @@ _XIDS = (
 
 The exporter's next pod tells of the same card: that is no beginning.
 """
-"""The counter itself: most codes are born at 1, which no increase() sees."""
 _OF_CONTAINERS = once(f"fairlead_container_gpu_memory_used_bytes{{{_CARD}}}", CONTAINER_KEY)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from fairlead.errors import FairleadError, OutsideError, UserError
-from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA_NAME
+from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, FIRST_ADMISSION, LABEL_QUOTA_NAME
 from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaTree, Violation, ViolationCode
 from fairlead.model.quota.written import Written
@@ -23,7 +23,6 @@ from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import build_snapshot
 from fairlead.ports import AdmissionApi
 from fairlead.rules.quota.admission import (
-    FIRST_ADMISSION,
     additions,
     begins_suspended,
     refuse_binding,

@@ -1048,7 +1048,7 @@ export interface Waiting {
   sentence: Sentence | null
 }
 
-/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is null where there is room: then only its gate is not open yet. `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the ten who borrow most. */
+/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1. `reason` is null where there is room: then only its gate is not open yet. `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the ten who borrow most. */
 export interface WaitingUnit {
   unit: string
   namespace: string

@@ -659,6 +659,8 @@ export const en = {
   "sentence.why-share-other": "{told}",
   "sentence.wait-suspended": "The job is suspended.",
   "sentence.wait-suspended-for": "The job is suspended to give quota back to {claimant}; it resumes when there is room again.",
+  "sentence.wait-suspended-at-first": "The job is suspended until its quota has room for it, because it has a deadline.",
+  "sentence.wait-suspended-no-node": "The job is suspended because no node took its pods; it resumes when one has room.",
   "sentence.wait-pods-missing": "{there} of {desired} {desired:pod exists|pods exist}; the job's controller has yet to make the others.",
   "sentence.wait-starting": "{running} of {pods} {pods:pod|pods} running.",
   "sentence.wait-quota-gated": "Pod {pod} waits for its quota to have room; `fairlead quota why {key}` says why.",

@@ -660,6 +660,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.why-share-other": "各节点的回答：{told}",
   "sentence.wait-suspended": "任务已暂停。",
   "sentence.wait-suspended-for": "任务已暂停，把配额还给 {claimant}；有空位时自动恢复。",
+  "sentence.wait-suspended-at-first": "任务有截止时间，先暂停，配额有空位时开始。",
+  "sentence.wait-suspended-no-node": "没有节点接收任务的 Pod，任务已暂停；有节点有空位时自动恢复。",
   "sentence.wait-pods-missing": "{desired} 个 Pod 中已有 {there} 个；其余的有待任务控制器创建。",
   "sentence.wait-starting": "{pods} 个 Pod 中 {running} 个在运行。",
   "sentence.wait-quota-gated": "Pod {pod} 在等待配额空出；原因见 `fairlead quota why {key}`。",

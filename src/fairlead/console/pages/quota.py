@@ -107,9 +107,8 @@ class SparedPod(Json, frozen=True):
 class WaitingUnit(Json, frozen=True):
     """What is admitted all or nothing: a pod, a gang, a suspended job.
 
-    `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is
-    null where there is room: then only its gate is not open yet. `told`: `message`, clause by clause.
-    `since`: since when it waits. `borrowers`: the ten who borrow most.
+    `position`: in its leaf, from 1. `reason` is null where there is room: then only its gate is not open yet.
+    `told`: `message`, clause by clause. `since`: since when it waits. `borrowers`: the ten who borrow most.
     """
 
     unit: str

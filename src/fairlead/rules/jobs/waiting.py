@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.jobs.job import Job
-from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION, QUOTA_GATE
+from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, FIRST_ADMISSION, NO_NODE, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.pod import ContainerState, Pod, PodPhase
 from fairlead.rules.jobs.status import RUNNING, board_state, is_over, job_status
 
@@ -37,6 +37,12 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
     """The reason that holds the job now; call it for jobs that wait."""
     if is_suspended(job):
         claimant = job.annotations.get(ANNOTATION_SUSPENDED_FOR)
+        if claimant == FIRST_ADMISSION:
+            told = "the job is suspended until its quota has room for it, because it has a deadline"
+            return Wait("QuotaSuspended", told, "suspended-at-first")
+        if claimant == NO_NODE:
+            told = "the job is suspended because no node took its pods; it resumes when one has room"
+            return Wait("QuotaReturned", told, "suspended-no-node")
         if claimant:
             told = f"the job is suspended to give quota back to {claimant}; it resumes when there is room again"
             return Wait("QuotaSuspended", told, "suspended-for", {"claimant": claimant})

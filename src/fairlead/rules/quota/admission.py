@@ -42,8 +42,6 @@ GANG_ANNOTATIONS: Final = (
     "scheduling.k8s.io/group-name",
 )
 """Volcano's controller writes them on pods that are there already: free while the pod waits."""
-FIRST_ADMISSION: Final = "first-admission"
-"""What a job is suspended for that has a deadline and has not been admitted yet."""
 GUARD_POLICY: Final = "fairlead-quota-guard"
 USER_POLICY: Final = "fairlead-quota-user"
 RESIZE_POLICY: Final = "fairlead-quota-resize"

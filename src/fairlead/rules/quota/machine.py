@@ -28,7 +28,7 @@ from fairlead.model.actions import (
     TellObjectEvent,
     WriteTreeStatus,
 )
-from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, NO_NODE, QUOTA_ENFORCED
 from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaReturn, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
@@ -37,7 +37,7 @@ from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import CallAction, Calls
 from fairlead.rules.quota.feed import QuotaFeed
 from fairlead.rules.quota.jobs.removal import left_without
-from fairlead.rules.quota.jobs.turning import NO_NODE, disown_action, lower_action, raise_action, resume_action, suspend_action
+from fairlead.rules.quota.jobs.turning import disown_action, lower_action, raise_action, resume_action, suspend_action
 from fairlead.rules.quota.managed import PROTECTED
 from fairlead.rules.quota.node_use import NodeUses, promised_by_leaf
 from fairlead.rules.quota.plan import Planned, plan_account

@@ -11,14 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, FIRST_ADMISSION, LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.quota.written import Writer, Written, job_part, written_job
 from fairlead.model.refusal import Refusal
 from fairlead.rules.quota.admission import (
     ADMINS,
     DAEMON_SETS,
-    FIRST_ADMISSION,
     GUARD_POLICY,
     USER_POLICY,
     additions,

@@ -14,8 +14,6 @@ from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, ANNOTATION_SUSPENDED_P
 from fairlead.model.quota.rows import Workload
 
 RUN_POLICY_KINDS: Final = ("TFJob", "PyTorchJob", "MPIJob")
-NO_NODE: Final = "no-node"
-"""What a job is suspended for whose pod no node has taken."""
 
 
 def suspend_action(job: Workload, for_unit: str, priority: int = 0) -> PatchObject:
