@@ -832,6 +832,7 @@ export const en = {
   "reason.SchedulingGated": "SchedulingGated",
   "reason.Suspended": "Suspended",
   "reason.QuotaSuspended": "QuotaSuspended",
+  "reason.QuotaReturned": "QuotaReturned",
   "reason.PodsMissing": "PodsMissing",
   "reason.Starting": "Starting",
   "reason.Failed": "Failed",

@@ -15,17 +15,17 @@ export const podsOf = (job: Pick<ServingJob, "available" | "desired">): string =
 export function servingColumns(words: Pick<Words, "t" | "code">): Column<ServingJob>[] {
   const { t } = words;
   return [
-    { key: "namespace", head: t("col.namespace"), width: 104, mono: true, title: (s) => s.namespace, cell: (s) => s.namespace },
-    { key: "name", head: t("serving.name"), width: 150, mono: true, fixed: true, title: (s) => s.name, cell: (s) => s.name },
-    { key: "type", head: t("serving.type"), width: 92, cell: (s) => s.type },
-    { key: "version", head: t("serving.version"), width: 120, mono: true, title: (s) => s.version, cell: (s) => s.version || UNKNOWN },
-    { key: "status", head: t("col.status"), width: 290, title: (s) => whyOf(s.waiting, words), cell: (s) => <Status word={s.status} suffix={besideOf(s.waiting, words)} /> },
-    { key: "available", head: t("serving.pods"), width: 90, number: true, cell: podsOf },
-    { key: "gpus", head: "GPUs", width: 56, number: true, cell: (s) => gpus(s.gpus) },
-    { key: "address", head: t("serving.address"), width: 150, mono: true, title: (s) => s.address, cell: (s) => s.address || UNKNOWN },
-    { key: "ports", head: t("serving.ports"), width: 130, mono: true, unsortable: true, title: (s) => s.ports.join(", "), cell: (s) => s.ports.join(", ") || UNKNOWN },
+    { key: "namespace", head: t("col.namespace"), width: 92, mono: true, title: (s) => s.namespace, cell: (s) => s.namespace },
+    { key: "name", head: t("serving.name"), width: 132, mono: true, fixed: true, title: (s) => s.name, cell: (s) => s.name },
+    { key: "type", head: t("serving.type"), width: 84, cell: (s) => s.type },
+    { key: "version", head: t("serving.version"), width: 76, mono: true, title: (s) => s.version, cell: (s) => s.version || UNKNOWN },
+    { key: "status", head: t("col.status"), width: 252, title: (s) => whyOf(s.waiting, words), cell: (s) => <Status word={s.status} suffix={besideOf(s.waiting, words)} /> },
+    { key: "available", head: t("serving.pods"), width: 84, number: true, cell: podsOf },
+    { key: "gpus", head: "GPUs", width: 50, number: true, cell: (s) => gpus(s.gpus) },
+    { key: "address", head: t("serving.address"), width: 120, mono: true, title: (s) => s.address, cell: (s) => s.address || UNKNOWN },
+    { key: "ports", head: t("serving.ports"), width: 118, mono: true, unsortable: true, title: (s) => s.ports.join(", "), cell: (s) => s.ports.join(", ") || UNKNOWN },
     { key: "user", head: t("col.user"), width: 84, optional: true, title: (s) => s.user, cell: (s) => s.user || UNKNOWN },
-    { key: "createdAt", head: t("col.created"), width: 84, cell: (s) => <Ago at={s.createdAt} /> },
+    { key: "createdAt", head: t("col.created"), width: 70, cell: (s) => <Ago at={s.createdAt} /> },
   ];
 }
 
