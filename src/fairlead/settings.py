@@ -33,13 +33,16 @@ USERS_NAMESPACE: Final = "kube-ai"
 SYSTEM_NAMESPACE: Final = "fairlead-system"
 
 SHARE_LEASE: Final = "fairlead-gpushare"
-"""The Lease of the scheduler extender that may place pods (sharing contract 2.4)."""
+"""The Lease of the scheduler extender that may place pods.
+
+See docs/spec/gpu-sharing.md#recovery-and-leadership.
+"""
 
 QUOTA_LEASE: Final = "fairlead-quota"
-"""The Lease of the quota controller that may write (quota contract 3.2)."""
+"""The Lease of the quota controller that may write (docs/spec/quota.md#the-quota-controller)."""
 
 CLUSTER_EXPORTER_LEASE: Final = "fairlead-cluster-exporter"
-"""The Lease of the cluster exporter that may print the cluster (telemetry contract 3)."""
+"""The Lease of the cluster exporter that may print the cluster (docs/spec/telemetry.md#cluster-exporter)."""
 
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""
@@ -47,11 +50,11 @@ LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 READ_SECONDS: Final = 10.0
 """How long a client of our servers may take to send a request, head and body together.
 
-(Console and telemetry contracts.)
+(Console and docs/spec/telemetry.mds.)
 """
 
 WRITE_SECONDS: Final = 10.0
-"""How long a scraper of a GPU exporter may take to read its page (telemetry contract 1.1)."""
+"""How long a scraper of a GPU exporter may take to read its page (docs/spec/telemetry.md#endpoints)."""
 
 LAPTOP_CONTEXT: Final = "fairlead"
 """The name of a laptop's context and cluster in a kubeconfig: `kubectl --context fairlead`."""
@@ -68,4 +71,7 @@ LAPTOP_AUTHORITY: Final = "fairlead laptop authority"
 """The common name of a laptop's certificate authority: a kubeconfig's entries of ours are known by it."""
 
 OLDEST_KUBERNETES: Final = (1, 18)
-"""The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""
+"""The oldest API server we speak to; older ones get a sentence.
+
+See docs/spec/console.md#api-server-requirements, document 000.
+"""

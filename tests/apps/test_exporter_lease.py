@@ -47,7 +47,9 @@ def pair() -> tuple[OneLease, Clock, Replica, Replica]:
 
 
 async def test_a_standby_prints_itself_alone_and_is_ready(pair: tuple[OneLease, Clock, Replica, Replica]) -> None:
-    """Telemetry contract 3. A rolling update waits for the readiness of who cannot have the Lease yet."""
+    """docs/spec/telemetry.md#cluster-exporter. A rolling update waits for the readiness of who cannot have
+    the Lease yet.
+    """
     _, _, first, second = pair
     await first.step()
     await second.step()

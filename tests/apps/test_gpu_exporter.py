@@ -674,7 +674,9 @@ def test_rows_that_are_skipped_are_named_once_five_and_a_count(tmp_path: Path, c
 async def test_a_file_without_a_usable_row_costs_dcgms_metrics_and_no_others(
     tmp_path: Path, rows: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Telemetry contract 1.3: a bad row is skipped and counted; only `--strict-csv` ends the start."""
+    """docs/spec/telemetry.md#counters-file: a bad row is skipped and counted; only `--strict-csv` ends the
+    start.
+    """
     path = tmp_path / "counters.csv"
     path.write_text(rows)
     made = exporter([device()], GpuExporterSettings(node="gpu-1", collectors=str(path)))

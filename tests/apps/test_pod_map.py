@@ -213,7 +213,9 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(node
 
 
 async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_the_cards_values(node: Node) -> None:
-    """Telemetry contract 1.10: exclusive without process data is the device's value; of sharers nothing is known."""
+    """docs/spec/telemetry.md#container-metrics: exclusive without process data is the device's value; of
+    sharers nothing is known.
+    """
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     mute = structs.replace(device(used=500, util=42), uuid=CARD, seen=(SeenProcess(7, "C", None, None),))
     await pods.ask()
@@ -266,7 +268,7 @@ OLDER = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
 async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_shares(
     node: Node, annotations: dict[str, str], mib: int | None
 ) -> None:
-    """Telemetry contract 2.3: the agent's ledger, else the annotations, the newest first."""
+    """docs/spec/telemetry.md#device-ids: the agent's ledger, else the annotations, the newest first."""
     node.given = ()
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes(), identities=Known(annotations))
     await pods.ask()

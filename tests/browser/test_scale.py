@@ -1,4 +1,6 @@
-"""Is a cluster of 5,000 nodes with 8 GPUs each still quick to look at? The budgets of the console contract, section 11."""
+"""Is a cluster of 5,000 nodes with 8 GPUs each still quick to look at? The budgets of
+docs/spec/console.md#scale.
+"""
 
 from __future__ import annotations
 

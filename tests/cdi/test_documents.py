@@ -44,7 +44,8 @@ Total :      15
 
 Allocated/Total GPU Memory In Cluster:  8/15 (53%)
 """
-"""Both of sharing contract 4, which has document 001's text, with this node's name and address."""
+"""Both of docs/spec/gpu-sharing.md#inspect, which has document 001's text, with this node's name and address.
+"""
 
 
 @pytest.fixture(scope="module")

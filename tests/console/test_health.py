@@ -40,7 +40,7 @@ ORDER = [
     "clock-skew",
     "base-url",
 ]
-"""As the console contract names them (3.9)."""
+"""As docs/spec/console.md names them (3.9)."""
 
 
 def rows(snapshot: ClusterSnapshot | None = None, looks: DependencyLooks | None = ANSWERED, **more: object) -> dict[str, HealthRow]:

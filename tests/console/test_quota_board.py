@@ -34,7 +34,9 @@ def test_used_and_borrowed_come_from_the_pods_of_the_leafs_namespaces() -> None:
 
 
 def test_what_pods_hold_that_should_be_gone_long_ago_is_told_beside_what_is_used() -> None:
-    """Quota contract 2.13: five minutes after its deletion a pod is no longer charged; its node gives nothing back yet."""
+    """docs/spec/quota.md#timers: five minutes after its deletion a pod is no longer charged; its node gives
+    nothing back yet.
+    """
     stuck = [structs.replace(cores("team-a", name, 8), deleted_at=EPOCH - ago) for name, ago in (("gone", 301), ("going", 299))]
     seen = rows(board_state([gpu_node()], [*stuck, cores("team-b", "y", 4)], quota=quota_tree()))
     for path in ("root.a", "root"):

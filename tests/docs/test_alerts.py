@@ -1,4 +1,6 @@
-"""Rules, alerts and their pages are fresh, are those of the telemetry contract (5), and each link leads to a section."""
+"""Rules, alerts and their pages are fresh, are those of docs/spec/telemetry.md#recording-rules-and-alerts,
+and each link leads to a section.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ CONTRACT = {
     "JobPendingLong": ("0", "info"),
     "JobFailed": ("0", "info"),
 }
-"""Telemetry contract 5: `for`, severity."""
+"""docs/spec/telemetry.md#recording-rules-and-alerts: `for`, severity."""
 LATER = {
     "ExporterRowsRejected": ("5m", "warning"),
     "ExporterReloadFailed": ("5m", "warning"),

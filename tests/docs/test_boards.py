@@ -87,7 +87,7 @@ def test_the_files_are_fresh() -> None:
 
 
 def test_the_seven_boards_are_there_with_their_uids_and_variables() -> None:
-    """Telemetry contract 4."""
+    """docs/spec/telemetry.md#grafana-boards."""
     asked = {uid: [each["name"] for each in board["templating"]["list"] if each["type"] == "query"] for uid, board in BOARDS.items()}
     assert {names.pop(0) for names in asked.values()} == {"cluster"}, "before all others, as in kubernetes-mixin"
     assert asked == {

@@ -72,7 +72,10 @@ def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_extender_has_one_port_in_manifests_and_pages() -> None:
-    """12345 is the shipped port, 39999 the one of a process that was told none (sharing contract 2.1)."""
+    """12345 is the shipped port, 39999 the one of a process that was told none.
+
+    See docs/spec/gpu-sharing.md#endpoints-of-the-extender.
+    """
     commands = [part["command"] for each in OBJECTS for part in _containers(each) if part["command"][1:2] == ["scheduler-extender"]]
     listening = {word.rpartition(":")[2] for command in commands for word in command if word.startswith("--listen=")}
     asked = {

@@ -59,12 +59,17 @@ def test_names_and_types_keep_the_rules() -> None:
             continue
         assert (metric.type == "counter") == metric.name.endswith("_total"), metric.name
         assert not metric.name.endswith(("_count", "_sum", "_bucket")), metric.name
-        assert not (TARGET_LABELS | {"node"}) & set(metric.labels), f"{metric.name}: telemetry contract 0"
+        assert not (TARGET_LABELS | {"node"}) & set(metric.labels), (
+            f"{metric.name}: docs/spec/telemetry.md#metric-families-and-naming-rules"
+        )
         assert metric.help.rstrip(").").strip(), metric.name
 
 
 def test_what_stands_on_a_node_says_on_which() -> None:
-    """Telemetry contract 0, 1.9, 1.15: one label joins cards, containers, exporters and agents of a node."""
+    """docs/spec/telemetry.md#metric-families-and-naming-rules, docs/spec/telemetry.md#device-metrics,
+    docs/spec/telemetry.md#metrics-of-the-exporter-itself: one label joins cards, containers, exporters and
+    agents of a node.
+    """
     sections = (*REFERENCE.GPU, *REFERENCE.AGENT, ("", "", REFERENCE.cluster_exporter_metrics.NAMES))
     native = [metric for _, _, metrics in sections for metric in metrics if metric.name.startswith("fairlead_")]
     assert len(native) > 50

@@ -1,4 +1,6 @@
-"""One command's requests: how many, in which order, with which selectors (arena contract §6); GPU values behind the service proxy."""
+"""One command's requests: how many, in which order, with which selectors (docs/spec/arena-cli.md#requests);
+GPU values behind the service proxy.
+"""
 
 from __future__ import annotations
 

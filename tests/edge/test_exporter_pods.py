@@ -42,7 +42,9 @@ def manifest_pod(name: str, port: int, namespace: str = NAMESPACE, node: str = "
 
 
 def test_the_shipped_manifest_may_read_the_kernels_log() -> None:
-    """Telemetry contract 11.8: an XID that fell into a restart stands there alone; nothing but `privileged` may open it."""
+    """docs/spec/telemetry.md#alerts-on-xid-errors: an XID that fell into a restart stands there alone;
+    nothing but `privileged` may open it.
+    """
     documents = yaml.safe_load_all((DEPLOY / "gpu-exporter.yaml").read_text(encoding="utf-8"))
     spec = next(each for each in documents if each["kind"] == "DaemonSet")["spec"]["template"]["spec"]
     (container,) = spec["containers"]

@@ -1,4 +1,7 @@
-"""One submit's requests: how many, which, and what a server's bad answers become (arena contract §6)."""
+"""One submit's requests: how many, which, and what a server's bad answers become.
+
+See docs/spec/arena-cli.md#requests.
+"""
 
 from __future__ import annotations
 

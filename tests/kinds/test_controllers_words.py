@@ -1,4 +1,6 @@
-"""Kinds whose controllers write one word instead of conditions: Volcano, et-operator, spark-operator, kuberay (arena contract §4)."""
+"""Kinds whose controllers write one word instead of conditions: Volcano, et-operator, spark-operator, kuberay
+(docs/spec/arena-cli.md#status-of-a-job).
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,11 @@ SHARES: Final = spec(part(limits={MEMORY: "8", CORE: "20"}))
 
 
 class Asking(NamedTuple):
-    """`fault`: why no node can run it (sharing contract 1.1, 1.4), "" = it is taken."""
+    """`fault`: why no node can run it, "" = it is taken.
+
+    See docs/spec/gpu-sharing.md#resources-and-device-ids,
+    docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment.
+    """
 
     spec: Object
     fault: str = ""

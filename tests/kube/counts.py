@@ -1,6 +1,7 @@
 """What is true of a cluster, counted from kubectl's JSON by code that shares nothing with Fairlead's?
 
-The yardstick of the tests in this folder: plain loops over dicts, by the definitions of the telemetry contract (3.1).
+The yardstick of the tests in this folder: plain loops over dicts, by the definitions of
+docs/spec/telemetry.md#definitions.
 """
 
 from __future__ import annotations

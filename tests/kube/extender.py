@@ -1,4 +1,7 @@
-"""The scheduler extender as a process of its own, and a stock kube-scheduler that asks it (sharing contract 2.6)."""
+"""The scheduler extender as a process of its own, and a stock kube-scheduler that asks it.
+
+See docs/spec/gpu-sharing.md#scheduler-configuration.
+"""
 
 from __future__ import annotations
 

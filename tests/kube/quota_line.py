@@ -1,4 +1,7 @@
-"""A cluster with a quota tree, and our controller beside it as a process of its own (quota contract 3.2, 4)."""
+"""A cluster with a quota tree, and our controller beside it as a process of its own.
+
+See docs/spec/quota.md#the-quota-controller, docs/spec/quota.md#the-40-core-demo.
+"""
 
 from __future__ import annotations
 
@@ -198,7 +201,7 @@ DEMO = bounded(
         bounded("root.b", 20, 40, children=[bounded("root.b.1", 10, 20, ["namespace3"]), bounded("root.b.2", 10, 20, ["namespace4"])]),
     ],
 )
-"""The tree of quota contract 4."""
+"""The tree of docs/spec/quota.md#the-40-core-demo."""
 STEPS = ((4,), (4, 4), (3, 3, 2), (2, 2, 2, 2))
 """So many pods run in each namespace after each step."""
 EVICTIONS = (0, 0, 2, 4)

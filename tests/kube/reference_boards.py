@@ -1,6 +1,7 @@
-"""Which expressions do the reference's four Grafana boards ask Prometheus? Every one of the telemetry contract 3.2, last table.
+"""Which expressions do the reference's four Grafana boards ask Prometheus? Every one of
+docs/spec/telemetry.md#arena-metrics, last table.
 
-And those of the public board 12239, made for dcgm-exporter (contract 4).
+And those of the public board 12239, made for dcgm-exporter (docs/spec/telemetry.md#grafana-boards).
 
 Variables are filled in as Grafana does for "All": the values that exist, joined as one regular expression.
 """

@@ -1,7 +1,8 @@
 """The demo of document 004 on the real thing: real Deployments, a real scheduler, one node of 56 cpu, so that quota alone holds the line.
 
 After each step as many pods run as the contract says, exactly four are evicted in all, and no instant shows more charged than a max allows
-(quota contract 4). In the storms the controller is killed at random points, and a tenth of its calls fails.
+(docs/spec/quota.md#the-40-core-demo). In the storms the controller is killed at random points, and a tenth of
+its calls fails.
 """
 
 from __future__ import annotations

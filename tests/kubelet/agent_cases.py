@@ -40,10 +40,14 @@ Total :      14
 
 Allocated/Total GPU Memory In Cluster:  12/14 (85%)
 """
-"""Sharing contract 4, from its text."""
+"""docs/spec/gpu-sharing.md#inspect, from its text."""
 
 
-# --- the oracle: sharing contract 1.2, 1.4, 3.3, 3.4, from its text -----------------------------------------------------------------
+# --- the oracle: docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
+# docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment,
+# docs/spec/gpu-sharing.md#allocation-of-the-right-container,
+# docs/spec/gpu-sharing.md#what-the-container-gets, from its text
+# -----------------------------------------------------------------
 
 
 def agrees(line: Line, *pods: str) -> None:
@@ -384,7 +388,11 @@ def then_two_cards(line: Line) -> Line:
 
 
 def four_units_of_a_pod(uuid: str, card_units: int, limit_bytes: int) -> list[str]:
-    """What a pod's one container has inside that has four units of GPU 0 (sharing contract 1.4, 5.3, from its text)."""
+    """What a pod's one container has inside that has four units of GPU 0.
+
+    See docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment,
+    docs/spec/gpu-sharing.md#limits-file-and-region, from its text.
+    """
     return [
         "ALIYUN_COM_GPU_MEM_CONTAINER=4",
         f"ALIYUN_COM_GPU_MEM_DEV={card_units}",

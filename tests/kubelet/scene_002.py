@@ -65,7 +65,7 @@ ANSWERS = (
 )
 """What the driver's state makes of each expression of the board, in its order."""
 UNDER_LOAD = {"gpu": 98.0, "gpm.5": 87.0}
-"""Test 1004 (telemetry contract 7)."""
+"""Test 1004 (docs/spec/telemetry.md#load-generator)."""
 
 
 class Scene:

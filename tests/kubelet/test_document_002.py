@@ -36,7 +36,9 @@ from fairlead.model.devices.kubelet import OfferedDevice
 
 Object = dict[str, Any]
 NAMED_SECONDS, GONE_SECONDS = 15.0, 10.0
-"""So long a started pod may be without its name, which is the chart's interval; so long one that is gone may have it (contract 11.6)."""
+"""So long a started pod may be without its name, which is the chart's interval; so long one that is gone may
+have it (docs/spec/telemetry.md#names-of-deleted-pods).
+"""
 LINES = (
     "Skipping CreateDcgmGroups() since DCGM validation is disabled",
     "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: 1024",

@@ -1,4 +1,4 @@
-"""The words of NVIDIA's public table of XIDs, 0 to 172 (telemetry contract 1.7)."""
+"""The words of NVIDIA's public table of XIDs, 0 to 172 (docs/spec/telemetry.md#xid-errors)."""
 
 from __future__ import annotations
 

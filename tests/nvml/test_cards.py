@@ -1,6 +1,7 @@
 """What `NvmlDriver` tells of cards that are well: inventory, processes, means.
 
-The numbers are those of the sharing contract (1.2, 5), the structures those of NVIDIA's header.
+The numbers are those of docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
+docs/spec/gpu-sharing.md#isolation-providers, the structures those of NVIDIA's header.
 """
 
 from __future__ import annotations

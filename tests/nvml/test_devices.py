@@ -464,7 +464,9 @@ async def test_without_a_kernels_log_there_is_no_such_collector(
 
 
 async def test_xids_of_a_card_that_fell_off_before_the_start_are_told_by_its_place(library: Path, state: StubState, script: Script) -> None:
-    """Telemetry contract 11.8: nobody can say who it is any more, and its XID 79 raises the alert all the same."""
+    """docs/spec/telemetry.md#alerts-on-xid-errors: nobody can say who it is any more, and its XID 79 raises
+    the alert all the same.
+    """
     log = Records()
     log.records = [XidReport("0000:08:00", 79, time.monotonic() - 30), XidReport("0000:99:00", 48, time.monotonic() - 30)]
     state.fail("nvmlDeviceGetHandleByIndex_v2", LOST, 1)
@@ -501,7 +503,9 @@ async def test_xids_of_a_card_that_fell_off_before_the_start_are_told_by_its_pla
 async def test_an_xid_79_of_before_the_start_raises_the_alert_of_an_exporter_that_never_saw_the_card(
     library: Path, state: StubState, script: Script
 ) -> None:
-    """Telemetry contract 11.8. The kernel's log is played by a file, whose first read gives its one record."""
+    """docs/spec/telemetry.md#alerts-on-xid-errors. The kernel's log is played by a file, whose first read
+    gives its one record.
+    """
     state.fail("nvmlDeviceGetHandleByIndex_v2", LOST, 1)
     record = f"4,12,{int((time.monotonic() - 30) * 1e6)},-;NVRM: Xid (PCI:0000:08:00): 79, GPU has fallen off the bus.\n"
     (state.folder / "kmsg").write_text(record, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Every code of NVML's that the telemetry contract (1.14) names, in every call of the driver's: who is ill?"""
+"""Every code of NVML's that docs/spec/telemetry.md#sampling-and-fault-isolation names, in every call of the
+driver's: who is ill?
+"""
 
 from __future__ import annotations
 

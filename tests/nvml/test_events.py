@@ -251,7 +251,7 @@ def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(state: St
 
 
 def test_a_card_is_registered_for_what_it_has_of_what_is_wanted(state: StubState, library: Path) -> None:
-    """Telemetry contract 1.7; the stub refuses a type that the card does not have."""
+    """docs/spec/telemetry.md#xid-errors; the stub refuses a type that the card does not have."""
     state.say({"0.event-types": 0x10F, "1.event-types": 0xA})
     open_library(str(library))
     events = xid_events.XidEvents()

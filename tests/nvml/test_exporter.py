@@ -99,17 +99,23 @@ def test_what_the_page_says_is_what_the_library_says(exporter: Exporter) -> None
     assert exporter.values("fairlead_exporter_nvml_up", "node_name") == {"n1": 1}
     assert exporter.values("DCGM_FI_DEV_FB_FREE", "UUID").keys() == {uuid(card) for card in range(8)}
     cards = dict.fromkeys("01234567", 15360 * MIB)
-    assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": ODD_TOTAL}, "to the byte (telemetry contract 1.9)"
+    assert exporter.values("fairlead_gpu_memory_total_bytes") == cards | {"3": ODD_TOTAL}, (
+        "to the byte (docs/spec/telemetry.md#device-metrics)"
+    )
     assert exporter.values("nvidia_gpu_memory_total_bytes", "minor_number")["3"] == ODD_TOTAL
     grantable = (ODD_TOTAL - ODD_RESERVED) // MIB * MIB
-    assert exporter.values("fairlead_gpu_memory_grantable_bytes")["3"] == grantable, "shares are of whole MiB (sharing contract 1.2)"
+    assert exporter.values("fairlead_gpu_memory_grantable_bytes")["3"] == grantable, (
+        "shares are of whole MiB (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)"
+    )
     assert exporter.values("DCGM_FI_DEV_FB_RESERVED") == dict.fromkeys("01234567", 281)
     assert exporter.values("DCGM_FI_DEV_GPU_UTIL") == {str(card): 10 + card for card in range(8)}
     assert exporter.values("fairlead_gpu_healthy") == dict.fromkeys("01234567", 1)
 
 
 def test_one_card_hangs_and_the_page_does_not(library: Path, state: StubState, tmp_path: Path) -> None:
-    """Telemetry contract 11.3, on the whole process. How long a scrape takes is measured in `bench`."""
+    """docs/spec/telemetry.md#isolation-of-a-failing-gpu, on the whole process. How long a scrape takes is
+    measured in `bench`.
+    """
     state.show_cards(0)
     others = {str(card) for card in range(8)} - {"2"}
     with exporting(library, state, tmp_path, "--call-timeout=1") as exporter:

@@ -1,4 +1,7 @@
-"""MIG instances of a card: what is theirs, what is the card's, and that they are looked for once (contract 1.8)."""
+"""MIG instances of a card: what is theirs, what is the card's, and that they are looked for once.
+
+See docs/spec/telemetry.md#mig-instances.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def test_what_is_of_the_whole_card_stands_with_the_card_alone(reader_on: ReaderO
 
 
 def test_how_busy_each_is_does_not_depend_on_what_the_counters_file_asks(reader_on: ReaderOn, clock: Seconds) -> None:
-    """Native families are always there (telemetry contract 0)."""
+    """Native families are always there (docs/spec/telemetry.md#metric-families-and-naming-rules)."""
     reader = reader_on(0)
     reader.fast()
     clock.now += 5

@@ -1,4 +1,7 @@
-"""Profiling by GPM: two samples, a table of metrics, what counts as no value (telemetry contract 1.6)."""
+"""Profiling by GPM: two samples, a table of metrics, what counts as no value.
+
+See docs/spec/telemetry.md#profiling-fields.
+"""
 
 from __future__ import annotations
 

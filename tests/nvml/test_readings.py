@@ -1,4 +1,5 @@
-"""What a card says, group by group: every field of telemetry contract 1.5, and every code of 1.14.
+"""What a card says, group by group: every field of docs/spec/telemetry.md#dcgm-fields-from-nvml, and every
+code of 1.14.
 
 Expected values are those that the stub shows, converted by hand.
 """

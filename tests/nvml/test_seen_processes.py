@@ -1,4 +1,7 @@
-"""Who uses a card: kinds of program, memory, share of its multiprocessors (telemetry contract 1.11)."""
+"""Who uses a card: kinds of program, memory, share of its multiprocessors.
+
+See docs/spec/telemetry.md#processes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""For each alert: series under which it fires, and series near them under which it does not (telemetry contract 5)."""
+"""For each alert: series under which it fires, and series near them under which it does not.
+
+See docs/spec/telemetry.md#recording-rules-and-alerts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a pod holds of each card at its fullest: an oracle, from sharing contract 2.2 and the kubelet's order of starting containers.
+"""What a pod holds of each card at its fullest: an oracle, from docs/spec/gpu-sharing.md#need-of-a-pod and
+the kubelet's order of starting containers.
 
 It lives the pod's life and looks at every instant. Nothing of it is shared with the rules that it judges.
 """

@@ -148,7 +148,9 @@ def test_a_whole_card_is_a_seat_and_no_units() -> None:
 
 
 def test_an_inventory_without_units_shares_the_nodes_in_equal_parts() -> None:
-    """Sharing contract 1.3: gpu-mem over gpu-count. A third card, which is not counted, has none."""
+    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory: gpu-mem over gpu-count. A third card,
+    which is not counted, has none.
+    """
     slots = tuple(GpuSlot(index, f"GPU-{index}", mode="shared") for index in range(3))
     found = account(Node("n", labels={"cgpu": "true"}, capacity={GPU_MEMORY: 30, GPU_COUNT: 2}, gpus=slots))
     assert [(card.units, card.memory_mib) for card in found.cards] == [(15, 15360), (15, 15360), (0, 0)]

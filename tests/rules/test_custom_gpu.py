@@ -1,4 +1,7 @@
-"""`DCGM_CUSTOM_*` of one vendor's newer exporter (telemetry contract 1.13): each process by itself, and what a container was granted."""
+"""`DCGM_CUSTOM_*` of one vendor's newer exporter: each process by itself, and what a container was granted.
+
+See docs/spec/telemetry.md#compatibility-families.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Metrics that dcgm-exporter makes itself (telemetry contract 1.12), against a list of all that ever happened."""
+"""Metrics that dcgm-exporter makes itself, against a list of all that ever happened.
+
+See docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter.
+"""
 
 from __future__ import annotations
 

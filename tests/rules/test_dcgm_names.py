@@ -1,4 +1,8 @@
-"""Names on DCGM's series beside the card's: labels and UIDs of pods, HPC jobs, virtual GPUs (telemetry contract 1.2, 1.4, 2.4)."""
+"""Names on DCGM's series beside the card's: labels and UIDs of pods, HPC jobs, virtual GPUs.
+
+See docs/spec/telemetry.md#flags-and-environment-variables,
+docs/spec/telemetry.md#format-and-labels-of-dcgm-series, docs/spec/telemetry.md#attribution-rules.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def test_how_much_of_a_card_is_given_away(sample: DeviceSample, ratio: float | N
     ids=["free", "shared", "whole", "foreign", "by turns", "an old driver tells no reserve", "unknown", "whole and unknown"],
 )
 def test_what_a_card_can_give(sample: DeviceSample, mib: int | None) -> None:
-    """A T4 of 15360 MiB of which the driver keeps 281: sharing contract 1.2 has 15079 for 14 units."""
+    """A T4 of 15360 MiB of which the driver keeps 281:
+    docs/spec/gpu-sharing.md#units-and-the-proportional-grant has 15079 for 14 units.
+    """
     assert grantable_bytes(sample) == (None if mib is None else mib << 20)
 
 
@@ -127,7 +129,10 @@ def test_a_process_of_nobody_does_not_take_the_card_from_its_holder() -> None:
 
 
 def test_memory_is_printed_to_the_byte() -> None:
-    """A card whose memory is no whole MiB (telemetry contract 1.9), and a container that has it whole or a part of it."""
+    """A card whose memory is no whole MiB, and a container that has it whole or a part of it.
+
+    See docs/spec/telemetry.md#device-metrics.
+    """
     told = {"TOTAL": 16384 * MIB + 5, "USED": 1000 * MIB + 3, "FREE": 15130 * MIB - 6, "RESERVED": 254 * MIB + 8}
     odd = device(fields={f"DCGM_FI_DEV_FB_{name}_BYTES": amount for name, amount in told.items()})
     whole = DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, 999 * MIB + 1, 16384 * MIB + 5, 0.0)

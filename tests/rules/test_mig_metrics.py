@@ -1,4 +1,7 @@
-"""Series of divided cards: what is the card's is printed once, what is an instance's for each (telemetry contract 1.8, 1.9)."""
+"""Series of divided cards: what is the card's is printed once, what is an instance's for each.
+
+See docs/spec/telemetry.md#mig-instances, docs/spec/telemetry.md#device-metrics.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def test_a_boards_power_is_printed_once_and_an_instances_memory_for_each() -> No
 
 
 def test_an_xid_is_of_its_instance_and_of_the_card_where_it_struck_the_whole() -> None:
-    """Telemetry contract 1.8."""
+    """docs/spec/telemetry.md#mig-instances."""
 
     def told(of_card: int) -> list[tuple[str, str, float, str]]:
         card = divided()

@@ -118,7 +118,9 @@ def test_unhealthy_units_of_a_shared_node_are_whole_cards_rounded_down() -> None
 
 
 def test_a_card_that_is_offered_in_parts_is_one_unhealthy_card() -> None:
-    """Telemetry contract 3.1 counts GPUs: two cards by turns of four each, then two that are divided into seven each."""
+    """docs/spec/telemetry.md#definitions counts GPUs: two cards by turns of four each, then two that are
+    divided into seven each.
+    """
     cards = [reading("n1", 0), reading("n1", 1)]
     for allocatable, unhealthy in ((8, 0), (4, 1), (3, 2), (0, 2)):
         node = exclusive_node(gpus=8, healthy=allocatable)

@@ -68,9 +68,13 @@ def mib_by_reader(shared: Node, *pods: Pod) -> dict[str, list[float]]:
     ],
 )
 def test_memory_of_a_node_that_says_neither_its_unit_nor_its_cards(units: int, gpus: int, grant: int, total: int, each: float) -> None:
-    """Sharing contract 1.3 (gpu-mem over gpu-count), arena contract 2.3 (MiB when units per GPU are more than 1024)."""
+    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory (gpu-mem over gpu-count),
+    docs/spec/arena-cli.md#legacy-tables-of-share-nodes (MiB when units per GPU are more than 1024).
+    """
     told = mib_by_reader(bare(units, gpus), sharer(grant))
-    allocated = {"arena": grant * total // units}  # whole units (arena contract 5); all others in proportion (sharing contract 1.2)
+    # whole units (docs/spec/arena-cli.md#share-nodes); all others in proportion
+    # (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)
+    allocated = {"arena": grant * total // units}
     in_proportion = int(each) * grant // (units // gpus)
     for reader in ("arena", "boards", "arena_*", "fairlead_*"):
         assert told[reader][:2] == [total, allocated.get(reader, in_proportion)], reader
@@ -106,7 +110,7 @@ def test_whole_gpus_beside_shared_ones_take_no_units() -> None:
 
 
 def test_a_grant_follows_its_uuid_when_a_driver_has_numbered_the_cards_anew() -> None:
-    """Sharing contract 1.3: the ledger keys by UUID."""
+    """docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory: the ledger keys by UUID."""
     shared = node("n", (15, 15), slots={0: {"uuid": "GPU-b"}, 1: {"uuid": "GPU-a"}})
     told = cards_by_reader(shared, sharer(4, 0, "GPU-a"))
     assert all(each == {0: (15, 0), 1: (15, 4)} for each in told.values()), told
@@ -124,7 +128,10 @@ def test_an_inventory_that_claims_more_than_the_memory_is_believed_by_nobody() -
 
 
 def test_compute_that_only_an_init_container_needs_is_no_whole_card() -> None:
-    """Main 4 units / 10 %, init 4 units / 60 %: the card gives 4 units and 60 % (sharing contract 2.2), and the rest stays free."""
+    """Main 4 units / 10 %, init 4 units / 60 %: the card gives 4 units and 60 %, and the rest stays free.
+
+    See docs/spec/gpu-sharing.md#need-of-a-pod.
+    """
     asker = pod(containers=[container("main", 4, 10)], init_containers=(container("init", 4, 60),))
     grants = {"main": (Grant("", 0, 4, None, 10),), "init": (Grant("", 0, 4, None, 60),)}
     shared = node("n", (15,), core=True)
@@ -136,7 +143,9 @@ def test_compute_that_only_an_init_container_needs_is_no_whole_card() -> None:
 
 
 def test_a_job_whose_pods_share_cards_holds_their_parts() -> None:
-    """Telemetry contract 3.1: a share counts by its part of the card, in a job's sum as in the node's and the cluster's."""
+    """docs/spec/telemetry.md#definitions: a share counts by its part of the card, in a job's sum as in the
+    node's and the cluster's.
+    """
     pods = tuple(msgspec.structs.replace(sharer(units, 0, "GPU-n-0"), name=name, uid=name) for name, units in (("w-0", 4), ("w-1", 3)))
     seen = ClusterSnapshot(nodes=(node("n", (15,)),), pods=pods)
     job = Job("mpijob", "MPIJob", "kubeflow.org/v2beta1", "default", "bert", uid="u")

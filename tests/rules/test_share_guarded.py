@@ -1,4 +1,7 @@
-"""Guarded nodes: all containers of equal units that are starting on one have the same cards and MiB (sharing contract 3.3)."""
+"""Guarded nodes: all containers of equal units that are starting on one have the same cards and MiB.
+
+See docs/spec/gpu-sharing.md#guarded-mode.
+"""
 
 from __future__ import annotations
 

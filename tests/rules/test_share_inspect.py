@@ -1,4 +1,7 @@
-"""Who sits on which shared card: what `kubectl inspect cgpu` and the extender's `/inspect` are made of (sharing contract 4)."""
+"""Who sits on which shared card: what `kubectl inspect cgpu` and the extender's `/inspect` are made of.
+
+See docs/spec/gpu-sharing.md#inspect.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from fairlead.rules.sharing.preempt import Victims, plan_preemption
 from fairlead.rules.sharing.what_if import what_must_go
 
 UNITS, CARDS = 139, 8
-"""Of an H200 node (sharing contract 1.2)."""
+"""Of an H200 node (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)."""
 
 
 KNOWN: dict[str, Callable[[int], bool]] = {

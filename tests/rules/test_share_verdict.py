@@ -213,7 +213,9 @@ def test_a_pod_that_asks_for_none_of_it_goes_anywhere() -> None:
 
 
 def test_a_node_of_another_unit_takes_nobody_whoever_asks_how() -> None:
-    """The number of a pod is the cluster's unit (one a cluster, sharing contract 1.2): 4 GiB would be 4 MiB there."""
+    """The number of a pod is the cluster's unit (one a cluster,
+    docs/spec/gpu-sharing.md#units-and-the-proportional-grant): 4 GiB would be 4 MiB there.
+    """
     made = ledger(IN_MIB)
     why = "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB"
     assert made.reserve(pod(), "n") == Refusal(why)

@@ -1,7 +1,8 @@
 """How many GPUs are given away, told by the cluster exporter, the scheduler extender and the containers of the GPU exporter.
 
-Telemetry contract 5 (five sums: cluster, node, job, namespace, leaf). The oracle is what `kubectl` shows: the limits of
-pods that sit on a node, a share being its units of the units that the node has for one GPU.
+docs/spec/telemetry.md#recording-rules-and-alerts (five sums: cluster, node, job, namespace, leaf). The oracle
+is what `kubectl` shows: the limits of pods that sit on a node, a share being its units of the units that the
+node has for one GPU.
 """
 
 from __future__ import annotations
@@ -97,7 +98,10 @@ def containers(told: Mapping[str, list[tuple[Row, float]]]) -> list[tuple[Row, f
 
 
 def near(expected: Sums) -> Any:
-    """A grant is cut to whole MiB (sharing contract 1.2), so a share is less than 1 / 16130 of a card too small."""
+    """A grant is cut to whole MiB, so a share is less than 1 / 16130 of a card too small.
+
+    See docs/spec/gpu-sharing.md#units-and-the-proportional-grant.
+    """
     return pytest.approx(expected, abs=20 / 16130)
 
 
@@ -155,7 +159,8 @@ def test_of_each_leaf(world: World, told: Mapping[str, list[tuple[Row, float]]],
     leaf_of = dict(leaves(tree["spec"]["root"]))
     expected = summed((({"leaf": leaf_of[row["namespace"]]}, gpus) for row, gpus in seated if row["namespace"] in leaf_of), "leaf")
     names = set(leaf_of.values())
-    per_gpu = {WHOLE: 1, SHARED: 15}  # 16130 MiB are 15 units (sharing contract 1.2)
+    # 16130 MiB are 15 units (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)
+    per_gpu = {WHOLE: 1, SHARED: 15}
     used = [(row, value / per_gpu[row["resource"]]) for row, value in told["fairlead_quota_used"] if row["resource"] in per_gpu]
     assert summed(((row, value) for row, value in used if row["quota"] in names), "quota") == pytest.approx(expected)
     held = (({"leaf": leaf_of[row["namespace_name"]]}, ratio) for row, ratio in containers(told) if row["namespace_name"] in leaf_of)

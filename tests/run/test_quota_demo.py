@@ -1,4 +1,4 @@
-"""The demo of quota contract 4 in a simulated cluster: its table, from the contract."""
+"""The demo of docs/spec/quota.md#the-40-core-demo in a simulated cluster: its table, from the contract."""
 
 from __future__ import annotations
 

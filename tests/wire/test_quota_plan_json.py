@@ -1,4 +1,4 @@
-"""The JSON of a quota plan, held to the sample that quota contract 2.16 prints."""
+"""The JSON of a quota plan, held to the sample that docs/spec/quota.md#plan-as-json prints."""
 
 from __future__ import annotations
 

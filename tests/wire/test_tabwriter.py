@@ -1,4 +1,4 @@
-"""Tables are aligned as Go's text/tabwriter aligns them (arena contract §2)."""
+"""Tables are aligned as Go's text/tabwriter aligns them (docs/spec/arena-cli.md#tables)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rules about quota and jobs, and which alert speaks for which others (telemetry contract 5)."""
+"""Rules about quota and jobs, and which alert speaks for which others.
+
+See docs/spec/telemetry.md#recording-rules-and-alerts.
+"""
 
 from __future__ import annotations
 

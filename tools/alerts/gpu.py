@@ -1,4 +1,7 @@
-"""Rules about GPUs: what the driver reports, what is lost, hot, worn or idle (telemetry contract 5)."""
+"""Rules about GPUs: what the driver reports, what is lost, hot, worn or idle.
+
+See docs/spec/telemetry.md#recording-rules-and-alerts.
+"""
 
 from __future__ import annotations
 

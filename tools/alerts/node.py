@@ -1,4 +1,7 @@
-"""Rules about containers on GPUs, and about who reports: exporters and nodes (telemetry contract 5)."""
+"""Rules about containers on GPUs, and about who reports: exporters and nodes.
+
+See docs/spec/telemetry.md#recording-rules-and-alerts.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The cluster exporter (`:9401`): follows the cluster and keeps a page of metrics ready (telemetry contract
-3).
+"""The cluster exporter (`:9401`): follows the cluster and keeps a page of metrics ready
+(docs/spec/telemetry.md#cluster-exporter).
 
 A scrape asks nobody anything. The page is made in a thread when the cluster or the readings changed, at most
 once a second, and also while nothing changes, because durations grow. Before the first full read it has self

@@ -1,4 +1,5 @@
-"""The GPU exporter (`:9400`): makes a page of metrics of each snapshot of the devices (telemetry contract 1).
+"""The GPU exporter (`:9400`): makes a page of metrics of each snapshot of the devices
+(docs/spec/telemetry.md#gpu-exporter).
 
 Neither a scrape nor this loop touches a device: the port `Devices` asks them, on a beat of its own. The page
 is there before the first of them has answered, and always 200.

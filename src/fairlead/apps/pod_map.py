@@ -1,7 +1,8 @@
 """Whose the cards of a node are, for its exporter: the kubelet's list and the agent's grants file.
 
 A kubelet that does not answer costs nothing for a while: the last map stands for `ttl_seconds`, and only then
-series lose the names of pods. No failure here takes a device's series away (telemetry contract 2.1, 2.4).
+series lose the names of pods. No failure here takes a device's series away
+(docs/spec/telemetry.md#pod-resources-api, docs/spec/telemetry.md#attribution-rules).
 """
 
 from __future__ import annotations

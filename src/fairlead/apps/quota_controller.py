@@ -265,7 +265,10 @@ def _is_word(action: QuotaAction) -> bool:
 
 
 class _Figures:
-    """What only the controller knows (quota contract 6): what it did, and how long that took."""
+    """What only the controller knows: what it did, and how long that took.
+
+    See docs/spec/quota.md#quota-board-and-metrics.
+    """
 
     def __init__(self, is_leading: Callable[[], bool]) -> None:
         registry = self._registry = CollectorRegistry()

@@ -27,8 +27,8 @@ from fairlead.wire.kube.workloads import (
 )
 
 _SUSPENDABLE: Final = {"MPIJob": ("v2beta1", "v1"), "TFJob": ("v1",), "PyTorchJob": ("v1",), "RayJob": ("v1",)}
-"""Kinds whose pods run together or not at all, and the versions that can be suspended (quota contract 2.3,
-3.3)."""
+"""Kinds whose pods run together or not at all, and the versions that can be suspended
+(docs/spec/quota.md#units-and-gangs, 3.3)."""
 
 
 class WorkloadKind(Struct, frozen=True):

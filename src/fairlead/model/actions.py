@@ -170,7 +170,8 @@ class TellObjectEvent(Struct, frozen=True):
 
 
 class WriteTreeStatus(Struct, frozen=True):
-    """Write what the status of the quota tree says (quota contract 1.5), of this very object (uid).
+    """Write what the status of the quota tree says (docs/spec/quota.md#status-of-the-tree), of this very
+    object (uid).
 
     `violations`: of the tree as it stands. `not_enforced`: why it is not, "" = it is.
     """

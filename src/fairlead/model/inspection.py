@@ -1,4 +1,5 @@
-"""Who sits on which shared card, as `inspect` and the extender's `/inspect` tell it (sharing contract 4).
+"""Who sits on which shared card, as `inspect` and the extender's `/inspect` tell it
+(docs/spec/gpu-sharing.md#inspect).
 
 All amounts are in the node's own `unit` (GiB or MiB) but for names that end in `_mib`. An `index` is what
 nvidia-smi says.
@@ -58,7 +59,10 @@ class InspectedCard(Struct, frozen=True, gc=False):
 
 
 class Isolation(Struct, frozen=True, gc=False):
-    """What keeps the pods of a card apart, and how well: of the node's provider (sharing contract 5)."""
+    """What keeps the pods of a card apart, and how well: of the node's provider.
+
+    See docs/spec/gpu-sharing.md#isolation-providers.
+    """
 
     provider: str
     memory: str

@@ -26,7 +26,7 @@ ANNOTATION_REQUESTED_GPUS: Final = "requestGPUsOfJobOwner"
 ANNOTATION_MIRROR: Final = "kubernetes.io/config.mirror"
 ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
 
-# Quota (quota contract 1.3, 2.1, 2.3, 2.8, 2.9, 3)
+# Quota (docs/spec/quota.md#attributes, docs/spec/quota.md#gates-and-admission)
 QUOTA_GATE: Final = "fairlead.io/quota"
 QUOTA_CONDITION: Final = "fairlead.io/QuotaAdmitted"
 LABEL_QUOTA: Final = "fairlead.io/quota"
@@ -67,7 +67,8 @@ LONGEST_GRACE: Final = "fairlead.io/longest-grace"
 BARE_PODS_PREEMPTIBLE: Final = "fairlead.io/bare-pods-preemptible"
 MAX_JOBS: Final = "kube-queue/max-jobs"
 
-# Sharing a GPU, what people write on a pod (sharing contract 1.4). The label that splits a pod over GPUs is
+# Sharing a GPU, what people write on a pod (docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment).
+# The label that splits a pod over GPUs is
 # `resources.GPU_COUNT`.
 ANNOTATION_GPU_PLACEMENT: Final = "fairlead.io/gpu-placement"
 ANNOTATION_GPU_SPLIT: Final = "fairlead.io/gpu-split"

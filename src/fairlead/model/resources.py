@@ -40,7 +40,10 @@ LARGEST_COUNTED: Final = 2**53
 """The largest amount in sums and ratios: what people type (`1e300` GPUs) must not make a number overflow."""
 
 UNLIMITED: Final = 2_147_483_647
-"""The number part that means "no limit" in a quota (quota contract 1.2), whatever its suffix."""
+"""The number part that means "no limit" in a quota, whatever its suffix.
+
+See docs/spec/quota.md#quantities-and-managed-resources.
+"""
 
 
 def is_byte_resource(name: str) -> bool:
@@ -53,7 +56,7 @@ def is_byte_resource(name: str) -> bool:
 
 
 def is_gpu_resource(name: str) -> bool:
-    """Whether the resource makes a node a GPU node (telemetry contract 3.1)."""
+    """Whether the resource makes a node a GPU node (docs/spec/telemetry.md#definitions)."""
     return name in (NVIDIA_GPU, NVIDIA_GPU_SHARED, ALIYUN_GPU, GPU_MEMORY, GPU_COUNT) or name.startswith(MIG_PREFIX)
 
 

@@ -1,4 +1,6 @@
-"""The demo of elastic quota (document 004, quota contract 4), in a simulated cluster of its own."""
+"""The demo of elastic quota (document 004, docs/spec/quota.md#the-40-core-demo), in a simulated cluster of
+its own.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ __all__ += ["ANNOTATION_TOPOLOGY_GROUP", "GRANT_ANNOTATIONS", "LABEL_ISOLATION",
 
 PREFIX: Final = "fairlead.io/"
 
-# Nodes (sharing contract 1.3)
+# Nodes (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory)
 LABEL_GPU_PRODUCT_MEMORY: Final = "nvidia.com/gpu.memory"
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
@@ -87,11 +87,11 @@ LABEL_TOPOLOGY_NODE: Final = "nodename"
 GPU_SCHEDULE_TOPOLOGY: Final = "topology"
 TOPOLOGY_NAMESPACE: Final = "kube-system"
 
-# Pods (sharing contract 1.4)
+# Pods (docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment)
 ANNOTATION_GPU_LIMIT_MIB: Final = "fairlead.io/gpu-mem-limit-mib"
 ANNOTATION_TOPOLOGY_VISIBLE: Final = "topology.kubernetes.io/gpu-visible"
 
-# Jobs (arena contract 3, 4)
+# Jobs (docs/spec/arena-cli.md#names-and-labels, docs/spec/arena-cli.md#pods-of-a-job)
 ANNOTATION_TENSORBOARD: Final = PREFIX + "tensorboard"
 """On a job: the Service of its TensorBoard, so that showing the job need not search for one."""
 ANNOTATION_SUPERVISED: Final = "job-supervisor.kube-ai.io/job-status"
@@ -131,7 +131,7 @@ LABEL_OLD_MPI_ROLE: Final = "mpi_role_type"
 LABEL_EARLY_MPI_JOB: Final = "mpi-job-name"  # mpi-operator 0.2.3: MPIJob v1
 LABEL_EARLY_MPI_ROLE: Final = "mpi-job-role"
 
-# Serving jobs and data (arena contract 2.4, 3)
+# Serving jobs and data (docs/spec/arena-cli.md#serving-jobs)
 LABEL_SERVING_NAME: Final = "servingName"
 LABEL_SERVING_VERSION: Final = "servingVersion"
 LABEL_SERVING_TYPE: Final = "servingType"
@@ -140,7 +140,7 @@ ANNOTATION_DATA_OWNER: Final = "owner"
 FLUID_GROUP: Final = "data.fluid.io"
 FLUID_DATASETS: Final = "datasets"
 
-# Quota (quota contract 1.1, 2.x)
+# Quota (docs/spec/quota.md#the-elasticquotatree-object, docs/spec/quota.md#units-and-gangs)
 QUOTA_GROUP: Final = "scheduling.sigs.k8s.io"
 QUOTA_VERSION: Final = "v1beta1"
 QUOTA_PLURAL: Final = "elasticquotatrees"

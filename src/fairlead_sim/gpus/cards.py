@@ -16,8 +16,8 @@ class CardModel(Struct, frozen=True, gc=False):
 
     `memory_idle_mhz` differs from `memory_mhz` only on cards that lower their memory clock when idle.
     `has_gpm`: the driver measures how busy each part of the chip is (Hopper and later); other cards have no
-    `DCGM_FI_PROF_*` (telemetry contract 1.6). `slice_gigabytes`: what names of MIG profiles say of 1, 2, 4
-    and 8 slices of memory; none: it cannot be divided. `links`: NVLinks.
+    `DCGM_FI_PROF_*` (docs/spec/telemetry.md#profiling-fields). `slice_gigabytes`: what names of MIG profiles
+    say of 1, 2, 4 and 8 slices of memory; none: it cannot be divided. `links`: NVLinks.
     """
 
     name: str
@@ -39,7 +39,7 @@ class CardModel(Struct, frozen=True, gc=False):
 
     @property
     def memory_mib(self) -> int:
-        """What containers can be given (sharing contract 1.2)."""
+        """What containers can be given (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)."""
         return self.total_mib - self.reserved_mib
 
     @property

@@ -1,8 +1,9 @@
 """What a driver says about a card at an instant: a `DeviceSample` with DCGM's field names and units.
 
-A card that is divided by MIG has neither utilization nor profiling as a whole, its instances have (telemetry
-contract 1.8). A card that has fallen off the bus (XID 79) answers nothing more: its sample is there, `up` is
-False and it has no fields. One whose call hangs is not `up` either, and has what it said before.
+A card that is divided by MIG has neither utilization nor profiling as a whole, its instances have
+(docs/spec/telemetry.md#mig-instances). A card that has fallen off the bus (XID 79) answers nothing more: its
+sample is there, `up` is False and it has no fields. One whose call hangs is not `up` either, and has what it
+said before.
 """
 
 from __future__ import annotations

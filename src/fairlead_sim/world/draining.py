@@ -1,8 +1,8 @@
 """The moment in which a card joins its node's new mode: when the last pod of the old mode has left it.
 
-(sharing contract 1.5) What the node says of its cards (inventory, capacity) is in `scenario/machines`; here
-is only the moment when it changes, and the Events that tell of it, as the device plugin of a node would write
-them.
+(docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive) What the node says of its cards
+(inventory, capacity) is in `scenario/machines`; here is only the moment when it changes, and the Events that
+tell of it, as the device plugin of a node would write them.
 """
 
 from __future__ import annotations

@@ -46,7 +46,11 @@ def kill_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def agrees(world: World) -> None:
-    """Annotation = grants file = the container's files (sharing contract 3.3, 3.4)."""
+    """Annotation = grants file = the container's files.
+
+    See docs/spec/gpu-sharing.md#allocation-of-the-right-container,
+    docs/spec/gpu-sharing.md#what-the-container-gets.
+    """
     (row,) = json.loads((world.folders.state / "grants.json").read_bytes())
     assert (row["podUID"], row["container"], row["uuid"], row["units"], row["mib"], row["token"]) == (
         "uid-p",

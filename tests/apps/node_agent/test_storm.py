@@ -1,7 +1,10 @@
 """Storms over one node in memory: the ledger places pods, a kubelet hands out ids as it likes, the agent answers, and is killed.
 
-The oracle reckons in the kubelet's order, from what containers that run have in hand (sharing contract 1.2, 1.5, 3.3): never more units of
-a card than it has, never a whole and a shared holder on one card, each container on the card of its own placement.
+The oracle reckons in the kubelet's order, from what containers that run have in hand
+(docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
+docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive,
+docs/spec/gpu-sharing.md#allocation-of-the-right-container): never more units of a card than it has, never a
+whole and a shared holder on one card, each container on the card of its own placement.
 
 What a newcomer gets wrong: the kubelet's checkpoint keeps pods that are over until it allocates again, and its ids come back at once.
 """

@@ -1,4 +1,7 @@
-"""The verbs about crons: what `cron tfjob` makes of its flags, and what the others print and ask (arena contract §1, §2.4)."""
+"""The verbs about crons: what `cron tfjob` makes of its flags, and what the others print and ask.
+
+See docs/spec/arena-cli.md#crons, docs/spec/arena-cli.md#messages-of-the-commands.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""stderr in two dialects: Fairlead's, and arena's log lines on a terminal and in a pipe (contract §9.1)."""
+"""stderr in two dialects: Fairlead's, and arena's log lines on a terminal and in a pipe.
+
+See docs/spec/arena-cli.md#log-lines.
+"""
 
 from __future__ import annotations
 

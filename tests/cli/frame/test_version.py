@@ -1,4 +1,7 @@
-"""`arena version`: arena's lines in arena's order (contract §1, §9.1), and which commit a checkout stands on."""
+"""`arena version`: arena's lines in arena's order, and which commit a checkout stands on.
+
+See docs/spec/arena-cli.md#version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where does `arena` look: which namespace, which context, which file? (arena contract §1)"""
+"""Where does `arena` look: which namespace, which context, which file?
+
+See docs/spec/arena-cli.md#choice-of-the-cluster.
+"""
 
 from __future__ import annotations
 

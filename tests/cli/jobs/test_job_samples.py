@@ -1,4 +1,5 @@
-"""`arena list`, `get` and `top job` print the contract's samples S10 to S14 byte for byte, from API objects that describe them.
+"""`arena list`, `get` and `top job` print the contract's
+docs/spec/arena-cli-samples.md#output-of-the-job-commands byte for byte, from API objects that describe them.
 
 The legacy blocks are written from the contract's §2.3, which has no sample of them.
 """

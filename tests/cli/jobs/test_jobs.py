@@ -343,7 +343,10 @@ def test_a_snapshot_is_not_changed() -> None:
 
 
 def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -> None:
-    """The words are the contract's (arena contract §6); the source's name is that of boards and exporters."""
+    """The words are the contract's; the source's name is that of boards and exporters.
+
+    See docs/spec/arena-cli.md#partial-results.
+    """
     kinds = {"mpijobs": Source("mpijobs", "forbidden", "forbidden: no"), "jobs.batch.volcano.sh": Source("v", "failing", "etcd is away")}
     told = run_command("list", company(sources=kinds)).err
     assert "skipped mpijobs.kubeflow.org: forbidden: no" in told and "skipped jobs.batch.volcano.sh: etcd is away" in told

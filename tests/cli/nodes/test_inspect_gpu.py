@@ -1,4 +1,6 @@
-"""`kubectl inspect cgpu` prints what the sharing contract (§4) shows, byte for byte, from API objects that describe it."""
+"""`kubectl inspect cgpu` prints what docs/spec/gpu-sharing.md#inspect shows, byte for byte, from API objects
+that describe it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rules of `arena top node` beyond the samples (arena contract §2.1, §2.2, §5, §9)."""
+"""Rules of `arena top node` beyond the samples.
+
+See docs/spec/arena-cli.md#top-node, docs/spec/arena-cli.md#documents, docs/spec/arena-cli.md#nodes,
+docs/spec/arena-cli.md#comparison-with-arena.
+"""
 
 from __future__ import annotations
 

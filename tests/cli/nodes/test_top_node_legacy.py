@@ -1,4 +1,6 @@
-"""`arena top node --legacy`, `-s`, `-s -d`: what arena 0.4 printed, samples S15 to S17 and document 003 (arena contract §2.3)."""
+"""`arena top node --legacy`, `-s`, `-s -d`: what arena 0.4 printed,
+docs/spec/arena-cli-samples.md#legacy-layout-of-nodes and document 003 (docs/spec/arena-cli.md#legacy-layout).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`arena top node` prints the contract's samples S1 to S9 byte for byte, from API objects that describe them."""
+"""`arena top node` prints the contract's docs/spec/arena-cli-samples.md#tables-of-top-node,
+docs/spec/arena-cli-samples.md#details-of-top-node byte for byte, from API objects that describe them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`fairlead gpu-load` as dcgmproftester: its flags, its lines, its exit statuses (telemetry contract 7, document 002)."""
+"""`fairlead gpu-load` as dcgmproftester: its flags, its lines, its exit statuses.
+
+See docs/spec/telemetry.md#load-generator, document 002.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A submit as a whole: what is printed, what is created in which order, what stays when it fails (arena contract §2.4, §3, §6)."""
+"""A submit as a whole: what is printed, what is created in which order, what stays when it fails.
+
+See docs/spec/arena-cli.md#messages-of-the-commands, docs/spec/arena-cli.md#objects,
+docs/spec/arena-cli.md#requests.
+"""
 
 from __future__ import annotations
 

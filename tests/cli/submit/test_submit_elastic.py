@@ -1,4 +1,7 @@
-"""What `arena submit etjob` and `deepspeedjob` make of their flags, and the Secret that comes before them (arena contract §1, §3, §9.1)."""
+"""What `arena submit etjob` and `deepspeedjob` make of their flags, and the Secret that comes before them.
+
+See docs/spec/arena-cli.md#pods-of-the-kinds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`submit -f FILE`: objects of Kubernetes as they are, or a job in arena's v2 schema, which flags override (arena contract §3)."""
+"""`submit -f FILE`: objects of Kubernetes as they are, or a job in arena's v2 schema, which flags override.
+
+See docs/spec/arena-cli.md#dry-run-and-files, docs/spec/arena-cli.md#job-files.
+"""
 
 from __future__ import annotations
 

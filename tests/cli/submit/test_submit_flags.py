@@ -1,4 +1,7 @@
-"""What each flag of `submit` does to the objects (arena contract §3), seen in what `--dry-run` prints without a cluster."""
+"""What each flag of `submit` does to the objects, seen in what `--dry-run` prints without a cluster.
+
+See docs/spec/arena-cli.md#effects-of-the-flags.
+"""
 
 from __future__ import annotations
 

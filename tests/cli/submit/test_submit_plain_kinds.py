@@ -1,4 +1,7 @@
-"""What `arena submit volcanojob` and `sparkjob` make of their few flags (arena contract §1, §3, §9.1)."""
+"""What `arena submit volcanojob` and `sparkjob` make of their few flags.
+
+See docs/spec/arena-cli.md#pods-of-the-kinds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `arena submit rayjob` makes of its flags (arena contract §1, §3, §9.1)."""
+"""What `arena submit rayjob` makes of its flags (docs/spec/arena-cli.md#pods-of-the-kinds)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `submit` refuses, in which words, and that nothing is asked of a cluster before (arena contract §3, §9.1)."""
+"""What `submit` refuses, in which words, and that nothing is asked of a cluster before.
+
+See docs/spec/arena-cli.md#names-and-labels, docs/spec/arena-cli.md#effects-of-the-flags.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,9 @@ def test_two_entries_of_one_container_are_one_holder() -> None:
 
 
 def test_devices_of_a_claim_are_told_with_it() -> None:
-    """Numbers of telemetry contract 2.1: dynamic_resources 5; claim 1, its namespace 2, resources 4; driver 2, pool 3, device 4."""
+    """Numbers of docs/spec/telemetry.md#pod-resources-api: dynamic_resources 5; claim 1, its namespace 2,
+    resources 4; driver 2, pool 3, device 4.
+    """
     devices = [packed((2, "gpu.nvidia.com"), (3, "node-1"), (4, name)) for name in ("gpu-0", "gpu-1")]
     claim = packed((1, "claim-x"), (2, "ns"), (4, devices[0]), (4, devices[1]))
     pod = packed((1, "p"), (2, "ns"), (3, packed((1, "c"), (5, claim))))

@@ -45,7 +45,7 @@ def test_this_process_was_given_nothing() -> None:
     ],
 )
 def test_the_pod_of_a_process(text: str, uid: str) -> None:
-    """Both layouts of telemetry contract 1.11; a static pod's uid is a hash."""
+    """Both layouts of docs/spec/telemetry.md#processes; a static pod's uid is a hash."""
     assert pod_of_cgroups(text) == uid
 
 

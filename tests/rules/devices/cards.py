@@ -15,6 +15,6 @@ def uuid(index: int) -> str:
 
 
 def t4(index: int = 0, **more: object) -> GpuSlot:
-    """Its minor is not its index: the two may differ (contract 1.3)."""
+    """Its minor is not its index: the two may differ (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory)."""
     made = GpuSlot(index, uuid(index), index + 4, "Tesla T4", T4_MIB, T4_UNITS, mode=SHARED)
     return structs.replace(made, **more)

@@ -1,4 +1,4 @@
-"""Health of cards: sharing contract 3.2."""
+"""Health of cards: docs/spec/gpu-sharing.md#gpu-health."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Cards of a node whose label, holders, faults and driver change in any order, beside a kubelet that gives ids away.
 
 The kubelet knows only the lists that it was sent last; a container may be bound to a card by what was told before
-the label changed. Whatever happens, no card is held in both modes (sharing contract 1.5, 3, 3.2).
+the label changed. Whatever happens, no card is held in both modes
+(docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive,
+docs/spec/gpu-sharing.md#device-plugin, docs/spec/gpu-sharing.md#gpu-health).
 """
 
 from __future__ import annotations

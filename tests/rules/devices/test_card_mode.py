@@ -1,4 +1,6 @@
-"""Modes of cards and the lists that follow: sharing contract 1.5."""
+"""Modes of cards and the lists that follow:
+docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive.
+"""
 
 from __future__ import annotations
 

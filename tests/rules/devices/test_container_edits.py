@@ -1,4 +1,6 @@
-"""What a container gets: sharing contract 1.4, 3.4 and the providers of 5."""
+"""What a container gets: docs/spec/gpu-sharing.md#pod-annotations-labels-and-environment,
+docs/spec/gpu-sharing.md#what-the-container-gets and the providers of 5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Whose memory is it? Processes of a card put to containers, foreign ones apart (telemetry contract 1.9 to 1.11)."""
+"""Whose memory is it? Processes of a card put to containers, foreign ones apart.
+
+See docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#container-metrics,
+docs/spec/telemetry.md#processes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a container is granted, and refused in which words: sharing contract 1.2, 2.2, 3.3."""
+"""What a container is granted, and refused in which words:
+docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/gpu-sharing.md#need-of-a-pod,
+docs/spec/gpu-sharing.md#allocation-of-the-right-container.
+"""
 
 from __future__ import annotations
 

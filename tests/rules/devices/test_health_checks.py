@@ -1,4 +1,4 @@
-"""A card's health, check by check: from its fields and XIDs as the telemetry contract names them (1.7, 1.9)."""
+"""A card's health, check by check: from its fields and XIDs as docs/spec/telemetry.md names them (1.7, 1.9)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,10 @@ NOTHING_TO_DO = {"DCGM_FI_DEV_GPU_RECOVERY_ACTION": 0}
 def test_an_xid_stands_for_ten_minutes_and_a_sticky_one_until_a_reset(
     code: int, later: float, given: dict[str, object], level: int
 ) -> None:
-    """As the node's agent has it (sharing contract 3.2), whatever else the XID was a sign of."""
+    """As the node's agent has it, whatever else the XID was a sign of.
+
+    See docs/spec/gpu-sharing.md#gpu-health.
+    """
     card = device(**({"fields": {}} | given), xids=(XidEvent(code, 3, EPOCH),))
     found = health_checks(card, EPOCH + later)
     assert found["xid"] == level

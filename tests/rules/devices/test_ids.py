@@ -1,4 +1,7 @@
-"""Ids of cards: sharing contract 1.1, 1.2, 3 and 3.3."""
+"""Ids of cards: docs/spec/gpu-sharing.md#resources-and-device-ids,
+docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/gpu-sharing.md#device-plugin,
+docs/spec/gpu-sharing.md#allocation-of-the-right-container.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which container uses how much of which card, beside its grant: the watchdog's input (sharing contract 5.5)."""
+"""Which container uses how much of which card, beside its grant: the watchdog's input.
+
+See docs/spec/gpu-sharing.md#watchdog.
+"""
 
 from __future__ import annotations
 

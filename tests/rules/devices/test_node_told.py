@@ -1,4 +1,6 @@
-"""Labels and counts that an agent writes on its node: sharing contract 1.1, 1.3, 3."""
+"""Labels and counts that an agent writes on its node: docs/spec/gpu-sharing.md#resources-and-device-ids,
+docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory, docs/spec/gpu-sharing.md#device-plugin.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Who has a set of device ids: sharing contract 3.3, and what the kubelet's two lists leave out."""
+"""Who has a set of device ids: docs/spec/gpu-sharing.md#allocation-of-the-right-container, and what the
+kubelet's two lists leave out.
+"""
 
 from __future__ import annotations
 

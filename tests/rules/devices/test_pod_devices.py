@@ -1,4 +1,6 @@
-"""Which container has which card: telemetry contract 2.3 and 2.4, from their text."""
+"""Which container has which card: docs/spec/telemetry.md#device-ids,
+docs/spec/telemetry.md#attribution-rules, from their text.
+"""
 
 from __future__ import annotations
 

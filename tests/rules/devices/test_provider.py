@@ -1,4 +1,4 @@
-"""The provider of a node: the table of sharing contract 5."""
+"""The provider of a node: the table of docs/spec/gpu-sharing.md#isolation-providers."""
 
 from __future__ import annotations
 

@@ -21,7 +21,10 @@ WHOLE, MEMORY = "nvidia.com/gpu", "aliyun.com/gpu-mem"
 
 @pytest.mark.parametrize("device_id", [f"{uuid(0)}::0", f"{uuid(0)}::12", f"{uuid(0)}-_-3", f"{uuid(0)}-_-c99", uuid(0)])
 def test_the_card_of_an_id(device_id: str) -> None:
-    """NVIDIA's plugin counts replicas of a card behind `::` (telemetry contract 2)."""
+    """NVIDIA's plugin counts replicas of a card behind `::`.
+
+    See docs/spec/telemetry.md#kubelet-apis-and-attribution.
+    """
     assert uuid_of(device_id) == uuid(0)
 
 

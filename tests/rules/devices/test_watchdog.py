@@ -1,4 +1,4 @@
-"""The watchdog over shared memory: sharing contract 5.5."""
+"""The watchdog over shared memory: docs/spec/gpu-sharing.md#watchdog."""
 
 from __future__ import annotations
 

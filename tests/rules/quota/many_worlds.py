@@ -1,4 +1,4 @@
-"""The properties of quota contract 2.15, each a check of its own, over random worlds.
+"""The properties of docs/spec/quota.md#properties-of-every-plan, each a check of its own, over random worlds.
 
     python -m tests.rules.quota.many_worlds [--count 100000] [--seed 0]
 

@@ -1,4 +1,6 @@
-"""The properties of quota contract 2.15 over random trees and pods: a few hundred worlds here, 3,000 where long tests run."""
+"""The properties of docs/spec/quota.md#properties-of-every-plan over random trees and pods: a few hundred
+worlds here, 3,000 where long tests run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the cluster's nodes have bounds the root, and mins that promise more count in proportion (quota contract 2.12)."""
+"""What the cluster's nodes have bounds the root, and mins that promise more count in proportion.
+
+See docs/spec/quota.md#cluster-nodes.
+"""
 
 from __future__ import annotations
 

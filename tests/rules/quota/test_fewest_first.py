@@ -1,4 +1,6 @@
-"""A plan costs the fewest: no gang is broken while single pods would do (quota contract 2.7, 2.8, 2.12).
+"""A plan costs the fewest: no gang is broken while single pods would do
+(docs/spec/quota.md#reclaim-from-other-leaves, docs/spec/quota.md#preemption-inside-a-leaf,
+docs/spec/quota.md#cluster-nodes).
 
 The oracle tries every legal set of victims of small worlds, and is written from the contract alone.
 """

@@ -1,4 +1,7 @@
-"""Pods that other controllers' gates hold, and pods that never preempt (quota contract 2.4)."""
+"""Pods that other controllers' gates hold, and pods that never preempt.
+
+See docs/spec/quota.md#contested-resources-and-guaranteed-units.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Jobs that are suspended, gangs with more or later members, and what only the clock changes (quota contract 2.3, 2.9 to 2.14)."""
+"""Jobs that are suspended, gangs with more or later members, and what only the clock changes.
+
+See docs/spec/quota.md#units-and-gangs, docs/spec/quota.md#victims, docs/spec/quota.md#claims,
+docs/spec/quota.md#non-preemptible-pods-and-caps, docs/spec/quota.md#cluster-nodes, docs/spec/quota.md#timers,
+docs/spec/quota.md#changes-to-the-tree.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The quota machine against a cluster in memory: the demo of quota contract 4, faults and crashes."""
+"""The quota machine against a cluster in memory: the demo of docs/spec/quota.md#the-40-core-demo, faults and
+crashes.
+"""
 
 from __future__ import annotations
 

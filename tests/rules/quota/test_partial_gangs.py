@@ -1,4 +1,7 @@
-"""Gangs that lost a member: they go after all claimants, and one plan never both fills and evicts them (quota contract 2.5)."""
+"""Gangs that lost a member: they go after all claimants, and one plan never both fills and evicts them.
+
+See docs/spec/quota.md#order-of-candidates.
+"""
 
 from __future__ import annotations
 

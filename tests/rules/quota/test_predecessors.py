@@ -1,4 +1,7 @@
-"""A rolling update in a full leaf: pods that it replaces go first (quota contract 2.8)."""
+"""A rolling update in a full leaf: pods that it replaces go first.
+
+See docs/spec/quota.md#preemption-inside-a-leaf.
+"""
 
 from __future__ import annotations
 

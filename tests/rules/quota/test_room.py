@@ -1,4 +1,4 @@
-"""Whether units fit on cluster nodes (quota contract 2.12)."""
+"""Whether units fit on cluster nodes (docs/spec/quota.md#cluster-nodes)."""
 
 from __future__ import annotations
 

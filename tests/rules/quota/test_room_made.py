@@ -1,4 +1,7 @@
-"""Quota is free and no cluster node has room: the fewest leave one for who is guaranteed, or nobody does (quota contract 2.12)."""
+"""Quota is free and no cluster node has room: the fewest leave one for who is guaranteed, or nobody does.
+
+See docs/spec/quota.md#cluster-nodes.
+"""
 
 from __future__ import annotations
 

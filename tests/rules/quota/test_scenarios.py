@@ -1,4 +1,6 @@
-"""The worked scenarios of the quota contract (§4, §9), in memory, played through plan after plan."""
+"""The worked scenarios of docs/spec/quota.md#the-40-core-demo, docs/spec/quota.md#worked-scenarios, in
+memory, played through plan after plan.
+"""
 
 from __future__ import annotations
 

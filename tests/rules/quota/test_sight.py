@@ -1,4 +1,9 @@
-"""What quota sees of pods and their owners, as real API servers and operators write them (quota contract 2.1, 2.3, 2.8-2.11)."""
+"""What quota sees of pods and their owners, as real API servers and operators write them.
+
+See docs/spec/quota.md#pods-that-are-counted, docs/spec/quota.md#units-and-gangs,
+docs/spec/quota.md#preemption-inside-a-leaf, docs/spec/quota.md#victims, docs/spec/quota.md#claims,
+docs/spec/quota.md#non-preemptible-pods-and-caps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every code of quota contract 1.4: which tree it refuses, and in which words."""
+"""Every code of docs/spec/quota.md#validation: which tree it refuses, and in which words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scope `subtree`: every voucher is tried, the lowest first (quota contract 2.4)."""
+"""Scope `subtree`: every voucher is tried, the lowest first.
+
+See docs/spec/quota.md#contested-resources-and-guaranteed-units.
+"""
 
 from __future__ import annotations
 

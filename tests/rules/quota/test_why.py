@@ -1,4 +1,6 @@
-"""What `quota why` answers, in the sentences of quota contract 3.4 and the states of its demo."""
+"""What `quota why` answers, in the sentences of docs/spec/quota.md#conditions-and-sentences and the states of
+its demo.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Worked scenarios of elastic quota as data: one TOML file each, for every world that can play them (the plan in memory, the
 simulated cluster, a real control plane).
 
-    title, section                          # of the quota contract
+    title, section                          # of docs/spec/quota.md
     resource = "cpu"                        # what plain numbers speak of
     tree = "root[40]{a[10/20] b[30]}"       # name[min/max]; several resources: x[cpu 1/2, nvidia.com/gpu 0/4]; Kubernetes quantities
     namespaces = {a = ["team-a"]}           # default: one, the leaf's name with - for .

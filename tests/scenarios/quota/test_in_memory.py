@@ -1,4 +1,6 @@
-"""The worked scenarios of the quota contract, played through plan after plan in memory, with several seeds for grace and order."""
+"""The worked scenarios of docs/spec/quota.md, played through plan after plan in memory, with several seeds
+for grace and order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Quota trees as a person writes them, one a file, with what is said to each: the scenario of quota contract 9.12, and bad input.
+"""Quota trees as a person writes them, one a file, with what is said to each: the scenario of
+docs/spec/quota.md#scenario-trees-that-are-refused, and bad input.
 
 # refused: CODE: sentence           # an error of `validate`; a line each. Without one nothing is wrong
 # definition: words                 # what the API server says by its definition alone; without it the definition lets the tree in
@@ -15,7 +16,9 @@ from msgspec import Struct
 
 STANDING = "standing"
 STOPPING = ("BadShape", "DuplicateName", "NamespaceInTwoLeaves", "ParentWithNamespaces")
-"""Codes with a star in quota contract 1.4: such a tree admits and evicts nothing, should it have got in."""
+"""Codes with a star in docs/spec/quota.md#validation: such a tree admits and evicts nothing, should it have
+got in.
+"""
 
 
 class TreeFile(Struct, frozen=True):

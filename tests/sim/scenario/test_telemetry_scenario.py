@@ -1,4 +1,7 @@
-"""Scenario `telemetry` on the exporter's page: oracles are its own lines and telemetry contract 1.9, 1.14, 1.15."""
+"""Scenario `telemetry` on the exporter's page: oracles are its own lines and
+docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#sampling-and-fault-isolation,
+docs/spec/telemetry.md#metrics-of-the-exporter-itself.
+"""
 
 from __future__ import annotations
 

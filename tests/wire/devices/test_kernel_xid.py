@@ -1,4 +1,4 @@
-"""XIDs of the kernel's log, and when two reports are one (telemetry contract 1.7)."""
+"""XIDs of the kernel's log, and when two reports are one (docs/spec/telemetry.md#xid-errors)."""
 
 from __future__ import annotations
 

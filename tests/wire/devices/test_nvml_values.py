@@ -1,4 +1,6 @@
-"""Results of NVML become DCGM's fields: every row of the table of telemetry contract 1.5 and 1.6."""
+"""Results of NVML become DCGM's fields: every row of the table of
+docs/spec/telemetry.md#dcgm-fields-from-nvml, docs/spec/telemetry.md#profiling-fields.
+"""
 
 from __future__ import annotations
 

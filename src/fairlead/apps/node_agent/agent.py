@@ -43,7 +43,7 @@ from fairlead.rules.sharing.isolation import isolation_by
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
 ENDPOINTS: Final = {GPU_MEMORY: "fairlead-gpu-mem.sock", GPU_CORE: "fairlead-gpu-core.sock", NVIDIA_GPU: "fairlead-gpu.sock"}
-"""Names of our sockets in the kubelet's directory (sharing contract 3)."""
+"""Names of our sockets in the kubelet's directory (docs/spec/gpu-sharing.md#device-plugin)."""
 LOOK_SECONDS: Final = 10.0
 """So long at most between two looks; sooner when something is heard."""
 DRAINING_SECONDS: Final = 2.0

@@ -26,7 +26,10 @@ from fairlead.wire.kubelet.cdi import device_name
 
 START_PATIENCE_SECONDS: Final = 5.0
 ALLOCATE_PATIENCE_SECONDS: Final = 8.0
-"""The extender lets at most five seconds pass until containers of one size agree (sharing contract 3.3)."""
+"""The extender lets at most five seconds pass until containers of one size agree.
+
+See docs/spec/gpu-sharing.md#allocation-of-the-right-container.
+"""
 ASK_SECONDS: Final = 0.3
 """The kubelet is asked no more often than this for one container."""
 JUST_ANSWERED_SECONDS: Final = 5.0

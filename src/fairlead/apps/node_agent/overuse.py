@@ -1,4 +1,5 @@
-"""The watchdog of a node's agent: who uses more memory of a card than its grant (sharing contract 5.5).
+"""The watchdog of a node's agent: who uses more memory of a card than its grant
+(docs/spec/gpu-sharing.md#watchdog).
 
 It counts what the driver says of each process, whatever keeps the containers apart. The labels of its metric
 are those of the exporter's container family: Prometheus overwrites `pod` and its like with the scraped pod's.

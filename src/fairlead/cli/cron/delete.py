@@ -1,4 +1,5 @@
-"""`arena cron delete CRON…` ends schedules and removes the jobs that they made (arena contract §2.4).
+"""`arena cron delete CRON…` ends schedules and removes the jobs that they made (docs/spec/arena-cli.md#crons,
+docs/spec/arena-cli.md#messages-of-the-commands).
 
 As with jobs, a name that does not exist is no failure, and never stops the names after it.
 """

@@ -1,4 +1,7 @@
-"""`arena cron get CRON` shows one cron, the jobs that it made, when the next is due (contract §2.4)."""
+"""`arena cron get CRON` shows one cron, the jobs that it made, when the next is due.
+
+See docs/spec/arena-cli.md#crons.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arena cron list` lists the schedules that make jobs (arena contract §2.4)."""
+"""`arena cron list` lists the schedules that make jobs (docs/spec/arena-cli.md#crons)."""
 
 from __future__ import annotations
 

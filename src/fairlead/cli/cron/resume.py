@@ -1,4 +1,4 @@
-"""`arena cron resume CRON`: make jobs again (arena contract §2.4)."""
+"""`arena cron resume CRON`: make jobs again (docs/spec/arena-cli.md#messages-of-the-commands)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arena cron suspend CRON`: make no more jobs (arena contract §2.4)."""
+"""`arena cron suspend CRON`: make no more jobs (docs/spec/arena-cli.md#messages-of-the-commands)."""
 
 from __future__ import annotations
 

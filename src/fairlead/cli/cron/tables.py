@@ -1,4 +1,4 @@
-"""Crons as a table, as a block and as documents (arena contract §2.4).
+"""Crons as a table, as a block and as documents (docs/spec/arena-cli.md#crons).
 
 Moments are those of Kubernetes: RFC 3339, UTC.
 """

@@ -1,4 +1,7 @@
-"""What arena's config file may say (contract §1), and the layout of tables that is asked for."""
+"""What arena's config file may say, and the layout of tables that is asked for.
+
+See docs/spec/arena-cli.md#config-file.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class GlobalOptions(NamedTuple):
-    """The flags every verb understands (arena contract §1); empty text = not given."""
+    """The flags every verb understands (docs/spec/arena-cli.md#global-flags); empty text = not given."""
 
     kubeconfig: str = ""
     context: str = ""

@@ -1,5 +1,5 @@
 """What commands say on stderr, in two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines
-(contract §9.1).
+(docs/spec/arena-cli.md#log-lines).
 
 arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a pipe
 (logfmt). Nothing here ever goes to stdout; a closed stderr is not an error. What the cluster says is shown as

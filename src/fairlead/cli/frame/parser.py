@@ -1,8 +1,9 @@
 """Makes a verb and its arguments of a command line: first finds the verb, then parses with that verb's flags
 only.
 
-Global flags may stand before, between or after everything else (arena contract §1), so the verb's words are
-found and taken out first, and the rest goes through one parser that has both the verb's and the global flags.
+Global flags may stand before, between or after everything else (docs/spec/arena-cli.md#parsing), so the
+verb's words are found and taken out first, and the rest goes through one parser that has both the verb's and
+the global flags.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Our stdin, stdout and stderr, which may be closed, full, or a pipe that nobody reads any more.
 
 A descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes
-into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure (arena
-contract §6), a full disk is.
+into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure
+(docs/spec/arena-cli.md#exit-status), a full disk is.
 """
 
 from __future__ import annotations

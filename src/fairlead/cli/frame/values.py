@@ -1,8 +1,8 @@
 """What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError for what is
 none.
 
-The sentences are arena's where arena has one (contract §3), and those of Go's flag library for numbers and
-times.
+The sentences are arena's where arena has one (docs/spec/arena-cli.md#effects-of-the-flags), and those of Go's
+flag library for numbers and times.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INT_MAX: Final = 2**31 - 1
 
 
 def invalid(what: str, hint: str = "") -> UserError:
-    """A value that `submit` refuses, in arena's words (contract §9.1)."""
+    """A value that `submit` refuses, in arena's words (docs/spec/arena-cli.md#objects)."""
     return UserError(_INVALID + what, hint)
 
 

@@ -143,8 +143,8 @@ PLANNED: Final = {
     "model": "the registry is MLflow's: its own web page and Python client show and change it",
     "llm": "`serve custom` runs any image that serves a language model",
 }
-"""Commands of the arena contract that are not built: they say so instead of "unknown command", and what does
-the same.
+"""Commands of docs/spec/arena-cli.md#commands that are not built: they say so instead of "unknown command",
+and what does the same.
 """
 
 

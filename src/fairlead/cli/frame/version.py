@@ -1,4 +1,7 @@
-"""`arena version` prints which build this is. Lines and their order are arena's (contract §1, §9.1)."""
+"""`arena version` prints which build this is. Lines and their order are arena's.
+
+See docs/spec/arena-cli.md#version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`arena data list` lists the bound claims of a namespace, which `--data` mounts (arena contract §2.4)."""
+"""`arena data list` lists the bound claims of a namespace, which `--data` mounts.
+
+See docs/spec/arena-cli.md#data.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`arena get JOB` shows one job, pod by pod, and why it waits (arena contract §2.2; sample S12)."""
+"""`arena get JOB` shows one job, pod by pod, and why it waits.
+
+See docs/spec/arena-cli.md#get; docs/spec/arena-cli-samples.md#one-job-with-its-gpus.
+"""
 
 from __future__ import annotations
 

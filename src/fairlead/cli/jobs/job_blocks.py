@@ -1,4 +1,8 @@
-"""The blocks of one job, `arena get JOB` and `arena top job JOB` (arena contract §2.2; samples S12, S14)."""
+"""The blocks of one job, `arena get JOB` and `arena top job JOB`.
+
+See docs/spec/arena-cli.md#get, docs/spec/arena-cli.md#top-job;
+docs/spec/arena-cli-samples.md#one-job-with-its-gpus, docs/spec/arena-cli-samples.md#gpus-of-one-job.
+"""
 
 from __future__ import annotations
 

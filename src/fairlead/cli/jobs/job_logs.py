@@ -1,4 +1,4 @@
-"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote (arena contract §1).
+"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote (docs/spec/arena-cli.md#logs).
 
 With -f a job may have no pod yet, and its container may not have begun; both are waited for.
 """

@@ -1,4 +1,5 @@
-"""Finds the jobs that a command means, and warns of what could not be seen (arena contract §6).
+"""Finds the jobs that a command means, and warns of what could not be seen
+(docs/spec/arena-cli.md#partial-results).
 
 All job verbs use it.
 

@@ -1,4 +1,9 @@
-"""The tables of many jobs: `arena list` and `arena top job` (arena contract §2.2; samples S10, S11, S13)."""
+"""The tables of many jobs: `arena list` and `arena top job`.
+
+See docs/spec/arena-cli.md#job-commands; docs/spec/arena-cli-samples.md#list-of-jobs,
+docs/spec/arena-cli-samples.md#list-of-jobs-in-all-namespaces,
+docs/spec/arena-cli-samples.md#gpus-of-all-jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Jobs in the layout of arena 0.4: `list`, `get` and `top job` with `--legacy` (arena contract §2.3)."""
+"""Jobs in the layout of arena 0.4: `list`, `get` and `top job` with `--legacy`.
+
+See docs/spec/arena-cli.md#legacy-tables-of-jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`arena list` lists training jobs and how they fare (arena contract §2.2, §6; samples S10, S11)."""
+"""`arena list` lists training jobs and how they fare.
+
+See docs/spec/arena-cli.md#list, docs/spec/arena-cli.md#partial-results;
+docs/spec/arena-cli-samples.md#list-of-jobs, docs/spec/arena-cli-samples.md#list-of-jobs-in-all-namespaces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`arena logviewer JOB` prints the address of a job's logs in the console (arena contract §1)."""
+"""`arena logviewer JOB` prints the address of a job's logs in the console.
+
+See docs/spec/arena-cli.md#log-viewer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arena prune --since 10h` deletes finished jobs that are old enough (arena contract §1, §2.4).
+"""`arena prune --since 10h` deletes finished jobs that are old enough (docs/spec/arena-cli.md#prune).
 
 Only what SUCCEEDED or FAILED is pruned; a job that waits, runs or is suspended stays, however old it is.
 """

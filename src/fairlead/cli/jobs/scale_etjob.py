@@ -1,5 +1,5 @@
-"""`arena scaleout etjob` and `arena scalein etjob`: more or fewer workers for an elastic job that runs (arena
-contract §1, §9.1).
+"""`arena scaleout etjob` and `arena scalein etjob`: more or fewer workers for an elastic job that runs
+(docs/spec/arena-cli.md#scale-out-and-scale-in).
 
 What the two verbs share: flags, checks, messages. What they do differs in a sign and in the object that is
 made.

@@ -1,4 +1,7 @@
-"""`arena top job [JOB]` shows how the GPUs of training jobs are used (arena contract §2.2; S13, S14)."""
+"""`arena top job [JOB]` shows how the GPUs of training jobs are used.
+
+See docs/spec/arena-cli.md#top-job; S13, S14.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode
     ledger = ledger_of(snapshot)
     if error := unknown_node(ledger, names):
         raise UserError(error, "without a name every node that shares GPUs is shown")
-    # beside the table, whose lines are the contract's
+    # beside the table, whose lines are those of docs/spec/gpu-sharing.md#inspect
     for cards in draining_cards(ledger, names, snapshot.pods):
         context.messages.warn(f"node {cards.node}: {render_draining(cards)}")
     return inspect_shares(ledger, names, snapshot.gpus)

@@ -1,5 +1,5 @@
-"""The tables of `kubectl inspect cgpu` (sharing contract 4): a line per node, or a block per node with a line
-per pod.
+"""The tables of `kubectl inspect cgpu` (docs/spec/gpu-sharing.md#inspect): a line per node, or a block per
+node with a line per pod.
 
 The rows of dashes are as long as the reference makes them: bytes of the first row (of all pod rows of the
 first block) before its columns are aligned, plus a constant. No line ends with blanks, unlike the

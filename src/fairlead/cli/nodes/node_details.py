@@ -1,8 +1,9 @@
-"""The blocks of `arena top node -d`: one per node (arena contract §2.1; samples S5 to S9).
+"""The blocks of `arena top node -d`: one per node (docs/spec/arena-cli.md#details-of-nodes;
+docs/spec/arena-cli-samples.md#details-of-top-node).
 
-The odd blanks are the contract. Share nodes end with two empty lines, one description line ends with a blank,
-the dashes under a topology node's INDEX are four, and summaries are aligned for some modes and not for
-others.
+The odd blanks are part of the specification. Share nodes end with two empty lines, one description line ends
+with a blank, the dashes under a topology node's INDEX are four, and summaries are aligned for some modes and
+not for others.
 """
 
 from __future__ import annotations

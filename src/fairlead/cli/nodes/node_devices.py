@@ -1,5 +1,5 @@
 """The `GPUs:` block of `arena top node -d --metric`: the same five columns and summary for every GPU mode
-(sample S6).
+(docs/spec/arena-cli-samples.md#details-of-a-share-node-with-metrics).
 
 A device that nobody was given shows used memory and duty cycle 0, whatever its sensors say; but when they say
 nothing (a lost GPU), that is unknown and not 0.

@@ -1,4 +1,4 @@
-"""`arena top node -o json|yaml`: one object with four arrays (arena contract §2.2).
+"""`arena top node -o json|yaml`: one object with four arrays (docs/spec/arena-cli.md#documents).
 
 Memory in bytes, arrays never null, keys never renamed; a share pod's request and grants are in the node's own
 units.

@@ -1,4 +1,7 @@
-"""The tables of `arena top node`: one per GPU mode, and the mixed one (arena contract §2.1; S1 to S4)."""
+"""The tables of `arena top node`: one per GPU mode, and the mixed one.
+
+See docs/spec/arena-cli.md#tables-of-nodes; S1 to S4.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`arena top node` shows how the GPUs of the nodes are used (arena contract §2.1, §5)."""
+"""`arena top node` shows how the GPUs of the nodes are used.
+
+See docs/spec/arena-cli.md#top-node, docs/spec/arena-cli.md#nodes.
+"""
 
 from __future__ import annotations
 

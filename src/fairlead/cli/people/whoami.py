@@ -1,4 +1,4 @@
-"""`arena whoami` prints as whom the cluster sees us (arena contract §1)."""
+"""`arena whoami` prints as whom the cluster sees us (docs/spec/arena-cli.md#whoami)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The flags and variables that dcgm-exporter takes, and which of them mean something here (telemetry contract
-1.2).
+"""The flags and variables that dcgm-exporter takes, and which of them mean something here
+(docs/spec/telemetry.md#flags-and-environment-variables).
 
 None may be refused, or swapping the image would break a DaemonSet's start; but one that changes nothing must
 say so, or somebody believes that it does.

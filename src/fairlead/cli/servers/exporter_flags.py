@@ -1,4 +1,5 @@
-"""The GPU exporter's own flags, beside dcgm-exporter's: each with its variable (telemetry contract 1.2).
+"""The GPU exporter's own flags, beside dcgm-exporter's: each with its variable
+(docs/spec/telemetry.md#flags-and-environment-variables).
 
 A value is that of the flag, else of the variable, else the default; it is read the same way whichever it
 comes from, and a mistake names the one in which it stands.

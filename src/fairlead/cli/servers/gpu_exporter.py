@@ -1,5 +1,5 @@
 """`fairlead gpu-exporter`: Prometheus metrics of GPU devices, with the flags and variables of dcgm-exporter
-(telemetry contract 1.2).
+(docs/spec/telemetry.md#flags-and-environment-variables).
 """
 
 from __future__ import annotations

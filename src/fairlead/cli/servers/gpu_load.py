@@ -1,6 +1,6 @@
 """`fairlead gpu-load`: makes GPUs busy in a known way, with the flags and the lines of dcgmproftester.
 
-Telemetry contract 7.
+docs/spec/telemetry.md#load-generator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`arena serve custom`: any image that answers requests, behind a Service (arena contract §1, §3)."""
+"""`arena serve custom`: any image that answers requests, behind a Service.
+
+See docs/spec/arena-cli.md#objects-of-serving-jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arena serve get JOB` shows one serving job, pod by pod (arena contract §2.4, §9.1)."""
+"""`arena serve get JOB` shows one serving job, pod by pod (docs/spec/arena-cli.md#serving-jobs)."""
 
 from __future__ import annotations
 

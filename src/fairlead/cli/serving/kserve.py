@@ -1,4 +1,4 @@
-"""`arena serve kserve`: an InferenceService of KServe (arena contract §1, §3)."""
+"""`arena serve kserve`: an InferenceService of KServe (docs/spec/arena-cli.md#objects-of-serving-jobs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`arena serve list` lists serving jobs, where they are, how many pods are up (arena contract §2.4)."""
+"""`arena serve list` lists serving jobs, where they are, how many pods are up.
+
+See docs/spec/arena-cli.md#serving-jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out (arena contract
-§2.4, §3).
+"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out
+(docs/spec/arena-cli.md#objects-of-serving-jobs, docs/spec/arena-cli.md#messages-of-the-commands).
 
 Everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created
 first, and printed last, as people know it.

@@ -1,5 +1,5 @@
-"""How is a serving job printed: a row of `serve list`, the block of `serve get`, JSON and YAML (arena
-contract §2.2, §2.4).
+"""How is a serving job printed: a row of `serve list`, the block of `serve get`, JSON and YAML
+(docs/spec/arena-cli.md#serving-jobs, docs/spec/arena-cli.md#documents).
 """
 
 from __future__ import annotations

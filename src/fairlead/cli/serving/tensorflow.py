@@ -1,4 +1,7 @@
-"""`arena serve tensorflow`: a model by TensorFlow Serving, over gRPC and HTTP (arena contract §1, §3)."""
+"""`arena serve tensorflow`: a model by TensorFlow Serving, over gRPC and HTTP.
+
+See docs/spec/arena-cli.md#objects-of-serving-jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The flags that kinds of jobs share (arena contract §3), and the job spec that they become.
+"""The flags that kinds of jobs share (docs/spec/arena-cli.md#effects-of-the-flags), and the job spec that
+they become.
 
 Each flag is one row: its spelling, the field of `JobSpec`, how its text is read, and what the help says.
 Every value is checked here, before anything is asked of a cluster.

@@ -1,4 +1,5 @@
-"""What the console depends on, how it is, what hangs on it, and what to set (console contract 3.9).
+"""What the console depends on, how it is, what hangs on it, and what to set
+(docs/spec/console.md#health-page).
 
 Every row is judged from what was seen: the servers' own answers, sources of the snapshot, pods and nodes.
 Nothing is judged by what somebody configured. A component that nobody wants is `off`, never broken.
@@ -99,7 +100,7 @@ _NOTHING_SHARED: Final = _Found("off", [Sentence("health-nothing-shared", {}, "n
 
 
 def health_rows(facts: HealthFacts) -> list[HealthRow]:
-    """In the order of the contract."""
+    """In the order of docs/spec/console.md#health-page."""
     return [_row(name, judged(facts)) for name, judged in _JUDGES.items()]
 
 

@@ -86,7 +86,8 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
 def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
     """The warning when some of the GPUs that should report are silent while others do, else None.
 
-    `over`: of how many cards the means are; broken ones that report are among them (console contract 3.1).
+    `over`: of how many cards the means are; broken ones that report are among them
+    (docs/spec/console.md#cluster-page).
     """
     counts = [(each, *reporting_cards(each)) for each in nodes]
     reporting, total = sum(heard for _, heard, _ in counts), sum(expected for _, _, expected in counts)

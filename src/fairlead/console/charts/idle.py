@@ -20,7 +20,7 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.ports import Series
 
 BUSY_PERCENT: Final = 1.0
-"""From here on a card does something (console contract 3.1: idle is below 1 %)."""
+"""From here on a card does something (docs/spec/console.md#cluster-page: idle is below 1 %)."""
 DAY_SECONDS: Final = 86_400
 STEP_SECONDS: Final = 600
 SPELLINGS: Final = (

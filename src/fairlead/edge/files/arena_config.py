@@ -1,4 +1,5 @@
-"""Reads arena's config file: `key=value` lines in `$ARENA_CONFIG` or `~/.arena/config` (contract §1).
+"""Reads arena's config file: `key=value` lines in `$ARENA_CONFIG` or `~/.arena/config`
+(docs/spec/arena-cli.md#config-file).
 
 Unknown keys are left alone; `cli/frame/arena_config` says which ones we know.
 """

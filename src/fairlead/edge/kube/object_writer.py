@@ -1,5 +1,6 @@
-"""Carries actions on objects out for the command line, blocking (arena contract §6: a create per object, no
-list), and says before a job is made what the cluster serves. `writer` is its like for services.
+"""Carries actions on objects out for the command line, blocking (docs/spec/arena-cli.md#requests: a create
+per object, no list), and says before a job is made what the cluster serves. `writer` is its like for
+services.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.kubelet import HeldDevices
 
 ANSWER_SECONDS: Final = 10.0
-"""And the largest answer: telemetry contract 2.1; a kubelet sends no more than 16 MiB."""
+"""And the largest answer: docs/spec/telemetry.md#pod-resources-api; a kubelet sends no more than 16 MiB."""
 _LIST: Final = "/v1.PodResourcesLister/List"
 _LARGEST_ANSWER: Final = 16 * 1024 * 1024
 _OPTIONS: Final = [

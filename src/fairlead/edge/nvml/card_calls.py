@@ -1,4 +1,5 @@
-"""The calls that tell one figure or a few of a card, and the DCGM fields they tell (telemetry contract 1.5).
+"""The calls that tell one figure or a few of a card, and the DCGM fields they tell
+(docs/spec/telemetry.md#dcgm-fields-from-nvml).
 
 A table: what NVML calls it, how it is asked. Conversions are `wire/devices/nvml_values`.
 """

@@ -58,7 +58,7 @@ def slot(card: ShownCard) -> GpuSlot:
 
 
 def _memory_mib(card: ShownCard) -> int:
-    """What containers can be given (sharing contract 1.2)."""
+    """What containers can be given (docs/spec/gpu-sharing.md#units-and-the-proportional-grant)."""
     try:
         memory = pynvml.nvmlDeviceGetMemoryInfo(card.handle, pynvml.nvmlMemory_v2)
     except NVMLError as error:

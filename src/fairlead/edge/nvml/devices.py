@@ -1,4 +1,5 @@
-"""The GPUs of this node for its exporter: the port `Devices` on NVML (telemetry contract 1.14).
+"""The GPUs of this node for its exporter: the port `Devices` on NVML
+(docs/spec/telemetry.md#sampling-and-fault-isolation).
 
 Each card has a thread of its own for calls, and the node one for what is of no card. A call that does not
 come back holds up its own card only: nothing more is asked of that one until it does. A driver that goes away

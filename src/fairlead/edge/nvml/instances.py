@@ -1,4 +1,5 @@
-"""MIG instances of one card: found once, kept until the card's division changes (telemetry contract 1.8).
+"""MIG instances of one card: found once, kept until the card's division changes
+(docs/spec/telemetry.md#mig-instances).
 
 Asking NVML for them is slow, so what was found is kept, and that it could not be found, too. Fields of the
 whole card stand with the card alone.

@@ -1,4 +1,5 @@
-"""How a card reaches the others of its node over NVLink (telemetry contract 1.12: `DCGM_EXP_P2P_STATUS`).
+"""How a card reaches the others of its node over NVLink
+(docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter: `DCGM_EXP_P2P_STATUS`).
 
 The question is of two cards: where the other one hangs, this one's answer does, too. It is asked only where
 somebody prints the answer.

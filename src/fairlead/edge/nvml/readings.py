@@ -1,4 +1,7 @@
-"""What one card says, a group of fields at a time (telemetry contract 1.5 to 1.8, 1.11, 1.14).
+"""What one card says, a group of fields at a time (docs/spec/telemetry.md#dcgm-fields-from-nvml,
+docs/spec/telemetry.md#profiling-fields, docs/spec/telemetry.md#xid-errors,
+docs/spec/telemetry.md#mig-instances, docs/spec/telemetry.md#processes,
+docs/spec/telemetry.md#sampling-and-fault-isolation).
 
 Each call may block for as long as the driver likes: one worker for each card.
 """

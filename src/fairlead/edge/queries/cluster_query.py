@@ -1,4 +1,5 @@
-"""What one command reads from a live cluster, in as few requests as possible (arena contract §6).
+"""What one command reads from a live cluster, in as few requests as possible
+(docs/spec/arena-cli.md#requests).
 
 Blocking, for the CLI. Nodes are read *before* pods, so a pod that arrives in between is missing or on a node
 we know, and never on a node that is not in the answer. Up to five named nodes are fetched by name; more would

@@ -1,7 +1,8 @@
 """GPU values for one command, from a Prometheus that was named or one behind the API server's proxy.
 
 The proxy answers 503 for a Service without pods of its own (an outside Prometheus behind a selector-less
-Service), which is no fault of Prometheus: the person must name its address (arena contract §5, §9.3).
+Service), which is no fault of Prometheus: the person must name its address
+(docs/spec/arena-cli.md#gpu-metrics, docs/spec/arena-cli.md#prometheus-without-pods).
 """
 
 from __future__ import annotations

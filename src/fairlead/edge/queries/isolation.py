@@ -1,7 +1,8 @@
 """The namespaces whose label isolates users: we see our own jobs only, unless we administrate arena.
 
-See arena contract §7. This is a courtesy among people who share a namespace, no protection; RBAC decides what
-anybody may read. So a namespace that we may not read is no error, and isolates nobody.
+See docs/spec/arena-cli.md#isolation-of-users. This is a courtesy among people who share a namespace, no
+protection; RBAC decides what anybody may read. So a namespace that we may not read is no error, and isolates
+nobody.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What one command reads of training jobs, and does to them, in as few requests as possible.
 
-Blocking, for the CLI. See arena contract §6. A kind that may not be read is no failure of the others. The
-answer is a snapshot whose `sources` say, per kind, how it went; whether that is an error is for the command
-to decide. Kinds are arguments: none is known here by name.
+Blocking, for the CLI. See docs/spec/arena-cli.md#requests. A kind that may not be read is no failure of the
+others. The answer is a snapshot whose `sources` say, per kind, how it went; whether that is an error is for
+the command to decide. Kinds are arguments: none is known here by name.
 """
 
 from __future__ import annotations

@@ -152,6 +152,9 @@ def first_label(pod: Pod, *labels: str) -> str:
 
 
 def newest_not_pending(pods: list[Pod]) -> Pod | None:
-    """Of several candidates for chief: the newest that is past Pending, else the newest (contract 4)."""
+    """Of several candidates for chief: the newest that is past Pending, else the newest.
+
+    See docs/spec/arena-cli.md#pods-of-a-job.
+    """
     ordered = sorted(pods, key=lambda pod: (pod.phase != PodPhase.PENDING, pod.created_at or 0.0, pod.name))
     return ordered[-1] if ordered else None

@@ -1,4 +1,5 @@
-"""The InferenceService of KServe that a serving spec becomes (arena contract §3).
+"""The InferenceService of KServe that a serving spec becomes
+(docs/spec/arena-cli.md#objects-of-serving-jobs).
 
 With a model format KServe finds the server itself (`spec.predictor.model`); with an image alone it runs that.
 """

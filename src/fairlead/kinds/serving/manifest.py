@@ -1,5 +1,5 @@
-"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton (arena contract
-§3).
+"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton
+(docs/spec/arena-cli.md#objects-of-serving-jobs).
 
 The Service is named after the version, so two versions of a model are served side by side.
 """

@@ -17,7 +17,10 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.readings import EngineTime, SeenProcess
 
 LEAST_STALE_SECONDS: Final = 15.0
-"""An older value of the fast group is shown by nobody (telemetry contract 1.14)."""
+"""An older value of the fast group is shown by nobody.
+
+See docs/spec/telemetry.md#sampling-and-fault-isolation.
+"""
 
 
 class NamedProcess(Struct, frozen=True, gc=False):
@@ -108,11 +111,12 @@ class DeviceSample(Struct, frozen=True, gc=False):
 
     `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units, as of `sampled_at`;
     `DCGM_FI_DEV_FB_TOTAL_BYTES` and its like, which DCGM does not have, are bytes.
-    Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5). `slower`:
-    groups of more fields, which are read less often. `texts`: fields that are no numbers. `up` False: the
-    card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody judged
-    the card yet. `instances`: of a card that is divided by MIG (`mig_mode` enabled; "" = the driver does not
-    say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
+    Fields that DCGM prints as integers are ints, the others floats
+    (docs/spec/telemetry.md#format-and-labels-of-dcgm-series, docs/spec/telemetry.md#dcgm-fields-from-nvml).
+    `slower`: groups of more fields, which are read less often. `texts`: fields that are no numbers. `up`
+    False: the card is lost, or stuck in a call; what it said before may still be here. `healthy` None: nobody
+    judged the card yet. `instances`: of a card that is divided by MIG (`mig_mode` enabled; "" = the driver
+    does not say). `seen`: the processes that the driver shows, None = not known, or already in `processes`.
     `reset_at`: when the card was seen to be reset (epoch seconds), None = never.
     `knows_holders`: whether `processes` has all containers that hold it, `knows_foreign`: and all others that
     run on it. `peers`: by the index of another card NVML's status of the NVLinks there (0 = good), where

@@ -66,7 +66,7 @@ class Grant(Struct, frozen=True, gc=False):
     """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card.
 
     `memory_mib` is the limit inside. Only our own annotation says uuid and MiB; others leave "" and None, and
-    the MiB follow from the units (sharing contract 1.2).
+    the MiB follow from the units (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
     """
 
     uuid: str
@@ -77,7 +77,8 @@ class Grant(Struct, frozen=True, gc=False):
 
 
 class GpuSlot(Struct, frozen=True, gc=False):
-    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3).
+    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`,
+    docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
 
     `minor` -1 and `memory_mib` None: not told.
     """

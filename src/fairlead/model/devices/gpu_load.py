@@ -1,5 +1,5 @@
-"""The tests of the load generator: what each does to a card, as ratios of what the card can do (telemetry
-contract 7).
+"""The tests of the load generator: what each does to a card, as ratios of what the card can do
+(docs/spec/telemetry.md#load-generator).
 
 A test bears the id of the profiling field that it moves. The first three rise from nothing to all there is,
 the others work as hard as they can from the start.

@@ -14,7 +14,8 @@ from fairlead.model.devices.gpu import Grant
 
 
 class GpuIdentity(StrEnum):
-    """How a node's agent learns whose device ids it is asked about (sharing contract 3.3).
+    """How a node's agent learns whose device ids it is asked about
+    (docs/spec/gpu-sharing.md#allocation-of-the-right-container).
 
     `DEFERRED`: when the container starts. `GUARDED`: it must answer before, so all who may be asking are to
     get the same.

@@ -1,4 +1,4 @@
-"""How the GPUs of one node are wired to each other (arena contract §5).
+"""How the GPUs of one node are wired to each other (docs/spec/arena-cli.md#topology-nodes).
 
 The node's topology ConfigMap in kube-system says so.
 """

@@ -1,4 +1,4 @@
-"""XID errors: what NVIDIA's catalog calls the number, and how bad it is (telemetry contract 1.7).
+"""XID errors: what NVIDIA's catalog calls the number, and how bad it is (docs/spec/telemetry.md#xid-errors).
 
 The DCGM gauge keeps the last value for ever, so alerts use our own counter and timestamp, never this text.
 """

@@ -18,7 +18,7 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class Reason(StrEnum):
-    """Why a unit waits (quota contract 3.4): the reason of its pods' condition
+    """Why a unit waits (docs/spec/quota.md#conditions-and-sentences): the reason of its pods' condition
     `fairlead.io/QuotaAdmitted`.
     """
 
@@ -143,8 +143,9 @@ class QuotaWaiting(Struct, frozen=True):
 
     `position`: among those of its leaf, from 1, in the order in which they are tried. `overall`: the same
     among those of all leaves, 0 = only one leaf was asked about. The order says who is tried first, not who
-    is admitted first: who does not fit is passed over (quota contract 2.5). `lacks`: how much more would have
-    to be free where it is `blocked`. `workload`: set of a suspended job, which waits without pods.
+    is admitted first: who does not fit is passed over (docs/spec/quota.md#order-of-candidates). `lacks`: how
+    much more would have to be free where it is `blocked`. `workload`: set of a suspended job, which waits
+    without pods.
     """
 
     unit: str
@@ -188,7 +189,7 @@ class QuotaWaiting(Struct, frozen=True):
 
 
 class QuotaNodeUse(Struct, frozen=True):
-    """What the status says of one quota node (quota contract 1.5).
+    """What the status says of one quota node (docs/spec/quota.md#status-of-the-tree).
 
     `used`: admitted and unfinished, stopping included. `request`: with what waits. `claimed`: promised.
     `lost`: of pods that do not stop, and part of nothing else. `guaranteed` and `borrowed` are computed at

@@ -72,7 +72,7 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
 
 class ViolationCode(StrEnum):
-    """What may be wrong with a tree (quota contract 1.4). The last seven are warnings."""
+    """What may be wrong with a tree (docs/spec/quota.md#validation). The last seven are warnings."""
 
     NOT_THE_TREE = "NotTheTree"
     BAD_SHAPE = "BadShape"
@@ -109,7 +109,7 @@ STOPPING = frozenset(
 
 
 class Violation(Struct, frozen=True):
-    """What is wrong with a tree (quota contract 1.4). `path`: the name of the node at fault.
+    """What is wrong with a tree (docs/spec/quota.md#validation). `path`: the name of the node at fault.
 
     `stops`: nothing is admitted or evicted while it is so. `is_error` false: a warning, and no write is
     refused for it.
@@ -123,8 +123,8 @@ class Violation(Struct, frozen=True):
 
 
 class QuotaSettings(Struct, frozen=True):
-    """What the root of the tree may set by an attribute. Times in seconds; defaults are those of the quota
-    contract (2.8, 2.9, 2.13).
+    """What the root of the tree may set by an attribute. Times in seconds; defaults are those of
+    docs/spec/quota.md#preemption-inside-a-leaf, docs/spec/quota.md#victims, docs/spec/quota.md#timers.
 
     `surge_wait_seconds`: so long a pod of a rolling update waits before it takes an older pod's place.
     `refusal_seconds`: so long a victim whose eviction was refused is no victim. `unbound_seconds`: so long an

@@ -1,4 +1,5 @@
-"""Attribution of a device's series to the pod that has the device for itself (telemetry contract 2.4).
+"""Attribution of a device's series to the pod that has the device for itself
+(docs/spec/telemetry.md#attribution-rules).
 
 A shared GPU is attributed to nobody: with one of its pods on device series, sums by pod would be wrong.
 Containers on shared GPUs have families of their own (`rules/metrics/container_gpu`).

@@ -1,4 +1,5 @@
-"""Health of a node's cards from XIDs, probes, lost cards and an operator's override (sharing contract 3.2).
+"""Health of a node's cards from XIDs, probes, lost cards and an operator's override
+(docs/spec/gpu-sharing.md#gpu-health).
 
 Which XIDs stand against a card is one rule, of the agent and of the exporter: faults of programs never do,
 any other does for ten minutes after it was told last, a sticky one until the card is reset.

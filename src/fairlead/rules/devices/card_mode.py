@@ -1,4 +1,5 @@
-"""How each card of a node is given away, and the lists that follow from it (sharing contract 1.5).
+"""How each card of a node is given away, and the lists that follow from it
+(docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive).
 
 Whoever holds a card decides before any label does: a card that is held in the mode that its node has left
 drains, whatever else is wanted. Nothing is remembered from one answer to the next, so it does not matter how

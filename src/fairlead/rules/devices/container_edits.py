@@ -1,4 +1,6 @@
-"""What a container gets with its cards: environment, device nodes, files (sharing contract 1.4, 3.4, 5).
+"""What a container gets with its cards: environment, device nodes, files
+(docs/spec/gpu-sharing.md#container-environment, docs/spec/gpu-sharing.md#what-the-container-gets,
+docs/spec/gpu-sharing.md#isolation-providers).
 
 Without a guard the environment is all that tells a program its share. Files are named here and written by
 the agent, before the container starts: a mount whose file is missing becomes a directory. Of `cgroup` and

@@ -1,5 +1,5 @@
-"""What containers use of a card: its processes, each put to the container that it runs in (telemetry contract
-1.10, 1.11).
+"""What containers use of a card: its processes, each put to the container that it runs in
+(docs/spec/telemetry.md#container-metrics, docs/spec/telemetry.md#processes).
 
 A process of no container with a grant is foreign, whether it runs in a pod or not. What cannot be told apart
 (two containers of one pod on one card without a token or a known id) goes to the first of them by name.

@@ -1,4 +1,5 @@
-"""What a container with device ids is granted, or the refusal that its owner reads (sharing contract 3.3).
+"""What a container with device ids is granted, or the refusal that its owner reads
+(docs/spec/gpu-sharing.md#refusals-of-an-allocation).
 
 The kubelet picked ids of cards that need not be the granted ones: only the pod's placement says which cards.
 A placement is checked against the node's own cards, and one that says more than the units of a card are worth

@@ -1,4 +1,4 @@
-"""How a card is, check by check: 0 ok, 1 warning, 2 failed (telemetry contract 1.9).
+"""How a card is, check by check: 0 ok, 1 warning, 2 failed (docs/spec/telemetry.md#device-metrics).
 
 From its fields and the XIDs that stand against it (`card_health`, the rule of the node's agent, too); a check
 whose values the card does not tell is left out.

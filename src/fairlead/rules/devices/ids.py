@@ -1,4 +1,6 @@
-"""Device ids of a node's cards, as the kubelet hands them out (sharing contract 1.1, 1.2, 3).
+"""Device ids of a node's cards, as the kubelet hands them out
+(docs/spec/gpu-sharing.md#resources-and-device-ids, docs/spec/gpu-sharing.md#units-and-the-proportional-grant,
+docs/spec/gpu-sharing.md#device-plugin).
 
 An id of shared memory is made of a card's UUID, and says nothing about which card was granted: the kubelet
 picks ids freely, the scheduler picks cards.

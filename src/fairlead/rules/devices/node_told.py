@@ -1,4 +1,6 @@
-"""What a node's agent writes of its cards on its node beside the inventory (sharing contract 1.1, 1.3, 3).
+"""What a node's agent writes of its cards on its node beside the inventory
+(docs/spec/gpu-sharing.md#resources-and-device-ids,
+docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory, docs/spec/gpu-sharing.md#device-plugin).
 
 Labels that somebody else wrote stay as they are, but for the provider in force, which is ours alone. Of cards
 that differ no label can tell the model or the memory; the inventory does.

@@ -1,4 +1,4 @@
-"""Which container has a set of device ids (sharing contract 3.3).
+"""Which container has a set of device ids (docs/spec/gpu-sharing.md#allocation-of-the-right-container).
 
 Two lists of the kubelet tell, and each leaves something out. The list of pod resources names pods without
 their uid and omits init containers that end; the checkpoint has uids without names and keeps dead pods until

@@ -1,9 +1,9 @@
 """Which container has which card, as the kubelet's list and the agent's grants file tell together.
 
-Telemetry contract 2.3, 2.4. The ids of shared memory are of any card: the grants file says which one was
-given, and its rows are found by the token of the ids, so that a pod that was made anew under its old name
-does not inherit them. Where it has none the pod's annotations say it. Whoever the kubelet does not list any
-more has nothing.
+docs/spec/telemetry.md#device-ids, docs/spec/telemetry.md#attribution-rules. The ids of shared memory are of
+any card: the grants file says which one was given, and its rows are found by the token of the ids, so that a
+pod that was made anew under its old name does not inherit them. Where it has none the pod's annotations say
+it. Whoever the kubelet does not list any more has nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class NodeCards(Struct, frozen=True):
 
 
 def node_cards(samples: Sequence[DeviceSample], by_mps: Collection[str] = (), known: Mapping[str, int] = _NO_TOTALS) -> NodeCards:
-    """The cards of the node with their instances, and the older names of these (telemetry contract 2.3).
+    """The cards of the node with their instances, and the older names of these
+    (docs/spec/telemetry.md#device-ids).
 
     `known`: all the memory of those that do not say it now, as they said it last.
 

@@ -1,4 +1,7 @@
-"""Which labels of a pod are printed on the series of its cards, by what names (telemetry contract 1.4)."""
+"""Which labels of a pod are printed on the series of its cards, by what names.
+
+See docs/spec/telemetry.md#format-and-labels-of-dcgm-series.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Which provider keeps the containers on a node's shared cards apart (sharing contract 5).
+"""Which provider keeps the containers on a node's shared cards apart
+(docs/spec/gpu-sharing.md#isolation-providers).
 
-The first of the contract's table that the node supports, one per node. `cgroup` and `mig` are decided here as
-the contract says and have not been seen on hardware. `guard` needs its library, which an agent has to say.
+The first of the specification's table that the node supports, one per node. `cgroup` and `mig` are decided
+here as it says and have not been seen on hardware. `guard` needs its library, which an agent has to say.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _CGROUP_CUDA: Final = (13, 4)
 
 
 class Provider(StrEnum):
-    """In the order of strength, as the contract has it; the values are those of the node's label."""
+    """In the order of strength (docs/spec/gpu-sharing.md#isolation-providers); values of the node's label."""
 
     CGROUP = "cgroup"
     MIG = "mig"

@@ -1,7 +1,7 @@
 """What may be shown of the devices' last snapshot, judged: what no card can have or is too old is left out.
 
-A value is dropped when it is stale and never repeated (telemetry contract 1.14); a device stays, with `up`
-False, so that alerts on it can fire.
+A value is dropped when it is stale and never repeated (docs/spec/telemetry.md#sampling-and-fault-isolation);
+a device stays, with `up` False, so that alerts on it can fire.
 """
 
 from __future__ import annotations

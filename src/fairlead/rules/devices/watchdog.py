@@ -1,4 +1,5 @@
-"""The watchdog over shared memory: who uses more of a card than its grant (sharing contract 5.5).
+"""The watchdog over shared memory: who uses more of a card than its grant
+(docs/spec/gpu-sharing.md#watchdog).
 
 It looks from outside the pods at what the driver counts per process, so it sees whatever got around a
 provider, and a container that was granted nothing. Periods count in a row: who could not be counted in one
@@ -24,7 +25,7 @@ EVICT_AFTER: Final = 3
 ALLOWANCE_MIB: Final = 512.0
 """What the contexts of a container's programs may take beside its grant.
 
-One takes about 500 MiB on an H200 (sharing contract 5.3, not measured by us).
+One takes about 500 MiB on an H200 (docs/spec/gpu-sharing.md#limits-file-and-region, not measured by us).
 """
 Holders = Mapping[str, Collection[str]]
 """Uids of pods by the card (UUID) that they have for themselves."""

@@ -1,4 +1,7 @@
-"""The same XID told twice, by NVML's event and by the kernel's log, is one (telemetry contract 1.7)."""
+"""The same XID told twice, by NVML's event and by the kernel's log, is one.
+
+See docs/spec/telemetry.md#xid-errors.
+"""
 
 from __future__ import annotations
 

@@ -187,8 +187,8 @@ class NodeAccount(Struct, gc=False):
     `promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node
     does not have. `hidden`: by uid, what tenants may hold of one of its cards, nobody knows which;
     `alike`: how many of them hold so much. `places`: where in `cards` a card is, by its UUID and by its
-    index. `is_guarded`: its agent answers the kubelet before it knows which container asks (sharing contract
-    3.3).
+    index. `is_guarded`: its agent answers the kubelet before it knows which container asks
+    (docs/spec/gpu-sharing.md#guarded-mode).
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""A pod's grants as they add up to what it holds of each card at its fullest moment (sharing contract 2.2).
+"""A pod's grants as they add up to what it holds of each card at its fullest moment
+(docs/spec/gpu-sharing.md#need-of-a-pod).
 
 Grants may not simply be summed: an init container that ends is gone when the app containers start. What runs
 at the end is booked in full; of init containers that end only what their moment holds more than the end does,

@@ -87,7 +87,8 @@ def _from_inventory(node: Node, mode: GpuMode, unit: MemoryUnit, readings: Seque
 
 
 def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
-    """As many shared cards as the node's gpu-count says, numbered from 0 (sharing contract 1.3).
+    """As many shared cards as the node's gpu-count says, numbered from 0
+    (docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
 
     Each with what its device says. A node without a count has the cards that report, and a scheduler that
     reads no device knows none of them.

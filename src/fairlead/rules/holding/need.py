@@ -1,4 +1,4 @@
-"""What a pod asks of shared GPUs, or why no node can give it (sharing contract 2.2).
+"""What a pod asks of shared GPUs, or why no node can give it (docs/spec/gpu-sharing.md#need-of-a-pod).
 
 Its need is the most that it holds at one instant. The kubelet starts init containers one after another. A
 sidecar is held from its place in the list to the end of the pod. An init container that ends runs beside the

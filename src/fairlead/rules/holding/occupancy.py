@@ -1,8 +1,8 @@
 """The boards' and exporters' view of the account: who sits on which GPU, what is granted, and the sums.
 
-Telemetry contract 3.1. `Pod.is_holding` alone decides who counts (a terminating pod still holds), and
-exclusive counts come from limits, never from devices: which card an exclusive pod has is known only where a
-grant or a reading says so. The mean utilization is over GPUs that report; a pod whose card nobody can name
+docs/spec/telemetry.md#definitions. `Pod.is_holding` alone decides who counts (a terminating pod still holds),
+and exclusive counts come from limits, never from devices: which card an exclusive pod has is known only where
+a grant or a reading says so. The mean utilization is over GPUs that report; a pod whose card nobody can name
 has counts (from its limits) but no utilization.
 """
 
@@ -67,7 +67,8 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
 
 
 def granted_mib(card: CardOccupancy, units: int) -> int | None:
-    """MiB of `units` on a card, in proportion to its memory (sharing contract 1.2).
+    """MiB of `units` on a card, in proportion to its memory
+    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant).
 
     None when the card's memory or units are unknown.
 

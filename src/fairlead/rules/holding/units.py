@@ -1,7 +1,8 @@
 """Units of GPU memory: what one is, how many a card has, and how many MiB a grant is.
 
-Sharing contract 1.2, arena contract 2.3. A unit of a card is not 1024 MiB: units are counted by GiB, then the
-card's whole memory is shared out over them, so a grant is a little more than its units say.
+docs/spec/gpu-sharing.md#units-and-the-proportional-grant, docs/spec/arena-cli.md#share-nodes. A unit of a
+card is not 1024 MiB: units are counted by GiB, then the card's whole memory is shared out over them, so a
+grant is a little more than its units say.
 """
 
 from __future__ import annotations

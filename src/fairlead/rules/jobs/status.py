@@ -1,7 +1,7 @@
 """How a training job fares: status word, state on boards, how long it ran and waited, what it asks for.
 
-Arena contract 4. The newest condition is not the status: Failed beats Running whatever the order. And a
-RUNNING job with one pod still Pending says PENDING, everywhere.
+docs/spec/arena-cli.md#status-of-a-job. The newest condition is not the status: Failed beats Running whatever
+the order. And a RUNNING job with one pod still Pending says PENDING, everywhere.
 """
 
 from __future__ import annotations

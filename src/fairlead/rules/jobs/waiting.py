@@ -1,7 +1,7 @@
 """Why a training job or a pod waits: the first reason that is found, with numbers and names.
 
-Console contract 3.3. A job without pods is not scheduled badly: its controller has not made them (or does not
-exist), and the sentence says that.
+docs/spec/console.md#training-jobs-page. A job without pods is not scheduled badly: its controller has not
+made them (or does not exist), and the sentence says that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The `arena_*` families that the reference suite's four boards read, exactly spelt (telemetry contract 3.2).
+"""The `arena_*` families that the reference suite's four boards read, exactly spelt
+(docs/spec/telemetry.md#arena-metrics).
 
 The four metrics of a node (and of a job) carry identical label values, because the boards' tables merge equal
 rows; so they share one `keys` list. For nodes and jobs, unlike everywhere else, unknown is -1.

@@ -1,4 +1,4 @@
-"""Our own metrics of the cluster, in base units (telemetry contract 3.3).
+"""Our own metrics of the cluster, in base units (docs/spec/telemetry.md#cluster-metrics).
 
 `fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*`. Labels are never `job`, `pod`, `namespace` or `node`,
 which Prometheus puts on targets. A value that is not known has no series.

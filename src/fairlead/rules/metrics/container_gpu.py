@@ -1,4 +1,5 @@
-"""What each container uses of each GPU it was given: `fairlead_container_gpu_*` (telemetry contract 1.10).
+"""What each container uses of each GPU it was given: `fairlead_container_gpu_*`
+(docs/spec/telemetry.md#container-metrics).
 
 A container with a grant and no process is there with 0 used. Of programs on a MIG instance the driver tells
 no time: who has all of an instance keeps it as busy as it is. Device values never appear here: sums over

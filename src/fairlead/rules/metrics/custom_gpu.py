@@ -1,7 +1,7 @@
 """The `DCGM_CUSTOM_*` families that boards for the vendor's newer GPU exporter read; off by default.
 
-Telemetry contract 1.13. ILLEGAL means foreign: a process that no container was granted. Label names are the
-vendor's own spelling, capitals and all.
+docs/spec/telemetry.md#compatibility-families. ILLEGAL means foreign: a process that no container was granted.
+Label names are the vendor's own spelling, capitals and all.
 """
 
 from __future__ import annotations

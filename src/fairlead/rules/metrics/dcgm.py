@@ -1,4 +1,5 @@
-"""dcgm-exporter's page from device samples: its names, labels, order and units (telemetry contract 1.4).
+"""dcgm-exporter's page from device samples: its names, labels, order and units
+(docs/spec/telemetry.md#format-and-labels-of-dcgm-series).
 
 A field is of a card, of a MIG instance or of an NVLink; NVSwitches NVML does not tell of. A label without a
 value is left out here (the families omit empty labels), and a value that a device does not have prints
@@ -32,7 +33,10 @@ _OF_A_SHARE: Final[Mapping[str, Callable[[DeviceProcess], int | None]]] = {
     "DCGM_FI_DEV_GPU_UTIL": lambda share: None if (percent := percent_of_whole(share)) is None else round(percent),
     "DCGM_FI_DEV_FB_USED": lambda share: None if share.memory_used_bytes is None else share.memory_used_bytes // _MIB,
 }
-"""What is a container's own of a card that it shares; the rest is the card's, told again (contract 2.4)."""
+"""What is a container's own of a card that it shares; the rest is the card's, told again.
+
+See docs/spec/telemetry.md#attribution-rules.
+"""
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"
 INSTANCE_FIELDS: Final = frozenset(
     [
@@ -43,7 +47,7 @@ INSTANCE_FIELDS: Final = frozenset(
         "DCGM_FI_PROF_SM_OCCUPANCY",
     ]
 )
-"""What each MIG instance has for itself (telemetry contract 1.8)."""
+"""What each MIG instance has for itself (docs/spec/telemetry.md#mig-instances)."""
 _OF_A_LINK: Final = re.compile(r"DCGM_FI_(?:DEV|PROF)_NVLINK(?:_[A-Z_]+)?_L(\d+)", re.ASCII)
 _CARD_OF_LINK: Final = ("gpu", "gpu_uuid", "pci_bus_id", "device", "model_name")
 """A link's labels of its card, in the order of the card's own."""

@@ -1,8 +1,9 @@
 """Metrics that dcgm-exporter makes itself: counts over a window, health by DCGM's watches, links of cards.
 
-Telemetry contract 1.12; all are gauges. Events and samples are put in with their times, rows come out: labels
-of their own, which follow those of the card, and a value. Times are seconds of one steady clock; `now` is an
-argument. A card of which nothing was ever told has no rows, never zeros.
+docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter; all are gauges. Events and samples are put in with
+their times, rows come out: labels of their own, which follow those of the card, and a value. Times are
+seconds of one steady clock; `now` is an argument. A card of which nothing was ever told has no rows, never
+zeros.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the GPU exporter says about itself: its version, how its last sample went, how long pages took.
 
-Telemetry contract 1.15. These families are rendered with the page, once per sample, so that two scrapes of
-one sample are the same bytes; what only a scrape can know is that of the scrapes before.
+docs/spec/telemetry.md#metrics-of-the-exporter-itself. These families are rendered with the page, once per
+sample, so that two scrapes of one sample are the same bytes; what only a scrape can know is that of the
+scrapes before.
 """
 
 from __future__ import annotations

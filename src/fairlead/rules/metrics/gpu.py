@@ -1,4 +1,4 @@
-"""Our own metrics of each device: `fairlead_gpu_*` in base units (telemetry contract 1.9).
+"""Our own metrics of each device: `fairlead_gpu_*` in base units (docs/spec/telemetry.md#device-metrics).
 
 Fields of device samples are in driver units (MHz, MiB, mJ, ns, percent) until the tables below scale them. A
 field that a device does not have prints nothing, never 0.
@@ -315,9 +315,10 @@ def _is_given(instance: MigInstance) -> int:
 def grantable_bytes(sample: DeviceSample) -> int | float | None:
     """What the card can give: the memory of which the limits of its containers are parts.
 
-    Shares are parts of the whole MiB that the driver leaves (sharing contract 1.2), so that all units of a
-    card are the whole of it; a container that has the card whole, or by turns, may use all that the driver
-    shows. Of a divided card: its instances together. None when the sizes are unknown.
+    Shares are parts of the whole MiB that the driver leaves
+    (docs/spec/gpu-sharing.md#units-and-the-proportional-grant), so that all units of a card are the whole of
+    it; a container that has the card whole, or by turns, may use all that the driver shows. Of a divided
+    card: its instances together. None when the sizes are unknown.
     """
     if sample.instances:
         sizes = [each.fields.get(_TOTAL) for each in gpu_instances(sample)]

@@ -1,7 +1,7 @@
 """The `nvidia_gpu_*` families that the reference Nodes board and upstream arena read.
 
-Telemetry contract 1.13. Every device has exactly one series that is not `share`, whoever uses it, so that
-`allocate_mode!="share"` counts each card once.
+docs/spec/telemetry.md#compatibility-families. Every device has exactly one series that is not `share`,
+whoever uses it, so that `allocate_mode!="share"` counts each card once.
 """
 
 from __future__ import annotations

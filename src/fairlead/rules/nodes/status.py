@@ -2,7 +2,8 @@
 
 The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not unhealthy:
 the status word never contains it. Labels of three origins say whether GPUs are shared, the strongest first
-(sharing contract 1.3); a label whose value is not known says nothing, and the next one is asked.
+(docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory); a label whose value is not known says
+nothing, and the next one is asked.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
 
 
 def arena_mode(mode: GpuMode) -> GpuMode:
-    """The mode as `arena_*` metrics spell it: they know no MIG (telemetry contract 3.1).
+    """The mode as `arena_*` metrics spell it: they know no MIG (docs/spec/telemetry.md#definitions).
 
     >>> print(arena_mode(GpuMode.MIG), arena_mode(GpuMode.SHARE))
     exclusive share

@@ -35,9 +35,10 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
 def is_exempt(pod: Pod) -> bool:
     """A static pod of a kubelet, or one of a DaemonSet or in a protected namespace, that never had our gate.
 
-    Admission marks every other pod, whatever owner it names (quota contract 2.1). Of a pod from before
-    that, who created it is not known. The cluster collects one whose DaemonSet is not there. A node is
-    there: only a kubelet's mirror counts as its pod, and a kubelet runs no mirror that somebody else made.
+    Admission marks every other pod, whatever owner it names (docs/spec/quota.md#pods-that-are-counted). Of a
+    pod from before that, who created it is not known. The cluster collects one whose DaemonSet is not there.
+    A node is there: only a kubelet's mirror counts as its pod, and a kubelet runs no mirror that somebody
+    else made.
     """
     if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
         return False

@@ -1,7 +1,8 @@
 """What each quota node uses, has borrowed, has promised, and what waits below it: the one account of it.
 
-The plan hands it out, the status of the tree, the board and the metrics show it (quota contract 1.5, 2.1).
-Only from pods: nothing is remembered, so nothing can drift. Amounts of managed resources only.
+The plan hands it out, the status of the tree, the board and the metrics show it
+(docs/spec/quota.md#status-of-the-tree, docs/spec/quota.md#pods-that-are-counted). Only from pods: nothing is
+remembered, so nothing can drift. Amounts of managed resources only.
 """
 
 from __future__ import annotations

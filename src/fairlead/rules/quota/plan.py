@@ -1,4 +1,5 @@
-"""Who is admitted, who is evicted for whom, and who waits: the plan of quota contract 2, without memory.
+"""Who is admitted, who is evicted for whom, and who waits: the plan of docs/spec/quota.md#the-plan, without
+memory.
 
 One predicate (`is_guaranteed`) says both who goes first and who may have others evicted. Whoever has victims
 chosen for him holds a claim on what they leave, so that nobody else takes it.
@@ -347,7 +348,10 @@ class _Planner:
         return at
 
     def is_guaranteed(self, unit: Unit) -> bool:
-        """Whether its leaf's min covers it in all that is scarce for it (quota contract 2.4)."""
+        """Whether its leaf's min covers it in all that is scarce for it.
+
+        See docs/spec/quota.md#contested-resources-and-guaranteed-units.
+        """
         leaf, vector = unit.leaf, unit.vector
         asked = [k for k in self.account.contested[leaf] if vector[k]] or [k for k, amount in enumerate(vector) if amount]
         after = self.account.after
@@ -450,7 +454,8 @@ class _Planner:
         self._make_room(line, chosen)
 
     def _clear_nodes(self, line: Line) -> None:
-        """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12).
+        """No node has room: whoever may be evicted leaves one, if that is enough
+        (docs/spec/quota.md#room-made-on-a-cluster-node).
 
         Not for a unit that asks for nothing that quota counts: nobody has promised it anything.
         """
@@ -481,7 +486,7 @@ class _Planner:
             line.ceiling, line.need = (place, k), unit.vector[k]
 
     def _not_now(self, unit: Unit) -> tuple[Reason, str] | None:
-        """Caps and counts that nobody is evicted for (quota contract 2.11)."""
+        """Caps and counts that nobody is evicted for (docs/spec/quota.md#non-preemptible-pods-and-caps)."""
         account = self.account
         if (cap := account.capped(unit)) is not None:
             return Reason.USER_CAP, self.sentences.over_cap(unit, *cap)

@@ -1,5 +1,6 @@
 """Who makes room for a unit: in other leaves, from who is above its min; in its own leaf, from who is less
-important (quota contract 2.7, 2.8, 2.9). All that is needed, or nobody.
+important (docs/spec/quota.md#reclaim-from-other-leaves, docs/spec/quota.md#preemption-inside-a-leaf,
+docs/spec/quota.md#victims). All that is needed, or nobody.
 
 Fewest first: a gang is broken only where single pods and the surplus of gangs are not enough.
 """

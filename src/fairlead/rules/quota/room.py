@@ -1,4 +1,4 @@
-"""Whether units fit on the cluster's nodes (quota contract 2.12).
+"""Whether units fit on the cluster's nodes (docs/spec/quota.md#room-for-a-unit).
 
 Looked at are all requests, labels, taints, and GPU memory of one card. What cannot be judged here (volumes,
 spread, other pods) counts as fitting: kube-scheduler decides. Pods are laid out first fit, nodes by name, the

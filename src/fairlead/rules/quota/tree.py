@@ -2,7 +2,8 @@
 to date.
 
 A node is charged what is used and promised below it. With a lend limit L a node that uses less than `min - L`
-is charged that much all the same, so that the rest of its min is not lent (quota contract 2.2).
+is charged that much all the same, so that the rest of its min is not lent
+(docs/spec/quota.md#charge-and-lend-limits).
 """
 
 from __future__ import annotations

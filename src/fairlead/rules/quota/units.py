@@ -1,5 +1,5 @@
 """What is admitted, and what is evicted, all or nothing: single pods, gangs, jobs that can be suspended
-(quota contract 2.3, 2.9).
+(docs/spec/quota.md#units-and-gangs, docs/spec/quota.md#victims).
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def _sum(index: TreeIndex, pods: Sequence[QuotaPod]) -> Vector:
 def group_of(
     index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: bool, unit: Unit | None = None, workload: Workload | None = None
 ) -> VictimGroup:
-    """`rank`: the lower, the sooner it goes (quota contract 2.9)."""
+    """`rank`: the lower, the sooner it goes (docs/spec/quota.md#victims)."""
     rank = (
         max(pod.priority for pod in pods),
         is_gang,

@@ -111,7 +111,7 @@ def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[
 
 class Scarce(Struct, frozen=True, gc=False):
     """A resource of which the cluster has less than the leaves' mins promise together: each min counts in
-    proportion (quota contract 2.12).
+    proportion (docs/spec/quota.md#cluster-nodes).
     """
 
     configured: int

@@ -1,5 +1,5 @@
-"""Everything that is wrong with a quota tree, each in one sentence with node, resource and numbers (quota
-contract 1.4).
+"""Everything that is wrong with a quota tree, each in one sentence with node, resource and numbers
+(docs/spec/quota.md#validation).
 
 A tree with a violation that `stops` admits and evicts nothing. Amounts are compared when all of the tree
 could be read: otherwise a child would be told that its parent has nothing.

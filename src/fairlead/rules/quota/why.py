@@ -3,8 +3,8 @@
 The sentence is the plan's. Where the controller has told the same reason already, it is what the pod's
 condition says, word for word. Of an admitted pod the condition tells how it was then; here stands how it is.
 
-A place is one in the order in which units are tried (quota contract 2.5), at this moment. It promises no
-turn: a unit that does not fit is passed over, and the order is made anew at each plan.
+A place is one in the order in which units are tried (docs/spec/quota.md#order-of-candidates), at this moment.
+It promises no turn: a unit that does not fit is passed over, and the order is made anew at each plan.
 """
 
 from __future__ import annotations

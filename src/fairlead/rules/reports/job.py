@@ -1,4 +1,5 @@
-"""What there is to say of a training job and of each of its pods (arena contract §2.2, §4).
+"""What there is to say of a training job and of each of its pods (docs/spec/arena-cli.md#job-commands,
+docs/spec/arena-cli.md#status-and-duration).
 
 Tables, documents and both layouts print it. Requested GPUs come from the job's spec, so they are right before
 any pod exists; allocated ones come from the pods.

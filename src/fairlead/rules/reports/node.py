@@ -1,8 +1,8 @@
 """arena's view of the account: a node's type, its GPUs and who holds them, as `arena top node` says it.
 
-Arena contract §5. The type follows from *capacity*, never from allocatable (a node whose GPUs all failed is
-still a GPU node). A share node's GPU count is an exact sum of fractions: whoever shows it rounds, last, so
-that a sum over nodes is not a sum of roundings.
+docs/spec/arena-cli.md#nodes. The type follows from *capacity*, never from allocatable (a node whose GPUs all
+failed is still a GPU node). A share node's GPU count is an exact sum of fractions: whoever shows it rounds,
+last, so that a sum over nodes is not a sum of roundings.
 """
 
 from __future__ import annotations
@@ -198,9 +198,11 @@ def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) ->
     return tuple(
         DeviceReport(
             index=card.index,
-            units=card.units if told else units / gpus,  # arena contract §5: total / GPUs, exactly; the account deals whole units out
+            # docs/spec/arena-cli.md#share-nodes: total / GPUs, exactly; the account deals whole units out
+            units=card.units if told else units / gpus,
             units_allocated=card.used,
-            core=core // len(shown),  # arena contract §5 of the node's capacity; the account has 100 % for each card
+            # docs/spec/arena-cli.md#share-nodes of the node's capacity; the account has 100 % for each card
+            core=core // len(shown),
             core_allocated=card.core_used,
         )
         for card in shown

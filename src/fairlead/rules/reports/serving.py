@@ -1,7 +1,7 @@
 """What there is to say of a serving job: pods that are up, where it is reached, which GPUs it holds.
 
-Arena contract §2.4. A pod counts GPUs only while it runs, and a pod that shares a card counts the part of it
-that it was promised.
+docs/spec/arena-cli.md#serving-jobs. A pod counts GPUs only while it runs, and a pod that shares a card counts
+the part of it that it was promised.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Cards on a guarded node: containers of equal units that are starting there get the same cards and MiB.
 
-Sharing contract 3.3. The agent of such a node answers the kubelet before it knows which container asks, so
-all that may be asking must be given alike. Whoever cannot be given like them waits until they have started.
-On other nodes nothing of this is asked.
+docs/spec/gpu-sharing.md#guarded-mode. The agent of such a node answers the kubelet before it knows which
+container asks, so all that may be asking must be given alike. Whoever cannot be given like them waits until
+they have started. On other nodes nothing of this is asked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Who sits on which shared card, and how much is free: the ledger as a person and a program read it.
 
-Sharing contract 4. A pod that runs here and whose card nobody can name counts as used (`pending`), and so
-does one whose annotation names a card that is not here. A card that still has a pod of exclusive use counts
-with the units that it will share, as the reference counts it (document 001); `draining_cards` names the pod.
+docs/spec/gpu-sharing.md#inspect. A pod that runs here and whose card nobody can name counts as used
+(`pending`), and so does one whose annotation names a card that is not here. A card that still has a pod of
+exclusive use counts with the units that it will share, as the reference counts it (document 001);
+`draining_cards` names the pod.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What keeps the pods on a node's shared cards apart, and how well (sharing contract 5).
+"""What keeps the pods on a node's shared cards apart, and how well
+(docs/spec/gpu-sharing.md#isolation-providers).
 
 `guard` is cooperative: a quota for well-behaved programs. No word here may claim more than is enforced, and a
 node on which nobody has said what is in force is `unknown`, not safe.

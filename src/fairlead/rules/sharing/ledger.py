@@ -74,7 +74,9 @@ class Ledger:
         self._refresh(found)
 
     def withhold(self, node: str, indexes: Collection[int]) -> None:
-        """An operator takes cards out, or gives them back (the ConfigMap of sharing contract 1.3)."""
+        """An operator takes cards out, or gives them back (the ConfigMap of
+        docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
+        """
         known = self._sources.get(node)
         if known is not None and known[1] != frozenset(indexes):
             self.set_node(known[0], indexes)

@@ -1,7 +1,7 @@
 """The families `fairlead_gpushare_*`: what the scheduler extender says about shared cards and itself.
 
-Sharing contract, metrics. Units of a card by state: `reserved`, `bound`, `assigned` are held by pods; `free`
-may be given; the rest of `total` takes nobody.
+docs/spec/gpu-sharing.md, metrics. Units of a card by state: `reserved`, `bound`, `assigned` are held by pods;
+`free` may be given; the rest of `total` takes nobody.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The cards of a node that a pod gets: best fit or spread, one card or several, or one for each container.
 
-Sharing contract 2.3. Room that preemption freed for a waiting pod is not free for a less important one.
+docs/spec/gpu-sharing.md#choice-of-gpu-and-node. Room that preemption freed for a waiting pod is not free for
+a less important one.
 """
 
 from __future__ import annotations

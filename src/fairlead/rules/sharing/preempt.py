@@ -1,4 +1,4 @@
-"""Preemption: whom a pod must push aside to get its part of a GPU (sharing contract 2.5).
+"""Preemption: whom a pod must push aside to get its part of a GPU (docs/spec/gpu-sharing.md#preempt).
 
 It corrects what kube-scheduler proposes, which trusts the freed *sum* of a node: two halves of a card on two
 cards are no card. Victims that hold no shared GPU stay victims: they were chosen for something else, which

@@ -1,6 +1,6 @@
 """How good a node is for a pod that shares a GPU: 0..10, from the cards that bind would choose.
 
-Sharing contract 2.3.
+docs/spec/gpu-sharing.md#choice-of-gpu-and-node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Why a node cannot take a pod that shares a GPU: the sentences of the extender (sharing contract 2.2).
+"""Why a node cannot take a pod that shares a GPU: the sentences of the extender
+(docs/spec/gpu-sharing.md#filter).
 
 They hold few distinct numbers, because kube-scheduler counts equal ones over nodes. `is_final` decides
 whether preemption is tried, so it may be said only of what no eviction can mend.

@@ -1,4 +1,4 @@
-"""Profiling fields as GPM's metrics tell them (telemetry contract 1.6)."""
+"""Profiling fields as GPM's metrics tell them (docs/spec/telemetry.md#profiling-fields)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _RATES: Final = {
 GPM_METRICS: Final[Mapping[str, int]] = {_PREFIX + name: metric for name, metric in (_PERCENTS | _ENGINES | _RATES).items()}
 """GPM's metric of each DCGM field."""
 INSTANCE_METRICS: Final = frozenset(_PREFIX + name for name in _PERCENTS)
-"""The fields that a MIG instance has of its own (telemetry contract 1.8)."""
+"""The fields that a MIG instance has of its own (docs/spec/telemetry.md#mig-instances)."""
 _ROUNDED_PERCENT: Final = 105.0
 _BYTES: Final = frozenset(_PREFIX + name for name in _RATES)
 

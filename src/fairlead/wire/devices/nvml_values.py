@@ -1,7 +1,8 @@
 """Results of NVML as DCGM's fields tell them: units, integers, what counts as no value.
 
-The table of telemetry contract 1.5. Field values come as NVIDIA's structure of 40 bytes, each with a code and
-a type of its own. A value that cannot be is no value: NaN, infinity, a memory of 255 degrees.
+The table of docs/spec/telemetry.md#dcgm-fields-from-nvml. Field values come as NVIDIA's structure of 40
+bytes, each with a code and a type of its own. A value that cannot be is no value: NaN, infinity, a memory of
+255 degrees.
 """
 
 from __future__ import annotations

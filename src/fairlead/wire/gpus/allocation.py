@@ -1,4 +1,5 @@
-"""The annotations that say which GPU the scheduler gave to which container (sharing contract 1.4).
+"""The annotations that say which GPU the scheduler gave to which container
+(docs/spec/gpu-sharing.md#reading-grants).
 
 There are several generations of them, and one is never mixed with another. An annotation that does not parse
 is no grant at all: the pod is listed, and allocated nowhere.

@@ -1,8 +1,9 @@
 """ConfigMaps of kube-system about a node's GPUs: their topology, and which of them an operator took out.
 
-Topology (arena contract §5): data keys `devices`, `linkType`, `bandwidth`, each a JSON text; they fail one by
-one, so that a ConfigMap whose bandwidths do not parse still tells the devices. GPUs taken out: the ConfigMap
-`unhealthy-gpu-<node>` (sharing contract 1.3), which no selector finds.
+Topology (docs/spec/arena-cli.md#topology-nodes): data keys `devices`, `linkType`, `bandwidth`, each a JSON
+text; they fail one by one, so that a ConfigMap whose bandwidths do not parse still tells the devices. GPUs
+taken out: the ConfigMap `unhealthy-gpu-<node>`
+(docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory), which no selector finds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The grants file: which container of this node was given how much of which card (sharing contract 3.4).
+"""The grants file: which container of this node was given how much of which card
+(docs/spec/gpu-sharing.md#what-the-container-gets).
 
 The node's agent writes it, and finds in it after a restart what annotations may have lost; the GPU exporter
 reads it to say whose memory is used.

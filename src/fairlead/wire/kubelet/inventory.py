@@ -1,4 +1,5 @@
-"""A node's inventory of GPUs, as its agent writes it (annotation `fairlead.io/gpus`, sharing contract 1.3).
+"""A node's inventory of GPUs, as its agent writes it (annotation `fairlead.io/gpus`,
+docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory).
 
 `wire/kube/objects.parse_gpu_slots` reads it.
 """
@@ -14,7 +15,7 @@ from fairlead.model.devices.gpu import GpuSlot
 
 
 class WireInventoryEntry(Struct, gc=False, rename="camel"):
-    """The contract's keys, in its order, none left out."""
+    """All keys, in order: docs/spec/gpu-sharing.md#node-labels-annotations-and-inventory."""
 
     index: int
     minor: int

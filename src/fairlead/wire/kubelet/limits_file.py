@@ -1,4 +1,5 @@
-"""The limits file: all that tells the memory guard what its container may use (sharing contract 5.3).
+"""The limits file: all that tells the memory guard what its container may use
+(docs/spec/gpu-sharing.md#limits-file-and-region).
 
 Text with a line for each card. Whoever cannot read a line of it must let nothing be allocated, so nothing is
 guessed here either.

@@ -42,8 +42,8 @@ def pod_of_cgroups(text: str) -> str:
 
 
 def container_of_cgroups(text: str) -> str:
-    """The id of the container whose `/proc/<pid>/cgroup` this is; "" = it tells none (telemetry contract
-    1.11).
+    """The id of the container whose `/proc/<pid>/cgroup` this is; "" = it tells none
+    (docs/spec/telemetry.md#processes).
 
     >>> container_of_cgroups("0::/kubepods/pod0b4a5f6e-1111-2222-3333-444444444444/" + "ab" * 32) == "ab" * 32
     True

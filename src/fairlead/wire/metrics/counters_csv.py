@@ -1,4 +1,5 @@
-"""The counters CSV of dcgm-exporter: `FIELD, type, help`, one row per metric (telemetry contract 1.3).
+"""The counters CSV of dcgm-exporter: `FIELD, type, help`, one row per metric
+(docs/spec/telemetry.md#counters-file).
 
 A bad row never costs the others: it is skipped and counted. Refusing to start over one is a choice of the
 person (`--strict-csv`), not of this module.

@@ -1,6 +1,7 @@
 """The GPUs that dcgm-exporter's `--devices` names: `f`, `g[:0,2-4]`, `i[:…]` or `g…+i…`.
 
-Telemetry contract 1.2. `i` names MIG instances: where no card is divided into instances, it names nothing.
+docs/spec/telemetry.md#flags-and-environment-variables. `i` names MIG instances: where no card is divided into
+instances, it names nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The DCGM fields that are served, and the names by which a counters CSV may call them.
 
-Telemetry contract 1.3, 1.5. A CSV may spell a field as any DCGM generation did; the name on the page is the
-CSV's own string, and the value is the field's. Inside, a field has the name that it had before DCGM 4.6.
+docs/spec/telemetry.md#counters-file, docs/spec/telemetry.md#dcgm-fields-from-nvml. A CSV may spell a field as
+any DCGM generation did; the name on the page is the CSV's own string, and the value is the field's. Inside, a
+field has the name that it had before DCGM 4.6.
 """
 
 from __future__ import annotations

@@ -309,8 +309,10 @@ def _note_legacy(cards: dict[str, _Card], uuid: str, sample: Sample) -> None:
 
 
 def _note_process(card: _Card, sample: Sample) -> None:
-    """Memory of one process of a pod on a card, as one vendor's newer exporters tell it (arena contract
-    5)."""
+    """Memory of one process of a pod on a card, as one vendor's newer exporters tell it.
+
+    See docs/spec/arena-cli.md#gpu-metrics.
+    """
     labels = sample.labels
     card.node = card.node or labels.get("NodeName", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
@@ -399,7 +401,7 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
 
 
 def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
-    """The device's own value, else its holders' together (arena contract 5).
+    """The device's own value, else its holders' together (docs/spec/arena-cli.md#gpu-metrics).
 
     The largest utilization, the sum of memory.
     """

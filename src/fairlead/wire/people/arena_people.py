@@ -1,4 +1,5 @@
-"""How arena writes down whose a job is, and who may see everybody's (arena contract §1, §7).
+"""How arena writes down whose a job is, and who may see everybody's (docs/spec/arena-cli.md#whoami,
+docs/spec/arena-cli.md#isolation-of-users).
 
 A person's id is a name that fits into a label, no secret. Administrators stand in a ConfigMap of arena's own
 namespace.

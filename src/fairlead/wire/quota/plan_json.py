@@ -1,4 +1,7 @@
-"""A quota plan as JSON (quota contract 2.16): all keys always there, amounts as canonical quantities."""
+"""A quota plan as JSON: all keys always there, amounts as canonical quantities.
+
+See docs/spec/quota.md#plan-as-json.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The CustomResourceDefinition of the ElasticQuotaTree (quota contract 1.1): `deploy/quota-crd.yaml`, and the
-simulated cluster's own.
+"""The CustomResourceDefinition of the ElasticQuotaTree (docs/spec/quota.md#the-elasticquotatree-object):
+`deploy/quota-crd.yaml`, and the simulated cluster's own.
 
 A schema cannot describe a node by itself, so six levels are typed and what lies deeper is open. The rules say
 of the upper levels what the API server can say in bounded time; `rules/quota/validate` says all of it.

@@ -1,4 +1,7 @@
-"""The status of an ElasticQuotaTree (quota contract 1.5) as the API server keeps it, and a look into one."""
+"""The status of an ElasticQuotaTree as the API server keeps it, and a look into one.
+
+See docs/spec/quota.md#status-of-the-tree.
+"""
 
 from __future__ import annotations
 

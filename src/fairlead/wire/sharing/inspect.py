@@ -1,7 +1,7 @@
 """The account of shared cards in JSON, for the extender's `/inspect` and `kubectl inspect cgpu -o json`.
 
-Sharing contract 4. Keys of the reference extender come first, then ours. `pods[].usedGPU` is what the pod has
-of that card, not its total.
+docs/spec/gpu-sharing.md#inspect-json. Keys of the reference extender come first, then ours. `pods[].usedGPU`
+is what the pod has of that card, not its total.
 """
 
 from __future__ import annotations

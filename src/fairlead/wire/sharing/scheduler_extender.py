@@ -1,4 +1,5 @@
-"""What kube-scheduler sends to an extender, and what it wants back: the wire forms of sharing contract 2.
+"""What kube-scheduler sends to an extender, and what it wants back: the wire forms of
+docs/spec/gpu-sharing.md#endpoints-of-the-extender.
 
 Keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary Kubernetes
 object. A list that is absent is `null`, and the answer has the form that was asked: names for names, whole

@@ -1,8 +1,8 @@
 """Tab-separated lines made into aligned columns, as Go's `text/tabwriter` does with padding 2 and blanks.
 
-Arena contract §2. The text after the last tab of a line belongs to no column: it is neither padded nor
-measured. A column is only as long as the run of consecutive lines that have that cell, so two tables with a
-plain line between never align.
+docs/spec/arena-cli.md#tables. The text after the last tab of a line belongs to no column: it is neither
+padded nor measured. A column is only as long as the run of consecutive lines that have that cell, so two
+tables with a plain line between never align.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ export function servingColumns(words: Pick<Words, "t" | "code">): Column<Serving
     { key: "namespace", head: t("col.namespace"), width: 104, mono: true, title: (s) => s.namespace, cell: (s) => s.namespace },
     { key: "name", head: t("serving.name"), width: 150, mono: true, fixed: true, title: (s) => s.name, cell: (s) => s.name },
     { key: "type", head: t("serving.type"), width: 92, cell: (s) => s.type },
-    { key: "version", head: t("serving.version"), width: 92, mono: true, title: (s) => s.version, cell: (s) => s.version || UNKNOWN },
+    { key: "version", head: t("serving.version"), width: 120, mono: true, title: (s) => s.version, cell: (s) => s.version || UNKNOWN },
     { key: "status", head: t("col.status"), width: 290, title: (s) => whyOf(s.waiting, words), cell: (s) => <Status word={s.status} suffix={besideOf(s.waiting, words)} /> },
     { key: "available", head: t("serving.pods"), width: 90, number: true, cell: podsOf },
     { key: "gpus", head: "GPUs", width: 56, number: true, cell: (s) => gpus(s.gpus) },

@@ -1,5 +1,5 @@
 """Who leaves a cluster node for a unit that has quota and fits on no node: node by node the fewest who may be
-evicted (quota contract 2.12). After that the unit fits, or nobody leaves.
+evicted (docs/spec/quota.md#room-made-on-a-cluster-node). After that the unit fits, or nobody leaves.
 
 Legal is who is above min as for reclaim (2.7, from the root down), in what the node lacks; and, by the same
 predicate that says who goes first (2.4), only who would not be guaranteed himself: else two would evict each
