@@ -219,10 +219,11 @@ class TestOurBoards:
             parts = self.of_app(prometheus, "GPU memory used / limit", "app-3g-v1")
             assert parts == pytest.approx(dict.fromkeys(both, 3193 / 4301))
             assert self.of_app(prometheus, "GPU memory used", "app-6g-v1") == {"app-6g-v1-0 app-6g-v1 GPU 0  ": 0}
-            assert self.of_app(prometheus, "Restarts", "app-3g-v1") == {"app-3g-v1-0": 0, "app-3g-v1-1": 0}
+            flat = {"app-3g-v1-0": 0, "app-3g-v1-1": 0}
+            wait_until("both pods were scraped twice", lambda: self.of_app(prometheus, "Restarts", "app-3g-v1") == flat)
             shown[0] = later
-            wait_until("its restarts are drawn", lambda: max(self.of_app(prometheus, "Restarts", "app-6g-v1").values()) >= 1)
-            assert self.of_app(prometheus, "Restarts", "app-3g-v1") == {"app-3g-v1-0": 0, "app-3g-v1-1": 0}, "its neighbours stay flat"
+            wait_until("its restarts are drawn", lambda: max(self.of_app(prometheus, "Restarts", "app-6g-v1").values(), default=0) >= 1)
+            assert self.of_app(prometheus, "Restarts", "app-3g-v1") == flat, "its neighbours stay flat"
             (used,) = [query for query in asked_of("fairlead-gpu-node") if (query.panel, query.letter) == ("GPU memory", "A")]
             (node,) = prometheus.label_values('fairlead_container_gpu_memory_used_bytes{pod_name="app-6g-v1-0"}', "node_name")
             ((_, value),) = asked(prometheus, used, choose(prometheus, "fairlead-gpu-node", {"node_name": node}))
