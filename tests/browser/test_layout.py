@@ -153,7 +153,7 @@ def cut_texts(tab: Window) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize(("world", "locale"), in_turn(tuple((world, locale) for world, locale, scheme in LOOKS if scheme == "light"), 3))
+@pytest.mark.parametrize(("world", "locale"), in_turn(tuple((world, locale) for world, locale, scheme in LOOKS if scheme == "light"), 6))
 def test_no_text_is_cut(browser: Browser, request: pytest.FixtureRequest, world: str, locale: str) -> None:
     sight: Sight = request.getfixturevalue({"default": "simulated"}.get(world, world))
     wrong: list[str] = []
