@@ -32,6 +32,7 @@ from tests.waiting import wait_until
 
 Object = dict[str, Any]
 PLACES = ("lender", "owner", "small")
+HOLDS = "test.fairlead.io/holds"
 ROOT = bounded(
     "root",
     40,
@@ -141,6 +142,38 @@ def test_a_stateful_set_gives_back_pod_by_pod_and_comes_back(cluster: ControlPla
     cluster.admin.run("delete", "deployment", "back", "-n", "owner")
     settled(truth, {"lender": 6})
     assert len(truth.evicted) == 2
+
+
+def test_a_gang_that_lost_a_member_does_not_take_the_room_that_a_claimant_waits_for(cluster: ControlPlane, truth: QuotaTruth) -> None:
+    """A finalizer keeps the evicted pod. Meanwhile a member of the gang is deleted, and the claimant has its room."""
+    together = {"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "4"}
+    loose, gang = deployment("loose", "lender", 2, "5", finalizers=[HOLDS]), deployment("gang", "lender", 4, "5", labels=together)
+    try:
+        cluster.admin.create([gang])
+        settled(truth, {"lender": 4})
+        cluster.admin.create([loose, deployment("back", "owner", 2, "5")])
+        settled(truth, {"lender": 6, "owner": 2})
+        scale(cluster, "back", "owner", 3)
+        wait_until("one of the single pods is evicted, and stays", lambda: len(truth.evicted) == 1, 30)
+        member = cluster.admin.get("pods", "-n", "lender", "-l", "app=gang")[0]["metadata"]["name"]
+        cluster.admin.run("delete", "pod", member, "-n", "lender", "--wait=false")
+        wait_until("the claimant has the room", lambda: truth.running().get("owner") == 3, 30)
+        assert len(truth.evicted) == 1
+    finally:
+        release(cluster, "lender")
+    settled(truth, {"lender": 5, "owner": 3})
+    running = [pod for pod in cluster.admin.get("pods", "-n", "lender", "-l", "app=gang") if not pod["spec"].get("schedulingGates")]
+    assert len(running) == 4, "the gang is whole before a single pod comes back"
+    assert len(truth.evicted) == 1
+    release(cluster, "lender")
+
+
+def release(cluster: ControlPlane, place: str) -> None:
+    """Take the finalizer from all pods that have it."""
+    for pod in cluster.admin.get("pods", "-n", place):
+        if HOLDS in pod["metadata"].get("finalizers", []):
+            name = pod["metadata"]["name"]
+            cluster.admin.run("patch", "pod", name, "-n", place, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
 
 
 def test_a_higher_priority_goes_first_inside_a_leaf(cluster: ControlPlane, truth: QuotaTruth) -> None:
