@@ -85,12 +85,12 @@ class Scene:
 
 
 COMPANY = (
-    Board("cluster", "/overview", 1200, 692, scale=2),
+    Board("cluster", "/overview", 1200, 684, scale=2),
     Board("node", "/nodes?open=gpu-shared-1", 1440, 740, scale=1.6, part="side-panel"),
     Board("job", "/jobs?open=language/pytorchjob/bert-large-3", 1440, 740, scale=1.6, part="side-panel"),
 )
 DEMO = (
-    Board("quota", "/quota", 1200, 760, scale=1.5),
+    Board("quota", "/quota", 1200, 700, scale=1.25),
     Board(
         "quota-what-if",
         "/quota/tree",
