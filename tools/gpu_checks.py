@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pynvml
 
@@ -172,12 +173,16 @@ def exporting(library: str) -> Iterator[Exporter]:
             _wait("every card was read", START_SECONDS, lambda: set(exporter.values("fairlead_gpu_up").values()) == {1.0})
             yield exporter
         finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(20)
+            _stop(process)
+
+
+def _stop(process: subprocess.Popen[Any]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(20)
 
 
 def _kept(lines: Iterable[str], kept: list[str]) -> Iterator[str]:
@@ -382,12 +387,15 @@ def _load(exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], dea
                     rates[card] = max(rates.get(card, 0.0), (now[card] - links.get(card, now[card])) / (then - began))
                 began, links = then, now
                 time.sleep(2 * COLLECT_MS / 1000)
+            is_late = load.poll() is None
         finally:
-            load.terminate()
-            status = load.wait(30)
+            _stop(load)
         output.seek(0)
         said = output.read().strip().splitlines()[-1:]
     subject = f"{test} {LOADS[test]}"
+    if is_late:
+        return [Row("load", "", subject, SKIPPED, note="no time is left")]
+    status = load.returncode
     if status == SKIP_STATUS:
         return [Row("load", "", subject, SKIPPED, note="".join(said))]
     if status != 0:
@@ -430,11 +438,17 @@ def _moved(test: int, card: str, rest: Mapping[str, float], peaks: Mapping[tuple
 
 def check_all(asked: Asked, deadline: float) -> list[Row]:
     """All rows. `deadline`: seconds of the steady clock, when no further load begins."""
-    if asked.backend == "sim":
-        os.environ.setdefault("FAIRLEAD_GPU_LOAD_DIR", tempfile.mkdtemp(prefix="gpu-check-loads-"))
     rows = inventory_rows(asked.library)
+    with tempfile.TemporaryDirectory(prefix="gpu-check-") as loads:
+        if asked.backend == "sim":
+            os.environ.setdefault("FAIRLEAD_GPU_LOAD_DIR", loads)
+        return rows + _served_rows(asked, deadline)
+
+
+def _served_rows(asked: Asked, deadline: float) -> list[Row]:
+    """What the exporter's page says."""
     with exporting(asked.library) as exporter:
-        rows += [*health_rows(exporter), *beside_nvidia_smi(exporter), *beside_nvml(exporter, asked.library)]
+        rows = [*health_rows(exporter), *beside_nvidia_smi(exporter), *beside_nvml(exporter, asked.library)]
         return [*rows, *load_rows(exporter, asked, deadline)]
 
 

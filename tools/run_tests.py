@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -40,8 +39,6 @@ REAL_FIRST = ("kube", "kubelet")
 One more than these run at a time, for most wait more than they work. Only one at a time has the real node:
 `kubelet`, then `browser`, and late in the run `cdi`.
 """
-TURN = "FAIRLEAD_TURN"
-"""Which part of the divided tests a run tries; see tests/turns."""
 BUDGET_SECONDS = {"check": 4 * 60, "warm": 30 * 60, "cold": 60 * 60}
 """How long a run may take on two free cores.
 
@@ -56,7 +53,7 @@ def run_tests(only: Sequence[str]) -> int:
     """
     started = time.monotonic()
     budget = budget_of(only)
-    os.environ.setdefault(TURN, str(random.SystemRandom().randrange(1_000_000)))
+    turn = _chosen_turn()
     checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
     reals += [group for group in on_demand_groups() if group.name in only]
     make_environment("dev")
@@ -72,7 +69,20 @@ def run_tests(only: Sequence[str]) -> int:
         preparation.join()
     real_outcomes = _run_side_by_side([_broken_by(problem, group) for group in reals], REAL_FIRST)
     chance = try_again(real_outcomes)
+    print(f"part of the divided tests: FAIRLEAD_TURN={turn}")
     return _report([*outcomes, *real_outcomes], chance, time.monotonic() - started, budget)
+
+
+def _chosen_turn() -> str:
+    """Which part of the divided tests all groups try. Raises StepFailed for what is no turn."""
+    if str(REPOSITORY) not in sys.path:
+        sys.path.append(str(REPOSITORY))
+    from tests.turns import chosen_turn
+
+    try:
+        return chosen_turn()
+    except ValueError as error:
+        raise StepFailed(str(error)) from None
 
 
 def budget_of(only: Sequence[str]) -> str:
@@ -156,7 +166,6 @@ def _report(outcomes: list[Outcome], chance: SecondChance, seconds: float, budge
     for outcome in outcomes:
         total.add(outcome.tally)
     print("\n" + "\n".join([*_table(outcomes), *lines(chance)]), flush=True)
-    print(f"part of the divided tests: {TURN}={os.environ[TURN]}")
     is_strict = os.environ.get("CI") == "true"
     bad = total.failed > 0 or (is_strict and total.skipped > 0)
     if is_strict and total.skipped:

@@ -16,19 +16,25 @@ from typing import Any, Final
 
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.connection.rate_limit import RateLimit
-from fairlead.edge.kube.followed import NODE_SUBJECT, QUOTA_SUBJECT, FollowedKind, by_name, by_namespace_and_name
+from fairlead.edge.kube.followed import (
+    BUDGET_SUBJECT,
+    NAMESPACE_SUBJECT,
+    NODE_SUBJECT,
+    QUOTA_SUBJECT,
+    FollowedKind,
+    by_namespace_and_name,
+    workload_subject,
+)
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.reflector import Reflector
-from fairlead.edge.kube.resource import NAMESPACES, PODS, Resource
+from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden, NotFound
-from fairlead.kinds.workloads import WORKLOAD_KINDS, WorkloadKind
+from fairlead.kinds.workloads import WORKLOAD_KINDS
 from fairlead.model.actions import Action, Outcome
 from fairlead.model.pod import Pod, without_report
-from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.ports import LeaseRecord, QuotaSinks, RowSink
-from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
 DISCOVERY_SECONDS: Final = 30.0
@@ -39,22 +45,9 @@ _Begin = Callable[..., Reflector[Any]]
 _log = logging.getLogger("fairlead.kubernetes")
 
 
-def _workload_subject(kind: WorkloadKind) -> FollowedKind[Workload]:
-    resource = Resource(kind.group, kind.versions[0], kind.plural, kind=kind.kind)
-    return FollowedKind(kind.name, resource, kind.wire, kind.parse, by_namespace_and_name, kind.versions)
-
-
 LEAN_POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, parse_pod, by_namespace_and_name, keep=without_report)
 """A list of all pods is in memory at once, so each is made lean when it is read."""
-NAMESPACE_SUBJECT: FollowedKind[Namespace] = FollowedKind("namespaces", NAMESPACES, WireNamespace, parse_namespace, by_name)
-BUDGET_SUBJECT: FollowedKind[Budget] = FollowedKind(
-    "poddisruptionbudgets",
-    Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget"),
-    WireBudget,
-    parse_budget,
-    by_namespace_and_name,
-)
-WORKLOAD_SUBJECTS: Final = tuple(_workload_subject(kind) for kind in WORKLOAD_KINDS)
+WORKLOAD_SUBJECTS: Final = tuple(map(workload_subject, WORKLOAD_KINDS))
 
 
 class KubeQuotaApi:
