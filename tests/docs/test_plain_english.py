@@ -1,0 +1,53 @@
+"""The lint of plain English sees what it is made for, and passes text that is fine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tools.plain_english import GLOSSARY, findings, read_table
+
+TABLE = read_table(GLOSSARY.read_text(encoding="utf-8"))
+
+
+def words(path: Path, text: str) -> list[str]:
+    path.write_text(text, encoding="utf-8")
+    return [each.word.lower() for each in findings([path], TABLE)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"""What the kubelet told."""\n', ["told"]),
+        ("x = 1  # nobody reads it\n", ["nobody"]),
+        ('x = "So many rows at once."\n', ["so many"]),
+        ("def told_cards() -> None: ...\n", ["told_cards"]),
+        ("class ToldCards: ...\n", ["toldcards"]),
+        ("def f(nobody: int) -> None: ...\n", ["nobody"]),
+        ('x = f"{x} of ours: {x}"\n', ["ours"]),
+        ('"""`told` is the name of a key."""\n', []),
+        ('x = "told"\n', []),
+        ('x = "We are told"  # plain-english: quoted\n', []),
+        ('"""The API server reports it."""\n', []),
+    ],
+)
+def test_python(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert words(tmp_path / "module.py", text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# Who tells\n", ["tells"]),
+        ("```\nnobody\n```\nFine.\n", []),
+        ("A key `told`.\n", []),
+    ],
+)
+def test_markdown(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert words(tmp_path / "page.md", text) == found
+
+
+def test_the_list_of_words_is_the_glossarys() -> None:
+    assert len(TABLE) > 10
+    with pytest.raises(ValueError, match="no rows"):
+        read_table("# Glossary\n")

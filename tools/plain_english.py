@@ -1,0 +1,148 @@
+"""Prints words that docs/glossary.md asks to avoid: `python tools/plain_english.py [PATH …]`.
+
+It reads docstrings, comments, string constants with a space, and names in Python; the text of Markdown
+outside code; comments and strings with a space in TypeScript. It ends with status 1 where it finds any.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+GLOSSARY = REPOSITORY / "docs" / "glossary.md"
+HEADING = "## Words to use, words to avoid"
+PLACES = ("src", "tools", "bench", "tests", "docs", "web/src", "deploy", "examples", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+KINDS = frozenset((".py", ".md", ".ts", ".tsx"))
+IGNORED = frozenset(("node_modules", "web_dist", "__pycache__", "golden"))
+MARK = "plain-english: quoted"
+"""A line with this comment quotes another program's words."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CODE_SPAN = re.compile(r"`[^`\n]*`")
+
+
+@dataclass(frozen=True)
+class Avoided:
+    """One row of the table. `names`: words that names in code must not contain, in lower case."""
+
+    use: str
+    pattern: re.Pattern[str]
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    path: Path
+    line: int
+    word: str
+    use: str
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(REPOSITORY)}:{self.line}: `{self.word}`: use {self.use}"
+
+
+def read_table(text: str) -> list[Avoided]:
+    """The rows below the heading. Raises ValueError where there are none."""
+    rows = []
+    for line in text.partition(HEADING)[2].splitlines():
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]
+        if len(cells) == 4 and cells[2].startswith("`"):
+            pattern = cells[2].strip("`")
+            expanded = re.findall(r"[a-z]+", pattern) if cells[3] == "yes" else cells[3].split()
+            rows.append(Avoided(cells[0], re.compile(pattern, re.IGNORECASE), frozenset(expanded) - {"b", "s", "un"}))
+    if not rows:
+        raise ValueError(f"{GLOSSARY} has no rows below `{HEADING}`")
+    return rows
+
+
+def files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (each for each in found if each.suffix in KINDS and not IGNORED & set(each.parts))
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers and texts that a person reads."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from _python_texts(source)
+    elif path.suffix == ".md":
+        yield from _markdown_texts(source)
+    else:
+        yield from _script_texts(source)
+
+
+def _python_texts(source: str) -> Iterator[tuple[int, str]]:
+    lines = source.splitlines()
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    found = [(each.start[0], each.string) for each in tokens if each.type == tokenize.COMMENT]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            found += ((node.lineno + offset, text) for offset, text in enumerate(node.value.splitlines()))
+    for number, text in found:
+        if MARK not in lines[min(number, len(lines)) - 1]:
+            yield number, _CODE_SPAN.sub("", text)
+
+
+def _markdown_texts(source: str) -> Iterator[tuple[int, str]]:
+    is_code = False
+    for number, line in enumerate(source.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif line.startswith(HEADING) and "plain_english" in source:
+            return
+        elif not is_code and MARK not in line:
+            yield number, _CODE_SPAN.sub("", line)
+
+
+def _script_texts(source: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(source.splitlines(), 1):
+        found = re.findall(r"//.*|/?\*.*|\"[^\"]* [^\"]*\"|'[^']* [^']*'", line)
+        if found and MARK not in line:
+            yield number, _CODE_SPAN.sub("", " ".join(found))
+
+
+def names(path: Path) -> Iterator[tuple[int, str]]:
+    """Names that a Python module defines: classes, functions, arguments, attributes, variables."""
+    if path.suffix != ".py":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def findings(paths: Iterable[Path], table: Iterable[Avoided]) -> Iterator[Finding]:
+    table = list(table)
+    for path in files(paths):
+        for number, text in texts(path):
+            for row in table:
+                yield from (Finding(path, number, match.group(), row.use) for match in row.pattern.finditer(text))
+        for number, name in names(path):
+            words = {word.lower() for word in _WORD.findall(name)}
+            yield from (Finding(path, number, name, row.use) for row in table if words & row.names)
+
+
+def main(argv: list[str]) -> int:
+    paths = [Path(each).resolve() for each in argv] or [REPOSITORY / place for place in PLACES]
+    found = list(findings(paths, read_table(GLOSSARY.read_text(encoding="utf-8"))))
+    for each in found:
+        print(each)
+    if found:
+        print(f"{len(found)} words to avoid; docs/glossary.md has the list", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
