@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
@@ -23,13 +24,18 @@ def environment(home: Path, **env: str) -> dict[str, str]:
 
 
 def arena(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs `main` here: a process of its own costs a third of a second, which few tests are about."""
+    """Runs `arena` here: a process of its own costs a third of a second, which few tests are about."""
+    return run_main("arena", arguments, environment(home, **env))
+
+
+def run_main(program: str, arguments: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs `program` in this process with this environment. Its stdin is that of pytest: empty."""
     out, err = _utf8_stream(), _utf8_stream()
-    with patch.dict(os.environ, environment(home, **env), clear=True), redirect_stdout(out), redirect_stderr(err):
+    with patch.dict(os.environ, env, clear=True), redirect_stdout(out), redirect_stderr(err):
         time.tzset()
-        status = main("arena", arguments)
+        status = main(program, arguments)
     time.tzset()
-    return subprocess.CompletedProcess(["arena", *arguments], status, _text(out), _text(err))
+    return subprocess.CompletedProcess([program, *arguments], status, _text(out), _text(err))
 
 
 def arena_process(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
