@@ -45,7 +45,7 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.extender import PREFIX, SYSTEM, Extender, scheduler_for
 from tests.kube.objects import namespace
 from tests.kube.share_truth import ShareTruth
-from tests.kube.test_sharing_words import as_real, ready
+from tests.kube.sharing_words import as_real, ready
 from tests.waiting import wait_until
 
 from fairlead.apps import extender as driver

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import msgspec
 import pytest
 from msgspec import structs
-from tests.rules.devices.test_pod_devices import IDS, MEMORY, given, held
+from tests.rules.devices.pod_devices import IDS, MEMORY, given, held
 from tests.waiting import until
 
 from fairlead.apps.pod_map import PLACEMENT, RETRY_SECONDS, PodMap

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import Window, window
+from tests.browser.layout import SIDEWAYS, settle
+from tests.browser.made_objects import pytorch_job, warning
 from tests.browser.sight import Sight
 from tests.browser.still_console import served
-from tests.browser.test_layout import SIDEWAYS, settle
-from tests.browser.test_moving import pytorch_job, warning
 from tests.console.clusters import cluster, gpu_node, pod, quota_tree, reading, training_job
 from tests.console.worlds import still_world
 

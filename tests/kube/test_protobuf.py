@@ -18,11 +18,11 @@ from typing import Any, Final
 import pytest
 from msgspec import structs
 from tests.contracts.api_client import ApiClient
+from tests.kube.connections import connect
 from tests.kube.control_plane import ControlPlane
 from tests.kube.servers import environment
-from tests.kube.test_kube_api import connect
 from tests.waiting import until, wait_until
-from tests.wire.test_message_rows import READERS
+from tests.wire.message_readers import READERS
 
 from fairlead.edge.kube.api_page import Change, ItemReader, Listing
 from fairlead.edge.kube.api_request import Selection, list_request

@@ -11,25 +11,17 @@ import pytest
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.protobuf_bodies import encoded, envelope, frame, list_body, part
+from tests.wire.message_readers import READERS
 
 from fairlead.edge.kube.api_page import ItemReader, Page, early_token
 from fairlead.edge.kube.quota_api import LEAN_POD_SUBJECT
-from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICES
+from fairlead.edge.kube.resource import PODS, SERVICES
 from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
-from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube import message_rows
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.forms import UnreadableProtobuf
-from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
-
-READERS: Mapping[str, ItemReader[Any]] = {
-    "Pod": ItemReader(PODS, WirePod, parse_pod),
-    "Node": ItemReader(NODES, WireNode, parse_node),
-    "Event": ItemReader(EVENTS, WireEvent, parse_event),
-    "Namespace": ItemReader(NAMESPACES, WireNamespace, parse_namespace),
-    "ConfigMap": ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map),
-}
+from fairlead.wire.kube.objects import WirePod, parse_pod
 
 # objects as their JSON: any of their parts may be absent
 

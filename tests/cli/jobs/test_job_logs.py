@@ -9,7 +9,8 @@ import pytest
 from tests.cli.arena import kubeconfig
 from tests.cli.command import run_command
 from tests.cli.job_objects import cluster, job, job_pod
-from tests.cli.jobs.test_job_requests import MPI, PODS, Reply, ScriptedServer, Stream, collection, listed, run, script, status
+from tests.cli.jobs.scripted_jobs import MPI, PODS, collection, listed, run, script
+from tests.cli.jobs.test_job_requests import Reply, ScriptedServer, Stream, status
 
 from fairlead.errors import UserError
 from fairlead.run.main import main

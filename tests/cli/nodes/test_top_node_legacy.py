@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.api_objects import Object, node, pod, snapshot_of
 from tests.cli.command import run_command
-from tests.cli.jobs.test_jobs import company
+from tests.cli.jobs.company import company
 
 from fairlead.cli.frame.arena_config import is_legacy_layout
 from fairlead.cli.frame.messages import Messages

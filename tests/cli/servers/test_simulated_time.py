@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.apps.test_console_clock import moved
+from tests.apps.moved_console import moved
 from tests.cli.command import Printed
-from tests.run.test_laptop_kubeconfig import laptop_config
+from tests.run.laptop_config import laptop_config
 from tests.sim.small_world import EPOCH, pod
 
 from fairlead.cli.frame.context import Context
