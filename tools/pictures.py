@@ -1,4 +1,4 @@
-"""Takes the pictures of the console for README.md and docs/quota.md from running laptops, light and dark,
+"""Takes pictures of the console, for README.md and docs/concepts/quota.md of laptops, light and dark,
 into docs/pictures/.
 
 `make pictures` runs it. The worlds are always the same: the default scenario, and document 004's with its
