@@ -24,7 +24,7 @@ from starlette.responses import Response
 from fairlead.apps.leader import UNHURRIED, Leader, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
-from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent, WriteTreeStatus
+from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, RecordObjectEvent, Result, SetPodCondition, WriteTreeStatus
 from fairlead.model.metric import MetricName
 from fairlead.model.quota.plan import Reason
 from fairlead.ports import QuotaApi
@@ -230,7 +230,7 @@ class QuotaController:
             return min(self.leader.left(), WRITE_SECONDS)
 
         try:
-            outcome = await self._api.apply(action, None if isinstance(action, TellObjectEvent) else left)
+            outcome = await self._api.apply(action, None if isinstance(action, RecordObjectEvent) else left)
         except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
             outcome = Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
         if outcome.result in (Result.REFUSED, Result.UNKNOWN):
@@ -259,7 +259,7 @@ class QuotaController:
 
 def _is_word(action: QuotaAction) -> bool:
     """A claim is a deed: evictions wait for it."""
-    return isinstance(action, TellObjectEvent | WriteTreeStatus) or (
+    return isinstance(action, RecordObjectEvent | WriteTreeStatus) or (
         isinstance(action, SetPodCondition) and action.condition.reason != Reason.WAITING_FOR_EVICTIONS
     )
 

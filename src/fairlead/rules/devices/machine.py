@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from fairlead.model.actions import ObjectRef, PatchObject, TellObjectEvent
+from fairlead.model.actions import ObjectRef, PatchObject, RecordObjectEvent
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
 from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans
 from fairlead.model.devices.gpu import GpuSlot, Health
@@ -70,7 +70,7 @@ class Seen(Struct, frozen=True):
 
     plan: CardPlan
     provider: Provider
-    events: tuple[TellObjectEvent, ...] = ()
+    events: tuple[RecordObjectEvent, ...] = ()
     assigned: tuple[PatchObject, ...] = ()
 
 
@@ -359,10 +359,10 @@ class NodeMachine:
         marks = (_mark(pod, now) for pod in (self.pods or {}).values() if pod.is_holding and kubelet_uid(pod) in uids)
         return tuple(mark for mark in marks if mark is not None)
 
-    def _events(self, plan: CardPlan) -> tuple[TellObjectEvent, ...]:
+    def _events(self, plan: CardPlan) -> tuple[RecordObjectEvent, ...]:
         """Of what is wrong now and was not told before."""
         node = self._known_node()
-        wrong: dict[tuple[str, ...], list[TellObjectEvent]] = {}
+        wrong: dict[tuple[str, ...], list[RecordObjectEvent]] = {}
         if conflict := share_mode(node.labels).conflict:
             wrong[CONFLICT, conflict] = [_warning(node_ref(node), CONFLICT, conflict)]
         for card in plan.cards:
@@ -416,7 +416,7 @@ def node_ref(node: Node) -> ObjectRef:
     return ObjectRef("v1", "Node", node.name, "", node.uid, "nodes")
 
 
-def refusal_event(pod: Pod, refusal: DeviceRefusal) -> TellObjectEvent:
+def refusal_event(pod: Pod, refusal: DeviceRefusal) -> RecordObjectEvent:
     """What the pod's owner reads of a start that was refused."""
     return _warning(_pod_ref(pod), REFUSED, refusal.reason)
 
@@ -436,5 +436,5 @@ def _pod_ref(pod: Pod) -> ObjectRef:
     return ObjectRef("v1", "Pod", pod.name, pod.namespace, pod.uid, "pods")
 
 
-def _warning(target: ObjectRef, reason: str, message: str) -> TellObjectEvent:
-    return TellObjectEvent(target, reason, message, "Warning")
+def _warning(target: ObjectRef, reason: str, message: str) -> RecordObjectEvent:
+    return RecordObjectEvent(target, reason, message, "Warning")
