@@ -32,7 +32,7 @@ from fairlead.errors import UserError
 from fairlead.model.devices.counter import CounterSet
 from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup, MigInstance, XidEvent
 from fairlead.model.devices.plausible_values import sound_values
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import GpuProcess
 from fairlead.model.metric import Sample
 from fairlead.rules.devices.shown import shown
 from fairlead.rules.metrics.dcgm import DcgmLabels
@@ -390,12 +390,12 @@ async def test_a_value_that_no_card_can_have_is_left_out_counted_and_named_once(
 
 async def test_a_mig_instance_and_a_process_pass_the_same_gate() -> None:
     part = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 17.0, "DCGM_FI_DEV_FB_USED": 2147483632, **memory(TOTAL=1000, USED=1002)}
-    seen = (SeenProcess(1, "C", 1 << 62, 170.0), SeenProcess(2, "C", 5, 5.0))
+    seen = (GpuProcess(1, "C", 1 << 62, 170.0), GpuProcess(2, "C", 5, 5.0))
     card = device(instances=(MigInstance(1, 0, "1g.18gb", "MIG-a", part, seen),))
     seen = shown(DeviceSnapshot(1, EPOCH, (card,)), 15.0, EPOCH)
     (instance,) = seen.samples[0].instances
     assert instance.fields == memory(TOTAL=1000)
-    assert instance.seen == (SeenProcess(1, "C", None, None), SeenProcess(2, "C", 5, 5.0))
+    assert instance.seen == (GpuProcess(1, "C", None, None), GpuProcess(2, "C", 5, 5.0))
     assert sorted((each.gpu, each.why.value) for each in seen.refused) == [("0", "over_total")] * 2 + [("0", "too_large")] * 3
 
 

@@ -29,7 +29,7 @@ from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceChoice, DeviceSample, DeviceSnapshot
 from fairlead.model.devices.series_names import SeriesNames
-from fairlead.model.said import Said
+from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.ports import Clock, Devices
 from fairlead.rules.devices.mig import chosen_devices
 from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
@@ -117,7 +117,7 @@ class GpuExporter:
         self._refused_of = 0
         self._named: set[tuple[str, str, str]] = set()
         self.faults: Counter[str] = Counter()
-        self._fault = Said()
+        self._fault = RepeatFilter()
         self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None

@@ -25,7 +25,7 @@ from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.edge.connection.connection import LaptopPages
-from fairlead.edge.files.told_loads import load_folder, told_loads
+from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
@@ -70,7 +70,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
         sockets, moved = bind_sockets(args)
         life = begin_life(args, asked, messages)
     simulation, credentials = life.simulation, life.credentials
-    simulation.told = told_loads(load_folder(env), messages.warn)
+    simulation.told = simulated_loads(load_folder(env), messages.warn)
     simulation.world.accounts.publish(credentials.authority.decode())
     api_url = url_of(sockets.api, "https")
     pages = LaptopPages(console=url_of(sockets.console), gpu_exporter=url_of(sockets.gpu_exporter) + "/metrics")

@@ -31,7 +31,7 @@ from fairlead.apps.server import bind_socket, parse_address, systemd_socket
 from fairlead.apps.service import run
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.files.own_files import absolute
-from fairlead.edge.files.told_loads import load_folder, told_loads
+from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.node.process_homes import NodeProcesses, sees_node
 from fairlead.edge.nvml.devices import NvmlDevices
 from fairlead.edge.nvml.kernel_log import KernelLog
@@ -212,7 +212,7 @@ def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
     if args.sim_gpus:
         with needing_simulation("`--sim-gpus`"):
             from fairlead_sim.gpus.node_cards import parse_models, simulated_node
-        told = told_loads(load_folder(asked.env), asked.messages.warn)
+        told = simulated_loads(load_folder(asked.env), asked.messages.warn)
         return simulated_node(chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds, told)
     beat = NvmlBeat(chosen.interval_seconds, args.slow_interval, args.call_timeout)
     log = KernelLog() if args.kmsg == "on" else None

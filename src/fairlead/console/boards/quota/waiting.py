@@ -49,7 +49,7 @@ class PlannedQuota:
 _REASONS: Final = frozenset(Reason)
 BORROWERS_MAX: Final = 10
 SPARED_MAX: Final = 50
-HAS_ROOM: Final = "there is room for it; its gate is not open yet"
+HAS_ROOM: Final = "there is room for it; its scheduling gate is not removed yet"
 
 
 def waiting_rows(plan: QuotaPlan, root: QuotaNode | None) -> RowSet[WaitingUnit]:
