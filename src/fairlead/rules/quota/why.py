@@ -234,7 +234,7 @@ class _Asked:
         """`told`: reason and sentence; `uids`: of it and of its owner."""
         assert self._leaf is not None
         reason, sentence = told
-        said = [pod.said_at for pod in pods if pod.said_reason == reason and pod.said_at is not None]
+        said = [pod.condition_since for pod in pods if pod.condition_reason == reason and pod.condition_since is not None]
         return QuotaAnswer(
             kind,
             key,
@@ -299,11 +299,14 @@ class _Asked:
 def _said(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
     """As the controller has said it of these pods, if for the same reason; else as the plan says it."""
     mine = {pod.key for pod in waiting.pods}
-    return next((pod.said for pod in pods if pod.key in mine and pod.said and pod.said_reason == waiting.reason), waiting.message)
+    return next(
+        (pod.condition_message for pod in pods if pod.key in mine and pod.condition_message and pod.condition_reason == waiting.reason),
+        waiting.message,
+    )
 
 
 def _taken_back(eviction: QuotaEviction) -> str:
-    told = f": {eviction.told}" if eviction.told else ""
+    told = f": {eviction.message}" if eviction.message else ""
     return f"it is to make room for {eviction.for_unit}{told}"
 
 

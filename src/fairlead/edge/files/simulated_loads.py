@@ -1,7 +1,7 @@
 """The folder of what simulated cards are told to show: a file per load generator, written whole.
 
-What a generator left behind that was killed counts until its `until`, a few seconds, and not even so long
-where its process can be seen to be gone.
+What a generator left behind that was killed counts until its `until`, a few seconds, and not even
+so long where its process can be seen to be gone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from fairlead.edge.files.own_files import replace_whole, state_home
 from fairlead.errors import OutsideError
-from fairlead.model.devices.gpu_load import ToldLoad
+from fairlead.model.devices.gpu_load import SimulatedLoad
 from fairlead.model.refusal import Refusal
-from fairlead.wire.gpus.told_load import parse_told_load, render_told_load
+from fairlead.wire.gpus.simulated_load import parse_simulated_load, render_simulated_load
 
 VARIABLE: Final = "FAIRLEAD_GPU_LOAD_DIR"
 _SUFFIX: Final = ".load"
@@ -40,7 +40,7 @@ def own_pid_namespace() -> str:
         return ""
 
 
-class OwnToldLoad:
+class OwnLoadFile:
     """The one file of this process."""
 
     def __init__(self, folder: Path) -> None:
@@ -48,12 +48,12 @@ class OwnToldLoad:
         number = self._namespace.removeprefix("pid:[").removesuffix("]") or "0"
         self._path = folder / f"{os.uname().nodename}-{number}-{os.getpid()}{_SUFFIX}"
 
-    def tell(self, told: ToldLoad) -> None:
+    def tell(self, told: SimulatedLoad) -> None:
         """Raises OutsideError when it cannot be written."""
         whole = replace(told, pid=os.getpid(), pid_namespace=self._namespace)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_whole(self._path, render_told_load(whole))
+            replace_whole(self._path, render_simulated_load(whole))
             self._path.chmod(0o644)  # the exporter of the node may be another user
         except OSError as error:
             what = f"simulated cards cannot be told their load in `{self._path}`: {error.strerror}"
@@ -64,9 +64,11 @@ class OwnToldLoad:
             self._path.unlink()
 
 
-def read_told_loads(folder: Path, now: float) -> tuple[list[ToldLoad], list[str]]:
-    """What holds now, and why files were left out that cannot be read (a load that is over is no fault)."""
-    loads: list[ToldLoad] = []
+def read_simulated_loads(folder: Path, now: float) -> tuple[list[SimulatedLoad], list[str]]:
+    """What holds now, and why files were left out that cannot be read (a load that is over is no
+    fault).
+    """
+    loads: list[SimulatedLoad] = []
     faults: list[str] = []
     namespace = own_pid_namespace()
     try:
@@ -84,12 +86,12 @@ def read_told_loads(folder: Path, now: float) -> tuple[list[ToldLoad], list[str]
     return loads, faults
 
 
-def told_loads(folder: Path, complain: Callable[[str], None]) -> Callable[[], Sequence[ToldLoad]]:
+def simulated_loads(folder: Path, complain: Callable[[str], None]) -> Callable[[], Sequence[SimulatedLoad]]:
     """Reads the folder when asked; each fault is told once, until it is mended."""
     known: set[str] = set()
 
-    def read() -> Sequence[ToldLoad]:
-        loads, faults = read_told_loads(folder, time.time())
+    def read() -> Sequence[SimulatedLoad]:
+        loads, faults = read_simulated_loads(folder, time.time())
         for fault in faults:
             if fault not in known:
                 complain(fault)
@@ -100,7 +102,7 @@ def told_loads(folder: Path, complain: Callable[[str], None]) -> Callable[[], Se
     return read
 
 
-def _read(path: Path) -> ToldLoad | Refusal | None:
+def _read(path: Path) -> SimulatedLoad | Refusal | None:
     try:
         if not path.is_file():
             return Refusal("it is no regular file")
@@ -110,7 +112,7 @@ def _read(path: Path) -> ToldLoad | Refusal | None:
         return None
     except OSError as error:
         return Refusal(error.strerror or "it cannot be read")
-    return Refusal(f"it is larger than {_LARGEST_BYTES} bytes") if len(text) > _LARGEST_BYTES else parse_told_load(text)
+    return Refusal(f"it is larger than {_LARGEST_BYTES} bytes") if len(text) > _LARGEST_BYTES else parse_simulated_load(text)
 
 
 def _is_gone(pid: int) -> bool:

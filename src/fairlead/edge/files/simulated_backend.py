@@ -1,4 +1,6 @@
-"""Cards that are told what to show: a load generator for simulated ones, and for the tests' NVML library."""
+"""Cards that are told what to show: a load generator for simulated ones, and for the tests' NVML
+library.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from fairlead.edge.files.told_loads import OwnToldLoad
+from fairlead.edge.files.simulated_loads import OwnLoadFile
 from fairlead.model.devices.gpu_chip import REACHED, LoadCard
-from fairlead.model.devices.gpu_load import DRAM, NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX, LoadTest, ToldLoad, WorkDone, shown
+from fairlead.model.devices.gpu_load import DRAM, NVLINK_RX, NVLINK_TX, PCIE_RX, PCIE_TX, LoadTest, SimulatedLoad, WorkDone, shown
 
 _GRACE_SECONDS: Final = 3.0
 """So much longer than its slice a told load counts: the next slice comes a little late."""
 _COPIES: Final = frozenset((PCIE_TX, PCIE_RX, NVLINK_TX, NVLINK_RX))
 
 
-class ToldBackend:
+class SimulatedBackend:
     """`LoadBackend` without a card: it writes what to show, and waits.
 
     `node`: that of its cards; "" = of any node.
@@ -31,7 +33,7 @@ class ToldBackend:
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._file = OwnToldLoad(folder)
+        self._file = OwnLoadFile(folder)
         self._cards = tuple(cards)
         self._node = node
         self._now, self._sleep = now, sleep
@@ -41,7 +43,7 @@ class ToldBackend:
 
     def work(self, cards: Sequence[LoadCard], test: LoadTest, ratio: float, seconds: float) -> Sequence[WorkDone]:
         gpus = tuple(card.uuid or str(card.index) for card in cards)
-        self._file.tell(ToldLoad(0, "", self._now() + seconds + _GRACE_SECONDS, shown(test.field, ratio), gpus, self._node))
+        self._file.tell(SimulatedLoad(0, "", self._now() + seconds + _GRACE_SECONDS, shown(test.field, ratio), gpus, self._node))
         self._sleep(seconds)
         return [_done(card, test, ratio, seconds) for card in cards]
 

@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.edge.files.told_backend import ToldBackend
-from fairlead.edge.files.told_loads import load_folder, own_pid_namespace, read_told_loads, told_loads
+from fairlead.edge.files.simulated_backend import SimulatedBackend
+from fairlead.edge.files.simulated_loads import load_folder, own_pid_namespace, read_simulated_loads, simulated_loads
 from fairlead.errors import OutsideError
 from fairlead.model.devices.gpu_chip import CHIPS, LoadCard
-from fairlead.model.devices.gpu_load import LoadTest, ToldLoad
+from fairlead.model.devices.gpu_load import LoadTest, SimulatedLoad
 from fairlead.model.refusal import Refusal
-from fairlead.wire.gpus.told_load import parse_told_load, render_told_load
+from fairlead.wire.gpus.simulated_load import parse_simulated_load, render_simulated_load
 
 CARDS = (LoadCard(0, "GPU-a", "Tesla T4", CHIPS["Tesla T4"]), LoadCard(1, "", "Tesla T4", CHIPS["Tesla T4"]))
 
 
-def backend(folder: Path, seen: list[ToldLoad], at: float = 100.0) -> ToldBackend:
+def backend(folder: Path, seen: list[SimulatedLoad], at: float = 100.0) -> SimulatedBackend:
     """Looks into the folder while it waits."""
-    return ToldBackend(folder, CARDS, "n1", now=lambda: at, sleep=lambda _: seen.extend(read_told_loads(folder, at)[0]))
+    return SimulatedBackend(folder, CARDS, "n1", now=lambda: at, sleep=lambda _: seen.extend(read_simulated_loads(folder, at)[0]))
 
 
 def test_a_slice_of_a_test_is_told_and_taken_back(tmp_path: Path) -> None:
-    seen: list[ToldLoad] = []
+    seen: list[SimulatedLoad] = []
     told = backend(tmp_path / "new", seen)
     (done, _) = told.work(CARDS, LoadTest(1004, 120.0), 0.87, 2.0)
     (load,) = seen
@@ -51,16 +51,16 @@ def test_a_folder_that_cannot_be_written_is_said_with_its_variable(tmp_path: Pat
 def test_a_load_ends_by_itself(tmp_path: Path) -> None:
     told = backend(tmp_path, [])
     told.work(CARDS, LoadTest(1001, 120.0), 0.5, 2.0)
-    assert read_told_loads(tmp_path, 104.9)[0] and read_told_loads(tmp_path, 105.0) == ([], [])
+    assert read_simulated_loads(tmp_path, 104.9)[0] and read_simulated_loads(tmp_path, 105.0) == ([], [])
 
 
 def test_a_load_whose_process_is_gone_holds_no_longer(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait(timeout=30)
     for name, namespace in (("ours", own_pid_namespace()), ("theirs", "pid:[1]")):
-        load = ToldLoad(gone.pid, namespace, time.time() + 60, {1001: 1.0})
-        (tmp_path / f"{name}.load").write_bytes(render_told_load(load))
-    (left,) = read_told_loads(tmp_path, time.time())[0]
+        load = SimulatedLoad(gone.pid, namespace, time.time() + 60, {1001: 1.0})
+        (tmp_path / f"{name}.load").write_bytes(render_simulated_load(load))
+    (left,) = read_simulated_loads(tmp_path, time.time())[0]
     assert left.pid_namespace == "pid:[1]", "of another container's processes nothing is known here"
 
 
@@ -80,7 +80,7 @@ def test_a_load_whose_process_is_gone_holds_no_longer(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_left_out_and_told_once(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.load").write_bytes(text)
     said: list[str] = []
-    read = told_loads(tmp_path, said.append)
+    read = simulated_loads(tmp_path, said.append)
     assert [list(read()), list(read())] == [[], []]
     assert len(said) == 1 and "x.load" in said[0]
 
@@ -90,9 +90,9 @@ def test_strange_files_stop_nobody(tmp_path: Path) -> None:
     (tmp_path / "big.load").write_bytes(b"x" * 100_000)
     (tmp_path / "folder.load").mkdir()
     (tmp_path / "other").write_text("no load")
-    loads, faults = read_told_loads(tmp_path, 0.0)
+    loads, faults = read_simulated_loads(tmp_path, 0.0)
     assert loads == [] and len(faults) == 3
-    assert read_told_loads(tmp_path / "none", 0.0) == ([], [])
+    assert read_simulated_loads(tmp_path / "none", 0.0) == ([], [])
 
 
 def test_the_folder_is_named_or_beside_the_laptops() -> None:
@@ -105,7 +105,7 @@ names = st.text("abcXYZ019-", min_size=1, max_size=20)
 
 @given(
     st.builds(
-        ToldLoad,
+        SimulatedLoad,
         st.integers(0, 1 << 22),
         st.just("pid:[4026531836]"),
         st.integers(0, 1 << 40).map(lambda ms: ms / 1000),
@@ -114,6 +114,6 @@ names = st.text("abcXYZ019-", min_size=1, max_size=20)
         names | st.just(""),
     )
 )
-def test_what_is_written_is_read(load: ToldLoad) -> None:
-    read = parse_told_load(render_told_load(load))
+def test_what_is_written_is_read(load: SimulatedLoad) -> None:
+    read = parse_simulated_load(render_simulated_load(load))
     assert not isinstance(read, Refusal) and read == load

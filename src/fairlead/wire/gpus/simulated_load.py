@@ -1,18 +1,19 @@
 """The file in which a load generator without a card tells simulated ones what to show.
 
-Lines `key value`, as the state of the tests' NVML library has them, so that C reads it in a few lines: `pid`,
-`pid_namespace`, `until`, `node`, `gpus` (by comma), and a line per profiling field with its ratio.
+Lines `key value`, as the state of the tests' NVML library has them, so that C reads it in a few
+lines: `pid`, `pid_namespace`, `until`, `node`, `gpus` (by comma), and a line per profiling field
+with its ratio.
 """
 
 from __future__ import annotations
 
 from math import isfinite
 
-from fairlead.model.devices.gpu_load import TESTED, ToldLoad
+from fairlead.model.devices.gpu_load import TESTED, SimulatedLoad
 from fairlead.model.refusal import Refusal
 
 
-def render_told_load(told: ToldLoad) -> bytes:
+def render_simulated_load(told: SimulatedLoad) -> bytes:
     rows: dict[str, object] = {"pid": told.pid, "pid_namespace": told.pid_namespace, "until": f"{told.until:.3f}"}
     if told.node:
         rows["node"] = told.node
@@ -22,7 +23,7 @@ def render_told_load(told: ToldLoad) -> bytes:
     return "".join(f"{key} {value}\n" for key, value in rows.items()).encode()
 
 
-def parse_told_load(text: bytes) -> ToldLoad | Refusal:
+def parse_simulated_load(text: bytes) -> SimulatedLoad | Refusal:
     """A refusal says which line cannot be believed."""
     rows: dict[str, str] = {}
     parts: dict[int, float] = {}
@@ -39,7 +40,7 @@ def parse_told_load(text: bytes) -> ToldLoad | Refusal:
     if until is None or not (pid.isascii() and pid.isdigit()):
         return Refusal("it does not say whose load it is (`pid`) and until when (`until`)")
     gpus = tuple(gpu for gpu in rows.get("gpus", "").split(",") if gpu)
-    return ToldLoad(int(pid), rows.get("pid_namespace", ""), until, parts, gpus, rows.get("node", ""))
+    return SimulatedLoad(int(pid), rows.get("pid_namespace", ""), until, parts, gpus, rows.get("node", ""))
 
 
 def _number(text: str) -> float | None:

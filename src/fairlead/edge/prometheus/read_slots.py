@@ -1,8 +1,10 @@
-"""Which of many pages are read at once: a lane of places, and a few beside it that wait for a silent page.
+"""Which of many pages are read at once: a slots of places, and a few beside it that wait for a
+silent page.
 
-A read keeps its place as long as one like it takes; then it gives it to the next and is waited for beside the
-lane, where only so many are: of more, the one that is silent longest is left. So pages that hang cost others
-nothing, and there is a bound on what is open. A lane has no clock and no task: it is told when a read ended.
+A read keeps its place as long as one like it takes; then it gives it to the next and is waited for
+beside the slots, where only so many are: of more, the one that is silent longest is left. So pages
+that hang cost others nothing, and there is a bound on what is open. A slots has no clock and no
+task: it is told when a read ended.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from typing import Generic, TypeVar
 Page = TypeVar("Page", bound=Hashable)
 
 
-class Lane(Generic[Page]):
-    """`at_once` places, and `silent` reads beside them. `patience`: how long a page keeps its place."""
+class ReadSlots(Generic[Page]):
+    """`at_once` places, and `silent` reads beside them. `patience`: how long a page keeps its
+    place.
+    """
 
     def __init__(self, at_once: int, silent: int, patience: Callable[[Page], float]) -> None:
         self._at_once = at_once
