@@ -9,12 +9,13 @@ from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
-from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
+from fairlead.wire.kube.forms import JsonForm
+from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM
 
 READERS: Mapping[str, ItemReader[Any]] = {
-    "Pod": ItemReader(PODS, WirePod, parse_pod),
-    "Node": ItemReader(NODES, WireNode, parse_node),
-    "Event": ItemReader(EVENTS, WireEvent, parse_event),
-    "Namespace": ItemReader(NAMESPACES, WireNamespace, parse_namespace),
-    "ConfigMap": ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map),
+    "Pod": ItemReader(PODS, POD_FORM),
+    "Node": ItemReader(NODES, NODE_FORM),
+    "Event": ItemReader(EVENTS, EVENT_FORM),
+    "Namespace": ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace)),
+    "ConfigMap": ItemReader(CONFIG_MAPS, JsonForm(WireConfigMap, parse_withheld_map)),
 }

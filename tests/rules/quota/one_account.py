@@ -1,10 +1,9 @@
-"""Whether the ledgers of quota agree."""
+"""Whether the sentences of a plan and its table have the same numbers."""
 
 from __future__ import annotations
 
 from fairlead.model.quota.plan import QuotaNodeUse, QuotaWaiting, Reason
 from fairlead.model.quota.state import QuotaState
-from fairlead.model.quota.told import read_clauses
 from fairlead.model.resources import amount_text
 
 FULL = (
@@ -17,7 +16,7 @@ def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) 
     """Clauses of a sentence with a number that the table does not have."""
     found = []
     nodes = {node.name: node for node in state.tree.walk()}
-    clauses = read_clauses(row.message)
+    clauses = [(each.code, each.values, each.text) for each in row.clauses]
     resource = next((values["resource"] for _, values, _ in clauses if "resource" in values), "")
     for code, values, words in clauses:
         name = values.get("node") or values.get("leaf") or ""
