@@ -2,7 +2,7 @@
 
 Nothing that takes time may be imported above. Until `main` is there, Ctrl-C must end a program as the system
 does, without a word; and a command that lives for a tenth of a second must not spend it on tidying up
-(`bench/cli_start.py`).
+(`python -m bench cli_start`).
 """
 
 from __future__ import annotations

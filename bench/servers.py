@@ -1,19 +1,11 @@
-"""The simulated API server against the real kube-apiserver with etcd: one lean client, both sides in turn.
-
-    .venv/bin/python bench/api_server.py [--pods 10000] [--created 5000] [--events 5000] [--watchers 10]
-        [--rounds 3]
-
-Aims: at most twice the real one's time, at most half its memory. Needs the programs that
-`tools/build_kube.py` builds. Pods name a scheduler that does not exist and there are no controllers, so
-nothing but the API servers works. Every number is the best of `rounds`; `server CPU s` is what kube-apiserver
-and etcd, or our one process, used meanwhile. Ours has one core's worth, the real one all there are.
-"""
+"""The simulated API server beside the real one, asked by the leanest client."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import os
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -21,18 +13,95 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httptools
 import msgspec
 import uvloop
-
-from laptop_start import cpu_seconds, memory
-from lean_client import LeanClient
-from pod_source import pod
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tests.kube.addresses import address_beyond_loopback, free_port
 from tests.kube.control_plane import ControlPlane
+
+from bench.support.options import options
+from bench.support.pod_source import pod
+from bench.support.processes import cpu_seconds, memory
+
+
+class LeanClient(asyncio.Protocol):
+    """`request` for one answer at a time; `watch` for a stream whose lines are counted in `lines`."""
+
+    def __init__(self, host: str, authorization: str) -> None:
+        self._head = f"Host: {host}\r\nAccept: application/json\r\n" + (f"Authorization: {authorization}\r\n" if authorization else "")
+        self._answer: asyncio.Future[None] | None = None
+        self.lines = 0
+        self.news = asyncio.Event()
+
+    @classmethod
+    async def open(cls, kubeconfig: Path) -> LeanClient:
+        """A connection as the kubeconfig says, with its token or client certificate."""
+        server, authorization, context = access(kubeconfig)
+        host, _, port = server.removeprefix("https://").partition(":")
+        loop = asyncio.get_running_loop()
+        _, client = await loop.create_connection(lambda: cls(host, authorization), host, int(port), ssl=context)
+        return client
+
+    async def request(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> bytes:
+        """The answer's body; AssertionError for anything but a 2xx."""
+        self._send(method, path, body, content_type)
+        await self._answer  # type: ignore[misc]
+        status = self._parser.get_status_code()
+        whole = b"".join(self._parts)
+        assert 200 <= status < 300, (status, whole[:500])
+        return whole
+
+    def watch(self, path: str) -> None:
+        self._send("GET", path, b"", "")
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _send(self, method: str, path: str, body: bytes, content_type: str) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._answer = asyncio.get_running_loop().create_future()
+        told = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
+        self._transport.write(f"{method} {path} HTTP/1.1\r\n{self._head}{told}\r\n".encode() + body)
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def connection_lost(self, reason: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(reason or ConnectionError("the server closed the connection"))
+            self._answer.exception()  # a watch that is closed on purpose leaves nobody to ask
+
+    # httptools
+
+    def on_body(self, part: bytes) -> None:
+        self._parts.append(part)
+        self.lines += part.count(b"\n")
+        self.news.set()
+
+    def on_message_complete(self) -> None:
+        assert self._answer is not None
+        if not self._answer.done():
+            self._answer.set_result(None)
+
+
+def access(kubeconfig: Path) -> tuple[str, str, ssl.SSLContext]:
+    """Server, `Authorization` header and TLS context of the current user."""
+    from fairlead.edge.connection.connection import make_ssl_context
+    from fairlead.edge.connection.kubeconfig import find_connection
+
+    connection = find_connection(str(kubeconfig))
+    assert connection is not None
+    issued = connection.credentials.current()
+    return connection.server, issued.authorization or "", make_ssl_context(connection, issued.certificate)
+
 
 NAMESPACES = [f"team-{number:02}" for number in range(40)]
 PODS = "/api/v1/pods"
@@ -67,8 +136,20 @@ class Side:
         print(f"{what}, {self.name}: {seconds:.2f} s, {cpu:.2f} CPU s", file=sys.stderr, flush=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def measure_api_server() -> None:
+    """The simulated API server against the real kube-apiserver with etcd: one lean client, both sides
+    in turn.
+
+        python -m bench api_server [--pods 10000] [--created 5000] [--events 5000] [--watchers 10]
+            [--rounds 3]
+
+    Aims: at most twice the real one's time, at most half its memory. Needs the programs that
+    `tools/build_kube.py` builds. Pods name a scheduler that does not exist and there are no
+    controllers, so nothing but the API servers works. Every number is the best of `rounds`;
+    `server CPU s` is what kube-apiserver and etcd, or our one process, used meanwhile. Ours has
+    one core's worth, the real one all there are.
+    """
+    parser = options(measure_api_server)
     parser.add_argument("--pods", type=int, default=10_000)
     parser.add_argument("--created", type=int, default=5_000)
     parser.add_argument("--events", type=int, default=5_000)
@@ -236,7 +317,3 @@ def report(sides: list[Side]) -> None:
         else:
             row = f"{what:36}{theirs:>10.2f}{their_cpu:>10.2f}{seconds:>10.2f}{cpu:>10.2f}"
             print(f"{row}{seconds / theirs:>8.2f}{cpu / max(their_cpu, 0.01):>8.2f}  <= 2")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """The bytes alone: the same requests as a command of ours sends, by a client that throws the answers away.
 
-    python bench/bytes_alone.py PLAN.json
+    python bench/support/bytes_alone.py PLAN.json
 
 The plan names server, authority, certificate and stages of paths, each with the form that is asked for: of
 its first page, and of those behind it. What stands in one stage is asked side by side, pages one by one.

@@ -1,6 +1,6 @@
 """A command of ours that asks for plain JSON only, for benchmarks that say what protobuf and gzip are worth.
 
-python bench/in_json.py ARENA'S ARGUMENTS
+python bench/support/in_json.py ARENA'S ARGUMENTS
 """
 
 from __future__ import annotations

@@ -13,18 +13,14 @@ import json
 import multiprocessing
 import socket
 import ssl
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "tests")]
-
-from tests.protobuf_bodies import encoded, envelope, frame, list_body  # noqa: E402
-
-from edge.pki import Authority  # noqa: E402
+from tests.edge.pki import Authority
+from tests.protobuf_bodies import encoded, envelope, frame, list_body
 
 PAGE = 500
 JSON, PROTOBUF = "application/json", "application/vnd.kubernetes.protobuf"

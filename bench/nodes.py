@@ -1,21 +1,13 @@
-"""The node's agent as a process of its own, with eight simulated cards: its answers, and its idling.
-
-    .venv/bin/python -m bench.node_agent [--containers 300] [--seconds 60]
-
-etcd and kube-apiserver are real; the kubelet is played by this script, which hands out ids and says who has
-them. Each container is allocated and then started, one after the other; beside it a plugin in a process of
-its own, by the same library, answers the same calls at once. A start has the pod's mark written on the real
-API server. Afterwards nothing happens, and the agent's CPU and memory over so many seconds are told.
-"""
+"""The node agent: its answers, and what it adds on a real kubelet."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import multiprocessing
+import random
+import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -24,13 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from bench.filled_cluster import api_server
-from bench.laptop_start import cpu_seconds, memory
 from grpc import aio
 from tests.edge.kubelet.wire_bytes import packed, unpacked
-from tests.kube.control_plane import ControlPlane
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.kubelet import running_node
+from tests.kube.node_images import BUSYBOX
 from tests.kube.servers import FAIRLEAD, environment
+from tests.kubelet.agent import MEMORY, WHOLE, Line, container, running_line, shared
+from tests.waiting import wait_until
 
+from bench.support.clusters import FirstSeen, api_server
+from bench.support.options import options
+from bench.support.processes import cpu_seconds, memory
 from fairlead.edge.kubelet.device_plugin import DevicePlugin
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, OfferedDevice
@@ -38,7 +35,7 @@ from fairlead.rules.devices.ids import uuid_of
 from fairlead_sim.gpus.node_cards import simulated_uuid
 
 NODE = "bench-node"
-MEMORY = "aliyun.com/gpu-mem"
+NODE_AGENT_MEMORY = "aliyun.com/gpu-mem"
 AT_ONCE = "fairlead.test/at-once"
 CARDS = 8
 UNITS = 4
@@ -147,21 +144,21 @@ async def measure(cluster: ControlPlane, folder: Path, containers: int, seconds:
         leaving.push_async_callback(kubelet.stop)
         agent = await asyncio.create_subprocess_exec(*argv, env=environment(), stderr=subprocess.DEVNULL)
         leaving.callback(agent.kill)
-        while len(kubelet.ids.get(MEMORY, ())) < CARDS * 139:  # noqa: ASYNC110 - two programs on their way
+        while len(kubelet.ids.get(NODE_AGENT_MEMORY, ())) < CARDS * 139:  # noqa: ASYNC110 - two programs on their way
             await asyncio.sleep(0.1)
-        ids = kubelet.ids[MEMORY]
+        ids = kubelet.ids[NODE_AGENT_MEMORY]
         peer = multiprocessing.get_context("spawn").Process(target=serve_at_once, args=(str(kubelet.plugins), ids), daemon=True)
         peer.start()
         leaving.callback(peer.kill)
         while len(kubelet.ids.get(AT_ONCE, ())) < len(ids):  # noqa: ASYNC110 - likewise
             await asyncio.sleep(0.1)
         sets = [ids[at : at + UNITS] for at in range(0, UNITS * containers, UNITS)]
-        took: dict[str, list[float]] = {MEMORY: [], AT_ONCE: []}
+        took: dict[str, list[float]] = {NODE_AGENT_MEMORY: [], AT_ONCE: []}
         for number, chosen in enumerate(sets):
             cluster.admin.create([_pod(f"pod-{number}", uuid_of(chosen[0]))])
-            for resource in (MEMORY, AT_ONCE) if number % 2 else (AT_ONCE, MEMORY):
+            for resource in (NODE_AGENT_MEMORY, AT_ONCE) if number % 2 else (AT_ONCE, NODE_AGENT_MEMORY):
                 took[resource].append(await kubelet.give(resource, f"pod-{number}", chosen))
-        for resource, name in ((MEMORY, "the agent"), (AT_ONCE, "answered at once")):
+        for resource, name in ((NODE_AGENT_MEMORY, "the agent"), (AT_ONCE, "answered at once")):
             parts = ", ".join(f"p{percent} {_part(took[resource], percent)}" for percent in (50, 90, 99))
             print(f"{name}: Allocate and PreStartContainer {parts}", flush=True)
         marked = cluster.admin.get("pods", "-n", "default")
@@ -187,7 +184,7 @@ def _pod(name: str, uuid: str) -> Object:
     index = next(index for index in range(CARDS) if simulated_uuid(NODE, index) == uuid)
     grant = json.dumps({"app": [{"uuid": uuid, "index": index, "units": UNITS, "mib": 4000, "core": 0}]})
     said = {"fairlead.io/gpu-allocation": grant, "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
-    container = {"name": "app", "image": "none", "resources": {"limits": {MEMORY: str(UNITS)}}}
+    container = {"name": "app", "image": "none", "resources": {"limits": {NODE_AGENT_MEMORY: str(UNITS)}}}
     meta = {"name": name, "namespace": "default", "annotations": said}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": NODE, "containers": [container]}}
 
@@ -200,8 +197,19 @@ def _node() -> Object:
     return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"nodeInfo": {**told, **info}}}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def measure_node_agent() -> None:
+    """The node's agent as a process of its own, with eight simulated cards: its answers, and its
+    idling.
+
+        python -m bench node_agent [--containers 300] [--seconds 60]
+
+    etcd and kube-apiserver are real; the kubelet is played by this script, which hands out ids and
+    says who has them. Each container is allocated and then started, one after the other; beside it
+    a plugin in a process of its own, by the same library, answers the same calls at once. A start
+    has the pod's mark written on the real API server. Afterwards nothing happens, and the agent's
+    CPU and memory over so many seconds are told.
+    """
+    parser = options(measure_node_agent)
     parser.add_argument("--containers", type=int, default=250)
     parser.add_argument("--seconds", type=int, default=60)
     args = parser.parse_args()
@@ -211,5 +219,118 @@ def main() -> None:
         asyncio.run(measure(cluster, Path(folder), args.containers, args.seconds))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+PODS = "/api/v1/pods"
+
+
+def _bound_to_running_run(count: int) -> None:
+    with (
+        running_control_plane() as cluster,
+        running_node(cluster, with_cdi=True) as node,
+        running_line(cluster, node, "1xTesla-T4", f"--test-image={BUSYBOX}") as line,
+    ):
+        line.label(cgpu="true")
+        wait_until("the node shows its memory", lambda: line.shown(MEMORY) == ("14", "14"))
+        bound = FirstSeen(cluster, PODS, _is_bound, "default/")
+        runs = FirstSeen(cluster, PODS, _runs, "default/")
+        time.sleep(1)
+        took: dict[str, list[float]] = {"plain": [], "shared": []}
+        for number in range(count):
+            for kind, units in (("plain", 0), ("shared", 4)):
+                took[kind].append(_one(line, f"{kind}-{number}", units, bound, runs))
+        middle = {kind: statistics.median(seconds) * 1000 for kind, seconds in took.items()}
+        for kind, seconds in took.items():
+            late = sorted(seconds)[len(seconds) * 9 // 10] * 1000
+            print(f"{kind}: bound until it runs p50 {middle[kind]:.0f} ms, p90 {late:.0f} ms")
+        print(f"p50 of a shared pod is {middle['shared'] - middle['plain']:.0f} ms later")
+
+
+def _one(line: Line, name: str, units: int, bound: FirstSeen, runs: FirstSeen) -> float:
+    line.create(shared(name, container("app", units, "sleep 1000000")))
+    key = f"default/{name}"
+    wait_until(f"{name} runs", lambda: key in runs.at, pause_seconds=0.02)
+    line.delete(name)
+    wait_until(f"{name} is gone", lambda: not line.agent.grants(), pause_seconds=0.1)
+    return runs.at[key] - bound.at[key]
+
+
+def _is_bound(pod: Object) -> bool:
+    return bool(pod["spec"].get("nodeName"))
+
+
+def _runs(pod: Object) -> bool:
+    return bool(pod["status"].get("phase") == "Running")
+
+
+def measure_bound_to_running() -> None:
+    """From a pod's binding until it runs, on a real kubelet with containerd 2, with shared memory and
+    without.
+
+        python -m bench bound_to_running [--pods 20]
+
+    Needs root, as every real kubelet does. One pod after the other, a plain one and a shared one
+    in turns, each of one container; both by the scheduler that asks our extender. Times are of a
+    watch of the API server.
+    """
+    parser = options(measure_bound_to_running)
+    parser.add_argument("--pods", type=int, default=20)
+    _bound_to_running_run(parser.parse_args().pods)
+
+
+SHARED, WHOLES = (("0", "0"), ("14", "14")), (("1", "1"), ("0", "0"))
+"""`nvidia.com/gpu`, then memory, as capacity and allocatable."""
+
+
+def _mode_switch_run(count: int, status_seconds: float) -> None:
+    took: dict[str, list[tuple[float, float]]] = {"idle": [], "after its holder": []}
+    with (
+        running_control_plane() as cluster,
+        running_node(cluster, with_cdi=True, status_seconds=status_seconds) as node,
+        running_line(cluster, node, "1xTesla-T4", f"--test-image={BUSYBOX}") as line,
+    ):
+        for number in range(count):
+            for mode, shows in (("true", SHARED), ("false", WHOLES)):
+                time.sleep(random.uniform(0, status_seconds))
+                line.label(cgpu=mode)
+                took["idle"].append(_until(line, shows, "shared" if mode == "true" else "exclusive"))
+            line.label(cgpu="true")
+            _until(line, SHARED, "shared")
+            line.create(shared(f"holder-{number}", container("app", 4, "sleep 1000000")))
+            line.runs(f"holder-{number}")
+            line.label(cgpu="false")
+            wait_until("the card drains", lambda: set(line.modes().values()) == {"draining"}, pause_seconds=0.02)
+            line.delete(f"holder-{number}")
+            took["after its holder"].append(_until(line, WHOLES, "exclusive"))
+    print(f"the kubelet tells the API server every {status_seconds:g} s")
+    for what, seconds in took.items():
+        for told, each in (
+            ("the agent's inventory", [agent for agent, _ in seconds]),
+            ("the node's resources", [node for _, node in seconds]),
+        ):
+            print(f"{what}: until {told} p50 {statistics.median(each):.2f} s, most {max(each):.2f} s of {len(each)}")
+
+
+def _until(line: Line, shows: tuple[tuple[str, str], tuple[str, str]], mode: str) -> tuple[float, float]:
+    """Seconds until the agent says so, and until the node's resources do."""
+    began = time.monotonic()
+    wait_until("the agent has changed", lambda: set(line.modes().values()) == {mode}, pause_seconds=0.02)
+    agent = time.monotonic() - began
+    wait_until("the node has changed", lambda: (line.shown(WHOLE), line.shown(MEMORY)) == shows, pause_seconds=0.02)
+    return agent, time.monotonic() - began
+
+
+def measure_mode_switch() -> None:
+    """From `kubectl label node … cgpu=…` until the node's resources are those of the new mode, on a
+    real kubelet.
+
+        python -m bench mode_switch [--switches 10] [--status-seconds 10]
+
+    Needs root. Two rows: an idle node, and from the end of a card's last holder until its card has
+    joined the other mode. `--status-seconds` is the kubelet's `nodeStatusUpdateFrequency`, 10 s by
+    default in Kubernetes: so often it tells the API server what it knows. Beside each figure
+    stands the same until the agent's own list has changed, which is what the kubelet hears.
+    """
+    parser = options(measure_mode_switch)
+    parser.add_argument("--switches", type=int, default=10)
+    parser.add_argument("--status-seconds", type=float, default=10.0)
+    chosen = parser.parse_args()
+    _mode_switch_run(chosen.switches, chosen.status_seconds)

@@ -1,4 +1,4 @@
-"""What a command costs in a process of its own: wall time, CPU time and memory, as medians."""
+"""What a process costs: wall time, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+MIB = 1024
 
 
 class Cost(NamedTuple):
@@ -76,3 +78,15 @@ def print_costs(costs: Mapping[str, Cost], against: Sequence[str], runs: int) ->
     for name, cost in costs.items():
         ratios = (f"{cost.wall / costs[base].wall:.2f} wall {cost.cpu / costs[base].cpu:.2f} CPU" for base in against)
         print(f"{name:44}{cost.wall:>8.2f}{cost.cpu:>8.2f}{cost.mib:>6.0f}" + "".join(f"{ratio:>30}" for ratio in ratios))
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system seconds of a process, its threads included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid: int, field: str) -> float:
+    """`VmRSS` or `VmHWM` in MiB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / MIB for line in lines if line.startswith(field))
