@@ -1,6 +1,7 @@
-"""How Kubernetes' protobuf is asked for, and how a body in it begins.
+"""The media type of Kubernetes' protobuf, and the first bytes of such a body.
 
-Apart from what reads it (`protobuf`, `messages`), so that a command that never meets it loads neither.
+This module is apart from the readers (`protobuf`, `messages`), so that a command without protobuf
+loads neither.
 """
 
 from __future__ import annotations
@@ -12,4 +13,4 @@ MAGIC: Final = b"k8s\x00"
 
 
 class UnreadableProtobuf(ValueError):
-    """Why bytes are no object."""
+    """The bytes are no object; the text has the reason."""
