@@ -1,4 +1,4 @@
-"""What a watch tells of an object: that it is there, that it is another now, or that it is gone."""
+"""The types of changes that a watch reports: an object was added, modified or deleted."""
 
 from __future__ import annotations
 
