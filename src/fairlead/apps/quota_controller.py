@@ -73,7 +73,7 @@ class QuotaController:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._changed = asyncio.Event()
-        self.machine = QuotaMachine(self._changed.set)
+        self.machine = QuotaMachine(self._changed.set, api.workload_kinds)
         self.leader = Leader(api, identity, self._taken, self._is_idle, monotonic, times)
         self._api = api
         self._now = now
@@ -120,7 +120,7 @@ class QuotaController:
             while not self.leader.is_held:  # noqa: ASYNC110 - time takes it away, nobody tells
                 await asyncio.sleep(STANDBY_SECONDS)
             self._begin()
-            following = asyncio.ensure_future(self._api.follow(self.machine.feed))
+            following = asyncio.ensure_future(self._api.follow(self.machine.feed.observe))
             ending = asyncio.ensure_future(self._until_lost())
             try:
                 done, _ = await asyncio.wait((following, ending), return_when=asyncio.FIRST_COMPLETED)

@@ -16,8 +16,9 @@ from msgspec import Struct, structs
 
 from fairlead import settings
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
+from fairlead.apps.configuration.counters_file import usual_file
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
-from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.server import bind_socket
 from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.context import Output
@@ -121,7 +122,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
 
 def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
     """Of a large world only what the console reads, less often: forty thousand cards say 800 MB each time."""
-    chosen = settings_from_flags()
+    chosen = GpuExporterSettings(collectors=usual_file(), node=socket.gethostname())
     if not is_large:
         return chosen
     return structs.replace(chosen, compat=(), only=frozenset(NATIVE_METRICS), interval_seconds=LARGE_INTERVAL_SECONDS)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
+from fairlead.model.quota.clauses import Clauses
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
@@ -156,7 +157,8 @@ class QuotaWaiting(Struct, frozen=True):
     the same among those of all leaves, 0 = only one leaf was asked for. The order is that of
     trying, not of admission: a unit that does not fit is passed over
     (docs/spec/quota.md#order-of-candidates). `lacks`: how much more must become free where it is
-    `blocked`. `workload`: of a suspended job, which waits without pods.
+    `blocked`. `workload`: of a suspended job, which waits without pods. `clauses`: the parts of
+    `message`, for translation; () = `message` has no such parts.
     """
 
     unit: str
@@ -171,6 +173,7 @@ class QuotaWaiting(Struct, frozen=True):
     workload: Workload | None = None
     overall: int = 0
     lacks: tuple[Lacking, ...] = ()
+    clauses: Clauses = ()
 
     @property
     def priority(self) -> int:

@@ -8,7 +8,7 @@ crash is in the API server: claims are conditions of pods, suspends are annotati
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -76,8 +76,8 @@ class QuotaMachine:
     `next_at`: when the clock alone calls for the next look.
     """
 
-    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        self.feed = QuotaFeed(on_change)
+    def __init__(self, on_change: Callable[[], None] = lambda: None, workload_kinds: Collection[str] = ()) -> None:
+        self.feed = QuotaFeed(on_change, workload_kinds)
         self.next_at: float | None = None
         self.calls = Calls(self.feed)
         self.telling = Telling(self.feed)

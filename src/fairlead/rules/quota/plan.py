@@ -17,6 +17,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
+from fairlead.model.quota.clauses import Clauses, clause
 from fairlead.model.quota.plan import (
     EvictionMethod,
     QuotaAdmission,
@@ -45,7 +46,7 @@ _QUEUED = Reason.QUEUED_BEHIND
 _USUAL, _LAST = 2, 3
 """Turns of those that wait for no eviction: of the usual ones, and of those that wait whatever others do."""
 _NOT_ASKED: Mapping[Unit, int] = {}
-_Turn = tuple[tuple[object, ...], Unit, Reason, str]
+_Turn = tuple[tuple[object, ...], Unit, Reason, Clauses]
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
@@ -279,7 +280,7 @@ class _Planner:
     # --- whose turn it is -----------------------------------------------------------------------------------
 
     def _restart(self, line: Line) -> None:
-        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, "", None, 0, -1
+        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, (), None, 0, -1
         behind = line.units[0].behind
         if behind is not None and behind not in self._done:
             line.reason = _IDLE
@@ -485,7 +486,7 @@ class _Planner:
         if not any(index.floor[node][k] for node in index.up[unit.leaf]) and not self.reclaim.has_lower(unit):
             line.ceiling, line.need = (place, k), unit.vector[k]
 
-    def _not_now(self, unit: Unit) -> tuple[Reason, str] | None:
+    def _not_now(self, unit: Unit) -> tuple[Reason, Clauses] | None:
         """Caps and counts that nobody is evicted for (docs/spec/quota.md#non-preemptible-pods-and-caps)."""
         account = self.account
         if (cap := account.capped(unit)) is not None:
@@ -500,7 +501,8 @@ class _Planner:
             for place in self.index.up[unit.leaf]:
                 most = self.index.max_jobs.get(place)
                 if most is not None and (jobs := account.jobs_at(place)) >= most:
-                    return Reason.OVER_MAX, f"{self.index.names[place]} runs {jobs} of at most {most} jobs"
+                    node = self.index.names[place]
+                    return Reason.OVER_MAX, (clause("max-jobs", node=node, jobs=jobs, max=most),)
         return None
 
     def _admit(self, line: Line) -> None:
@@ -617,7 +619,7 @@ class _Planner:
                     if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
                         if line.units[0].behind is not None and line.units[0].behind not in self._done:
                             continue
-                        line.reason, line.told, line.ceiling = None, "", None
+                        line.reason, line.told, line.ceiling = None, (), None
                         self._push(line)
                     elif line.reason is None and line.next < len(line.units):
                         self._push(line)
@@ -662,7 +664,7 @@ class _Planner:
 
     # --- what came of it ------------------------------------------------------------------------------------
 
-    def verdicts(self, place: int) -> list[tuple[Unit, Reason, str]]:
+    def verdicts(self, place: int) -> list[tuple[Unit, Reason, Clauses]]:
         """Who waits in a leaf, in the order in which they are tried, the hopeless last.
 
         With a sentence where it is made already.

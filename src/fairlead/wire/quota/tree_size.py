@@ -13,7 +13,8 @@ LEVELS_MAX: Final = 250
 limit.
 """
 NODES_MAX: Final = 25_000
-"""The number of nodes; plans are measured with a thousand leaves (docs/performance.md)."""
+"""The number of nodes; plans are measured with a thousand leaves (docs/project/performance.md).
+"""
 ENTRIES_MAX: Final = 250_000
 """The number of fields, namespaces, attributes, and resources of min and max, of all nodes
 together.
