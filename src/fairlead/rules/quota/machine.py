@@ -116,6 +116,15 @@ class QuotaMachine:
         self._validated: tuple[QuotaTree | None, int, tuple[Violation, ...]] | None = None
         self._status = TreeStatus()
 
+    @property
+    def is_rebuilt(self) -> bool:
+        """Whether every kind has been listed since the last `rebuild`."""
+        return self.feed.is_rebuilt
+
+    def rebuild(self) -> None:
+        """Doubt all that is known: every kind is listed anew."""
+        self.feed.rebuild()
+
     def look(self, now: float) -> list[QuotaAction]:
         """All that is to be done now, in the order in which it is to be done."""
         if not self.feed.is_rebuilt:
