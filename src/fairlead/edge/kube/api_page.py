@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES, Resource
-from fairlead.model.change import ChangeType
+from fairlead.model.changes import ChangeType
 from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
 from fairlead.wire.kube.objects import PARSERS
 

@@ -22,7 +22,7 @@ from fairlead.edge.kube.api_page import Change, ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.errors import FairleadError
-from fairlead.model.change import ChangeType
+from fairlead.model.changes import ChangeType
 from fairlead.ports import RowSink
 
 log = logging.getLogger("fairlead.kubernetes")
