@@ -159,10 +159,10 @@ class QuotaMachine:
             case PatchObject() if action.target.kind == "Namespace":
                 if outcome.result is not Result.DONE:
                     self._patched.pop(action.target.name, None)
-                    self.calls.pause(action.target.uid, now)
+                    self.calls.pauses.pause(action.target.uid, now)
             case PatchObject() if "spec" not in action.patch:
                 if outcome.result is not Result.DONE:
-                    self.calls.pause(action.target.uid, now)
+                    self.calls.pauses.pause(action.target.uid, now)
             case AdmitPod() | EvictPod() | DeleteObject() | PatchObject() | ScaleJob():
                 self._called(action, outcome, now)
         return list(self.telling.more(now))
@@ -435,10 +435,12 @@ class QuotaMachine:
 
     def _is_left_alone(self, eviction: QuotaEviction, now: float) -> bool:
         """Whether it, or its job, is to have a pause, or another call for its job is on its way."""
-        if self.calls.is_paused(eviction.pod.uid, now):
+        if self.calls.pauses.is_paused(eviction.pod.uid, now):
             return True
         job = eviction.workload
-        return job is not None and (job.uid in self.calls.turning or job.uid in self.feed.stale or self.calls.is_paused(job.uid, now))
+        if job is None:
+            return False
+        return job.uid in self.calls.turning or job.uid in self.feed.stale or self.calls.pauses.is_paused(job.uid, now)
 
     def _disown(self, now: float) -> Iterator[QuotaAction]:
         """Marks of ours that do not hold any more are withdrawn, so that none is taken for ours later."""
@@ -447,7 +449,7 @@ class QuotaMachine:
         for uid in sorted(self.feed.stale):
             job = self.feed.workload_of.get(uid)
             is_asked = now < self._disowned.get(uid, -PATCH_SECONDS) + PATCH_SECONDS
-            if job is None or not job.stale or is_asked or uid in self.calls.turning or self.calls.is_paused(uid, now):
+            if job is None or not job.stale or is_asked or uid in self.calls.turning or self.calls.pauses.is_paused(uid, now):
                 continue
             self._disowned[uid] = now
             yield disown_action(job)
@@ -460,21 +462,21 @@ class QuotaMachine:
     def _resume(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.resume:
             uid = each.workload.uid
-            if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.is_paused(uid, now):
+            if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.pauses.is_paused(uid, now):
                 action = raise_action(each.workload, each.pods) if each.pods else resume_action(each.workload)
                 yield self.calls.send(action, now)
         for uid in sorted(self._stray_jobs):  # their namespace has left the tree: what we took of them comes back
             job = self.feed.workload_of.get(uid)
-            if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.is_paused(uid, now):
+            if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.pauses.is_paused(uid, now):
                 yield self.calls.send(raise_action(job, job.pods + job.held) if job.own_parallelism else resume_action(job), now)
 
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
-            if not self.calls.is_paused(each.pod.uid, now):
+            if not self.calls.pauses.is_paused(each.pod.uid, now):
                 self._told[each.pod.uid] = each.told
                 yield self._admit_one(each.pod, now)
         for uid in sorted(self._strays):  # their namespace has left the tree
-            if uid not in self.calls.admitting and not self.calls.is_paused(uid, now):
+            if uid not in self.calls.admitting and not self.calls.pauses.is_paused(uid, now):
                 yield self._admit_one(self.feed.known[uid], now)
 
     def _admit_one(self, pod: QuotaPod, now: float) -> QuotaAction:
@@ -488,7 +490,7 @@ class QuotaMachine:
             times = self._returns.get(pod.owner, 0)
             if each.is_told:
                 self._tell_unbound(each)
-            elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
+            elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.pauses.is_paused(pod.uid, now):
                 if not self._is_of_batch_job(pod):
                     yield self.calls.send(DeleteObject(pod_ref(pod)), now)
                 elif pod.owner in self.feed.workload_of:
@@ -504,7 +506,7 @@ class QuotaMachine:
         So the Job is lowered; or it, or the training job whose launcher it is, is suspended.
         """
         uid = job.uid
-        if uid in self.calls.turning or uid in self.feed.stale or self.calls.is_paused(uid, now) or job.is_suspended:
+        if uid in self.calls.turning or uid in self.feed.stale or self.calls.pauses.is_paused(uid, now) or job.is_suspended:
             return
         gone = frozenset(pod.uid for pod in pods)
         left = left_without(self.feed.active_of(uid), list(gone)) if job.can_lower else 0
@@ -536,7 +538,7 @@ class QuotaMachine:
             patches = ((space, namespace_patch(space, self._leaf_of.get(space.name))) for space in spaces.rows.values())
             self._unmarked = [(space, patch) for space, patch in patches if patch]
         for space, patch in self._unmarked:
-            if space.is_ending or self.calls.is_paused(space.uid, now):
+            if space.is_ending or self.calls.pauses.is_paused(space.uid, now):
                 continue
             known = self._patched.get(space.name)
             if known is not None and known[0] == space and now < known[1] + PATCH_SECONDS:
@@ -563,7 +565,7 @@ class QuotaMachine:
                 del self._trials[unit]
                 if outcome.result is Result.REFUSED:
                     self.calls.refused_at[uid] = now
-                self.calls.pause(uid, now)
+                self.calls.pauses.pause(uid, now)
             self._changed()
 
     def _called(self, action: CallAction, outcome: Outcome, now: float) -> None:
