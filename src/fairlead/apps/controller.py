@@ -40,6 +40,7 @@ from msgspec import Struct
 from fairlead.apps.leader import BRIEF, Leader, LeaseTimes
 from fairlead.apps.service import together
 from fairlead.model.actions import Outcome, Result, SetPodCondition, TellEvent, TellObjectEvent, WriteTreeStatus
+from fairlead.model.changes import Changes, Observe
 from fairlead.ports import LeaseApi
 from fairlead.rules.control.decider import Decider
 
@@ -129,7 +130,7 @@ class Controller(Generic[Action]):
     def __init__(
         self,
         decider: Decider[Action],
-        follow: Callable[[], Awaitable[None]],
+        follow: Callable[[Observe], Awaitable[None]],
         apply: Callable[[Action, Left], Awaitable[Outcome]],
         lease: LeaseApi,
         identity: str,
@@ -176,10 +177,6 @@ class Controller(Generic[Action]):
             return "" if self.is_rebuilt else LISTING
         return "" if leader.holder not in ("", leader.identity) else leader.trouble or NO_HOLDER
 
-    def changed(self) -> None:
-        """Look soon: the decider knows something new."""
-        self._changed.set()
-
     async def run(self) -> None:
         """Until cancelled; then running calls are finished and the Lease is released."""
         try:
@@ -202,7 +199,7 @@ class Controller(Generic[Action]):
             self._relist.clear()
             self._is_new = False
             self._decider.rebuild()
-            tasks = asyncio.ensure_future(self._follow()), asyncio.ensure_future(self._until_over())
+            tasks = asyncio.ensure_future(self._follow(self._observe)), asyncio.ensure_future(self._until_over())
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 if tasks[0] in done:
@@ -211,6 +208,15 @@ class Controller(Generic[Action]):
                 for task in tasks:
                     task.cancel()
                 await asyncio.wait(tasks)
+
+    def _observe(self, changes: Changes[Any]) -> None:
+        self._decider.observe(changes)
+        self._look_if_due()
+
+    def _look_if_due(self) -> None:
+        due = self._decider.next_at
+        if due is not None and due <= self._now():
+            self._changed.set()
 
     @property
     def _may_follow(self) -> bool:
@@ -312,6 +318,7 @@ class Controller(Generic[Action]):
             self._undecided_until = max(self._undecided_until, self._monotonic() + self._pace.write_seconds)
         self._hooks.ended(action, outcome)
         self.send(self._decider.done(action, outcome, self._now()))
+        self._look_if_due()
 
     async def _outcome(self, sending: _Sending[Action], *, is_write: bool) -> Outcome:
         """Refused without a call when the Lease under which it was decided is lost."""

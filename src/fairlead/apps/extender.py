@@ -251,7 +251,7 @@ class Extender:
             self._restart.clear()
             feed.rebuild()
             feed.begin()
-            following = asyncio.ensure_future(self._api.follow(feed.node_sink, feed.pod_sink, feed.withheld_sink))
+            following = asyncio.ensure_future(self._api.follow(feed.observe, feed.is_known))
             restarting = asyncio.ensure_future(self._restart.wait())
             try:
                 done, _ = await asyncio.wait((following, restarting), return_when=asyncio.FIRST_COMPLETED)

@@ -53,10 +53,10 @@ class QuotaController:
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.machine = QuotaMachine(lambda: self._controller.changed())
+        self.machine = QuotaMachine(api.workload_kinds)
         self._controller = Controller(
             self.machine,
-            lambda: api.follow(self.machine.feed),
+            api.follow,
             api.apply,
             api,
             identity,

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, Result, ScaleJob, SetPodCondition
+from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
@@ -435,13 +436,9 @@ class FakeCluster:
         machine = self.machine
         if machine is None:
             return
-        feed = machine.feed
-        by_kind = {"pod": feed.pods, "budget": feed.budgets, "namespace": feed.namespaces, "tree": feed.trees}
-        sink: Any = by_kind.get(kind) or feed.workloads(kind)
-        if value is None:
-            sink.remove(key)
-        else:
-            sink.upsert(key, value)
+        by_kind = {"pod": KIND_PODS, "budget": KIND_BUDGETS, "namespace": KIND_NAMESPACES, "tree": KIND_QUOTA_TREES}
+        machine.observe(changed(by_kind.get(kind, kind), key, value))
+        self._look_when_due()
 
     def _tell_owner(self, uid: str) -> None:
         if self.owners[uid].kind != "Bare":
@@ -482,17 +479,17 @@ class FakeCluster:
         self._life += 1
         self._told_at.clear()
         self._look_at = None
-        machine = self.machine = self._machine_class(self._changed)
+        machine = self.machine = self._machine_class(KINDS)
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:
-            feed.workloads(kind).replace({uid: self._row(each) for uid, each in self.owners.items() if each.kind == kind}, ())
-        feed.nodes.replace({"node": NODE}, ())
-        feed.trees.replace({"tree": self.tree} if self.tree else {}, ())
-        feed.namespaces.replace(dict(self.namespaces), ())
-        feed.budgets.replace(dict(self.budgets), ())
-        feed.pods.replace(dict(self.pods), ())
-        self._changed()
+            feed.observe(listed(kind, {uid: self._row(each) for uid, each in self.owners.items() if each.kind == kind}))
+        feed.observe(listed(KIND_NODES, {"node": NODE}))
+        feed.observe(listed(KIND_QUOTA_TREES, {"tree": self.tree} if self.tree else {}))
+        feed.observe(listed(KIND_NAMESPACES, dict(self.namespaces)))
+        feed.observe(listed(KIND_BUDGETS, dict(self.budgets)))
+        feed.observe(listed(KIND_PODS, dict(self.pods)))
+        self._look_when_due()
 
     def crash(self) -> None:
         """The next life begins when no call of this one can be on its way any more."""
@@ -503,8 +500,9 @@ class FakeCluster:
         self.machine = None
         self.after(5 + self.some(10), self.start)
 
-    def _changed(self) -> None:
-        self._look_by(self.now + 0.05)
+    def _look_when_due(self) -> None:
+        if self.machine is not None and self.machine.next_at is not None:
+            self._look_by(max(self.machine.next_at, self.now + 0.05))
 
     def _look_by(self, at: float) -> None:
         if self._look_at is not None and self._look_at <= at:
@@ -519,8 +517,7 @@ class FakeCluster:
             return
         self._look_at = None
         actions = machine.look(self.now)
-        if machine.next_at is not None:
-            self._look_by(max(machine.next_at, self.now + 0.05))
+        self._look_when_due()
         self._send(actions)
 
     def _send(self, actions: list[QuotaAction]) -> None:
@@ -556,5 +553,5 @@ class FakeCluster:
         if life == self._life and self.machine is not None:
             machine = self.machine
             self._send(machine.done(action, outcome, self.now))
-            if machine is self.machine and machine.next_at is not None:
-                self._look_by(max(machine.next_at, self.now + 0.05))
+            if machine is self.machine:
+                self._look_when_due()

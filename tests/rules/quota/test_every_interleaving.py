@@ -20,11 +20,13 @@ from msgspec.structs import replace
 from tests.rules.quota.small import tree
 
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition
+from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
+from fairlead.rules.control.pending import Pauses
 from fairlead.rules.quota.feed import QuotaFeed
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -53,10 +55,6 @@ class World(Struct):
     evictions: int = 0
 
 
-def nothing() -> None:
-    """The machine's `on_change` here: whether it is to look is part of the world."""
-
-
 def pod(namespace: str, name: str, *, runs: bool) -> Pod:
     gates = () if runs else (QUOTA_GATE,)
     where = "node-1" if runs else ""
@@ -67,14 +65,14 @@ def pod(namespace: str, name: str, *, runs: bool) -> Pod:
 
 
 def leader(pods: dict[str, Pod]) -> QuotaMachine:
-    machine = QuotaMachine(nothing)
+    machine = QuotaMachine()
     feed = machine.feed
     feed.rebuild()
-    feed.nodes.replace({"node": NODE}, ())
-    feed.trees.replace({"tree": QuotaTree("elasticquotatree", "kube-system", ROOT, "tree")}, ())
-    feed.namespaces.replace(dict(SPACES), ())
-    feed.budgets.replace({}, ())
-    feed.pods.replace(dict(pods), ())
+    feed.observe(listed(KIND_NODES, {"node": NODE}))
+    feed.observe(listed(KIND_QUOTA_TREES, {"tree": QuotaTree("elasticquotatree", "kube-system", ROOT, "tree")}))
+    feed.observe(listed(KIND_NAMESPACES, dict(SPACES)))
+    feed.observe(listed(KIND_BUDGETS, {}))
+    feed.observe(listed(KIND_PODS, dict(pods)))
     return machine
 
 
@@ -99,11 +97,7 @@ def move(world: World, word: str, place: int) -> None:
     match word:
         case "deliver":
             uid, row = world.told.pop(0)
-            feed = world.machine.feed
-            if row is None:
-                feed.pods.remove(uid)
-            else:
-                feed.pods.upsert(uid, row)
+            world.machine.feed.observe(changed(KIND_PODS, uid, row))
             world.is_news = True
         case "look":
             world.is_news = False
@@ -182,6 +176,8 @@ def canonical(value: object) -> object:
         return sorted(map(str, value))
     if isinstance(value, list | tuple | deque):
         return [canonical(each) for each in value]
+    if isinstance(value, Pauses):
+        return canonical(vars(value))
     if isinstance(value, QuotaFeed):
         return ""
     if isinstance(value, QuotaMachine):

@@ -17,6 +17,7 @@ from fairlead.edge.kube.resource import Resource
 from fairlead.errors import NotFound, OutsideError
 from fairlead.model.devices.kubelet import ClaimableCard
 from fairlead.model.said import Said
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.resource_slices import WireSlice, newest_cards, parse_slice
 
 LOOK_SECONDS: Final = 60.0
@@ -57,7 +58,7 @@ class NodeSlices:
         for version in _VERSIONS:
             resource = Resource("resource.k8s.io", version, "resourceslices", is_namespaced=False, kind="ResourceSlice")
             try:
-                listing = await self._api.list_all(ItemReader(resource, WireSlice, parse_slice), self._here)
+                listing = await self._api.list_all(ItemReader(resource, JsonForm(WireSlice, parse_slice)), self._here)
             except NotFound:
                 continue
             return newest_cards(listing.rows.values())

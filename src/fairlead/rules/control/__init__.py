@@ -1,3 +1,1 @@
-"""What all deciders share: their interface, calls that the watch does not show yet, and messages to
-users.
-"""
+"""What all deciders share: their interface, and calls that the watch does not show yet."""

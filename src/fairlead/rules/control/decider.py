@@ -22,9 +22,10 @@ The rules for every decider:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from fairlead.model.actions import Outcome
+from fairlead.model.changes import Changes
 
 Action = TypeVar("Action")
 
@@ -41,14 +42,19 @@ class Decider(Protocol[Action]):
 
     @property
     def next_at(self) -> float | None:
-        """When the next look is due although nothing changes, in seconds of `now`.
+        """When the next look is due, in seconds of `now`; a time that has passed: now.
 
-        None: only a change calls for one.
+        None: only a change or an outcome may call for one. `observe` and `done` may bring it
+        forward.
         """
         ...
 
     def rebuild(self) -> None:
         """Doubt all that is known: the driver lists every kind anew."""
+        ...
+
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what a list or a watch reported of one kind."""
         ...
 
     def look(self, now: float) -> Iterable[Action | None]:

@@ -41,7 +41,7 @@ class PendingCall(Struct):
     """One call. `is_in_flight`: its answer has not arrived. `unknown_since`: when a sending of it
     ended without an answer, the last time. `repeat_at`: when it is sent again; `pause` seconds lie
     before the next repetition. `listing`: the number of the newest listing when its outcome became
-    known; a later listing shows the truth.
+    known; a later listing shows the truth. `is_shown`: the watch has shown its effect.
     """
 
     sent_at: float
@@ -50,6 +50,7 @@ class PendingCall(Struct):
     repeat_at: float | None = None
     pause: float = FIRST_PAUSE_SECONDS
     listing: int | None = None
+    is_shown: bool = False
 
     def repeat_later(self, now: float) -> None:
         """Send it again after its pause, which doubles."""
@@ -106,6 +107,13 @@ class PendingCalls(dict[str, Call]):
             if call.is_in_flight:
                 call.is_in_flight, call.unknown_since, call.repeat_at = False, now, now + SETTLE_SECONDS
 
+    def shown(self, uid: str) -> None:
+        """The watch shows the effect of the call, which another client may undo before the next
+        `forget`.
+        """
+        if uid in self:
+            self[uid].is_shown = True
+
     def forget(self, now: float, listing: int, is_shown: Callable[[str, Call], bool]) -> list[tuple[str, Call]]:
         """Forget the calls that the watch shows, or that a later listing disproves; return the
         shown ones.
@@ -114,7 +122,7 @@ class PendingCalls(dict[str, Call]):
         for uid, call in list(self.items()):
             if call.is_in_flight:
                 continue
-            if is_shown(uid, call):
+            if call.is_shown or is_shown(uid, call):
                 shown.append((uid, call))
             elif not _is_disproved(call, now, listing):
                 continue

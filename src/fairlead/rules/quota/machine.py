@@ -8,7 +8,7 @@ crash is in the API server: claims are conditions of pods, suspends are annotati
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ from fairlead.model.actions import (
     TellObjectEvent,
     WriteTreeStatus,
 )
+from fairlead.model.changes import Changes
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, NO_NODE, QUOTA_ENFORCED
 from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaReturn, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
@@ -76,9 +77,8 @@ class QuotaMachine:
     `next_at`: when the clock alone calls for the next look.
     """
 
-    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        self.feed = QuotaFeed(on_change)
-        self.next_at: float | None = None
+    def __init__(self, workload_kinds: Collection[str] = ()) -> None:
+        self.feed = QuotaFeed(workload_kinds)
         self.calls = Calls(self.feed)
         self.telling = Telling(self.feed)
         self._trials: dict[str, _Trial] = {}
@@ -112,6 +112,7 @@ class QuotaMachine:
         self._listing: tuple[int, QuotaAccount | None] = -1, None
         self._is_stale = True
         self._calls_due: float | None = None
+        self._next_at: float | None = None
         self._broken = ""
         self._validated: tuple[QuotaTree | None, int, tuple[Violation, ...]] | None = None
         self._status = TreeStatus()
@@ -124,6 +125,17 @@ class QuotaMachine:
     def rebuild(self) -> None:
         """Doubt all that is known: every kind is listed anew."""
         self.feed.rebuild()
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next look is due; 0.0 = now, None while not everything has been listed."""
+        if not self.feed.is_rebuilt:
+            return None
+        return 0.0 if self._has_changed else self._next_at
+
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what a list or a watch reported of one kind."""
+        self.feed.observe(changes)
 
     def look(self, now: float) -> list[QuotaAction]:
         """All that is to be done now, in the order in which it is to be done."""
@@ -141,7 +153,7 @@ class QuotaMachine:
         actions += self._status.next(now)
         actions += self.telling.next(now)
         self._calls_due = self.calls.next_after(now)
-        self.next_at = self._next_after(now)
+        self._next_at = self._next_after(now)
         return actions
 
     def done(self, action: QuotaAction, outcome: Outcome, now: float) -> list[QuotaAction]:
@@ -149,7 +161,7 @@ class QuotaMachine:
             case SetPodCondition():
                 self.telling.done(action, outcome, now)
                 if action.condition.reason == _CLAIMS:
-                    self._changed()  # what it was written for may go on
+                    self._is_stale = True  # what it was written for may go on
             case TellObjectEvent():
                 self.telling.done(action, outcome, now)
             case EvictPod(is_trial=True):
@@ -170,11 +182,16 @@ class QuotaMachine:
     # --- when -----------------------------------------------------------------------------------------------
 
     def _is_due(self, now: float) -> bool:
-        if self._is_stale or self._planned_version != self.feed.version:
+        if self._has_changed:
             return True
         if any(due is not None and now >= due for due in (self._calls_due, self._alarm)):
             return True
         return now >= self._planned_at + LOOK_SECONDS and self._has_clocks
+
+    @property
+    def _has_changed(self) -> bool:
+        """Whether something has changed since the latest plan."""
+        return self._is_stale or self._planned_version != self.feed.version
 
     @property
     def _has_clocks(self) -> bool:
@@ -199,10 +216,6 @@ class QuotaMachine:
         self._disowned.clear()
         self._admitting.clear()
         self._told_at, self._rested_at, self._is_stale = 0.0, 0.0, True
-
-    def _changed(self) -> None:
-        self._is_stale = True
-        self.feed.on_change()
 
     # --- the plan -------------------------------------------------------------------------------------------
 
@@ -566,7 +579,7 @@ class QuotaMachine:
                 if outcome.result is Result.REFUSED:
                     self.calls.refused_at[uid] = now
                 self.calls.pauses.pause(uid, now)
-            self._changed()
+            self._is_stale = True
 
     def _called(self, action: CallAction, outcome: Outcome, now: float) -> None:
         call = self.calls.ended(action, outcome, now)
@@ -574,10 +587,10 @@ class QuotaMachine:
             return
         uid = action.target.uid
         if outcome.result is Result.REFUSED:
-            self._changed()
+            self._is_stale = True
         if outcome.result is not Result.DONE:
             self._calls_due = self.calls.next_after(now)
-            self.next_at = self._next_after(now)
+            self._next_at = self._next_after(now)
             return
         match action:
             case AdmitPod():

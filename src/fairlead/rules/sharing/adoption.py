@@ -77,7 +77,7 @@ class Adoption:
         self._writing.discard(uid)
         if outcome.result is Result.GONE:
             self._unwritten.pop(uid, None)
-            self._feed.pod_sink.remove(uid)
+            self._feed.drop_pod(uid)
         elif outcome.result is Result.DONE:
             if self._unwritten.get(uid) is self._written.get(uid):  # else it was damaged again meanwhile
                 self._unwritten.pop(uid, None)

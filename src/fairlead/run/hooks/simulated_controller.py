@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fairlead.model.actions import Outcome, Result
+from fairlead.model.changes import Changes
 from fairlead.rules.control.decider import Decider
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.time.timers import Timer, Timers
@@ -31,9 +32,15 @@ class SimulatedController(Generic[Action]):
         self._timers = timers
         self._next: Timer | None = None
 
-    def changed(self) -> None:
-        """Look soon: the decider knows something new."""
-        self._look_at(self._timers.clock.now() + COALESCE_SECONDS)
+    def observe(self, changes: Changes[Any]) -> None:
+        """Give the changes to the decider, and let it look soon if they matter to it."""
+        self._decider.observe(changes)
+        self._look_if_due()
+
+    def _look_if_due(self) -> None:
+        due, now = self._decider.next_at, self._timers.clock.now()
+        if due is not None and due <= now:
+            self._look_at(now + COALESCE_SECONDS)
 
     def _look_at(self, moment: float) -> None:
         if self._next is not None and self._next.callback is not None and self._next.at <= moment:
@@ -45,18 +52,28 @@ class SimulatedController(Generic[Action]):
     def _look(self) -> None:
         self._next = None
         now = self._timers.clock.now()
-        carry_out(self._decider, self._decider.look(now), self._apply, now)
-        if self._decider.next_at is not None:
-            self._look_at(max(self._decider.next_at, now + COALESCE_SECONDS))
+        carry_out(self._decider, self._decider.look(now), self._apply, now, self._look_if_due)
+        if (due := self._decider.next_at) is not None:
+            self._look_at(max(due, now + COALESCE_SECONDS))
 
 
-def carry_out(decider: Decider[Action], actions: Iterable[Action | None], apply: Callable[[Action], Outcome], now: float) -> None:
-    """Carry these actions out, and those that follow from their outcomes, until none is left."""
+def carry_out(
+    decider: Decider[Action],
+    actions: Iterable[Action | None],
+    apply: Callable[[Action], Outcome],
+    now: float,
+    after: Callable[[], None] = lambda: None,
+) -> None:
+    """Carry these actions out, and those that follow from their outcomes, until none is left.
+
+    `after` is called after each outcome.
+    """
     waiting = deque(actions)
     while waiting:
         action = waiting.popleft()
         if action is not None:
             waiting.extend(decider.done(action, outcome_of(apply, action), now))
+            after()
 
 
 def outcome_of(apply: Callable[[Action], Outcome], action: Action) -> Outcome:
