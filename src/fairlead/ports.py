@@ -16,7 +16,7 @@ from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.changes import Observe
 from fairlead.model.dependency import DependencyLooks
 from fairlead.model.devices.device import DeviceSnapshot
-from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, CardFault, DriverXid, IsolationMeans, ProcessHome, ProcessMemory
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import (
@@ -462,7 +462,7 @@ class CardDriver(Protocol):
         """All by index: uuid, minor, model, the memory that containers can be given; no units, no health."""
         ...
 
-    def xids(self) -> Sequence[SeenXid]:
+    def xids(self) -> Sequence[DriverXid]:
         """What was reported since the last call, in order. Does not wait.
 
         What was heard is told even when the driver is gone by now.

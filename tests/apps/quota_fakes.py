@@ -13,7 +13,16 @@ from typing import Any, Final
 from msgspec import structs
 
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, AdmitPod, EvictPod, Outcome, PatchObject, Result, SetPodCondition, TellObjectEvent
+from fairlead.model.actions import (
+    Action,
+    AdmitPod,
+    EvictPod,
+    Outcome,
+    PatchObject,
+    RecordObjectEvent,
+    Result,
+    SetPodCondition,
+)
 from fairlead.model.changes import (
     KIND_BUDGETS,
     KIND_NAMESPACES,
@@ -132,7 +141,7 @@ class FakeQuotaApi:
         server = self._server
         if left is not None and left() < 0.25:
             return Outcome(Result.REFUSED, "the lease has run out")
-        assert isinstance(action, TellObjectEvent) if left is None else left() <= self.most_seconds, action
+        assert isinstance(action, RecordObjectEvent) if left is None else left() <= self.most_seconds, action
         server.under_way += 1
         server.most_under_way = max(server.most_under_way, server.under_way)
         try:

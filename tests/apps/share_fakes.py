@@ -15,7 +15,7 @@ import msgspec
 from tests.rules.held import Held, held_at_most
 
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
+from fairlead.model.actions import Action, BindPod, Outcome, RecordEvent, Result, TouchPod, WriteGrants
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Observe, changed, listed
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -170,7 +170,7 @@ class FakeSharingApi:
                 return await self._annotate(action.pod, render_action(action, NOW))
             case TouchPod():
                 return await self._annotate(action.pod, {ANNOTATION_GPU_RETRY: "1"})
-            case TellEvent():
+            case RecordEvent():
                 await self._answer()
                 self._server.events.append((action.subject.name, action.reason, action.message))
                 return Outcome()

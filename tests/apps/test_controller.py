@@ -1,4 +1,4 @@
-"""The smallest controller: a decider and its wiring, over the simulated API server (docs/new-controller.md).
+"""The smallest controller: a decider and its wiring, over the simulated API server (docs/project/new-controller.md).
 
 It gives every node a label. It contains nothing about Leases, lists, calls that run side by side,
 or the end of the process: that is the part of the driver.

@@ -15,7 +15,7 @@ from tests.waiting import until
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
-from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
+from fairlead.model.actions import Action, BindPod, Outcome, RecordEvent, Result, TouchPod, WriteGrants
 from fairlead.model.changes import Changes
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.resources import SHARED_GPU_PREFIX
@@ -191,6 +191,6 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
 
 def test_an_event_about_a_pod() -> None:
     with ScriptedServer({"/api/v1/namespaces/default/events": [Reply({}, status=201)]}) as server:
-        assert applied(server, TellEvent(pod(), "GPUShareNoRoom", "no"), None) == Outcome()
+        assert applied(server, RecordEvent(pod(), "GPUShareNoRoom", "no"), None) == Outcome()
         event = server.seen[0].json()
     assert (event["involvedObject"]["uid"], event["reason"], event["type"]) == ("uid-p", "GPUShareNoRoom", "Warning")

@@ -32,8 +32,8 @@ from fairlead.model.actions import (
     EvictPod,
     ObjectRef,
     PatchObject,
+    RecordObjectEvent,
     SetPodCondition,
-    TellObjectEvent,
     WriteTreeStatus,
 )
 from fairlead.model.node import Condition
@@ -138,7 +138,7 @@ WRITES: dict[tuple[str, str, str], Action] = {
     ("", "pods/status", "patch"): SetPodCondition(POD, SAID),
     ("", "pods/eviction", "create"): EvictPod(POD),
     ("", "namespaces", "patch"): PatchObject(ObjectRef("v1", "Namespace", "nobody", "", "no-uid"), {"metadata": {"labels": {}}}),
-    ("", "events", "create"): TellObjectEvent(POD, "QuotaWaiting", "why"),
+    ("", "events", "create"): RecordObjectEvent(POD, "QuotaWaiting", "why"),
     ("scheduling.sigs.k8s.io", "elasticquotatrees/status", "patch"): WriteTreeStatus(QuotaTree("nobody", "kube-system", uid="no-uid")),
     **{(*key, "patch"): PatchObject(target, {"spec": {"suspend": True}}) for key, target in SUSPENDED.items()},
 }

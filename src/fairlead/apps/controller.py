@@ -1,5 +1,5 @@
 """The driver of a decider on a real cluster: the shell in which controllers live
-(docs/new-controller.md).
+(docs/project/new-controller.md).
 
 A controller decides in a pure `Decider` (`rules/control/decider`); this module does everything
 else:
@@ -39,7 +39,7 @@ from msgspec import Struct
 
 from fairlead.apps.leader import BRIEF, Leader, LeaseTimes
 from fairlead.apps.service import together
-from fairlead.model.actions import Outcome, Result, SetPodCondition, TellEvent, TellObjectEvent, WriteTreeStatus
+from fairlead.model.actions import Outcome, RecordEvent, RecordObjectEvent, Result, SetPodCondition, WriteTreeStatus
 from fairlead.model.changes import Changes, Observe
 from fairlead.ports import LeaseApi
 from fairlead.rules.control.decider import Decider
@@ -53,8 +53,8 @@ LONG_LOOK_SECONDS: Final = 0.2
 LISTING: Final = "the cluster is being listed"
 NO_HOLDER: Final = "no process holds the lease yet"
 _LEASE_LOST: Final = Outcome(Result.REFUSED, "the lease has run out")
-_REPORTS: Final = SetPodCondition | TellEvent | TellObjectEvent | WriteTreeStatus
-_EVENTS: Final = TellEvent | TellObjectEvent
+_REPORTS: Final = SetPodCondition | RecordEvent | RecordObjectEvent | WriteTreeStatus
+_EVENTS: Final = RecordEvent | RecordObjectEvent
 _SUBJECTS: Final = ("target", "pod", "subject", "tree", "asked")
 _log = logging.getLogger(__name__)
 

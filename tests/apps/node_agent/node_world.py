@@ -19,9 +19,9 @@ from fairlead.apps.node_agent.agent import NodeAgent
 from fairlead.apps.node_agent.desk import NodeAgentSettings
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, CreateObject, DeleteObject, Outcome, PatchObject, Result, TellObjectEvent
+from fairlead.model.actions import Action, CreateObject, DeleteObject, Outcome, PatchObject, RecordObjectEvent, Result
 from fairlead.model.changes import KIND_NODES, KIND_PODS, Observe, changed, listed
-from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessHome, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.devices.kubelet import HeldDevices, OfferedDevice
 from fairlead.model.node import Condition, Node
@@ -114,7 +114,7 @@ class FakeApi:
 
     def events(self) -> list[tuple[str, str, str]]:
         """Kind and name of who was told, and the reason."""
-        told = [each for each in self.actions if isinstance(each, TellObjectEvent)]
+        told = [each for each in self.actions if isinstance(each, RecordObjectEvent)]
         return [(each.target.kind, each.target.name, each.reason) for each in told]
 
     def made(self, kind: type[CreateObject] | type[DeleteObject]) -> int:
@@ -128,7 +128,7 @@ class FakeDriver:
         self.hangs = False
         self.wedged = ""
         """The card of which nobody may ask."""
-        self.seen: list[SeenXid] = []
+        self.seen: list[DriverXid] = []
         self.ill: dict[str, str] = {}
         self.energy: int | None = None
         self.used: list[ProcessMemory] = []
@@ -138,7 +138,7 @@ class FakeDriver:
         self._answer()
         return [structs.replace(card, units=0) for card in self.shown]
 
-    def xids(self) -> Sequence[SeenXid]:
+    def xids(self) -> Sequence[DriverXid]:
         self._answer()
         seen, self.seen = self.seen, []
         return seen

@@ -3,8 +3,8 @@
 A decider holds all state of its controller and touches nothing outside. A driver gives it what the
 cluster shows, asks it what is to be done, carries the actions out, and returns how each ended. Two
 drivers exist: `apps/controller` for a real cluster and `run/hooks/simulated_controller` for a
-simulated one, so the laptop and the real cluster run the same decisions. docs/new-controller.md
-shows how to write one.
+simulated one, so the laptop and the real cluster run the same decisions.
+docs/project/new-controller.md shows how to write one.
 
 The rules for every decider:
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from fairlead.model.actions import BindPod, Outcome, Result, TellEvent, WriteGrants
+from fairlead.model.actions import BindPod, Outcome, RecordEvent, Result, WriteGrants
 from fairlead.model.changes import KIND_NODES, KIND_PODS, changed
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -145,7 +145,7 @@ class SharedGpus:
 
     def _look(self) -> None:
         for action in self._machine.adoption.look():
-            if isinstance(action, TellEvent):
+            if isinstance(action, RecordEvent):
                 self._tell(action)
             elif isinstance(action, WriteGrants):
                 self._machine.adoption.written(action, self._annotate(action))
@@ -168,7 +168,7 @@ class SharedGpus:
         self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
         return Outcome()
 
-    def _tell(self, event: TellEvent) -> None:
+    def _tell(self, event: RecordEvent) -> None:
         subject = event.subject
         ref, namespace = (PODS, subject.namespace) if isinstance(subject, Pod) else (NODES, "")
         found = self._cluster.get(ref, namespace, subject.name)

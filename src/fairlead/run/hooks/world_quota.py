@@ -23,10 +23,10 @@ from fairlead.model.actions import (
     Outcome,
     PatchObject,
     QuotaAction,
+    RecordObjectEvent,
     Result,
     ScaleJob,
     SetPodCondition,
-    TellObjectEvent,
     WriteTreeStatus,
 )
 from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
@@ -150,7 +150,7 @@ class WorldQuota:
                 cluster.update_status({**found, "status": render_tree_status(action)})
             case DeleteObject():
                 cluster.delete(self._ref(target), target.namespace, target.name, uid=target.uid or None)
-            case TellObjectEvent():
+            case RecordObjectEvent():
                 tell = self._recorder.warning if action.type == "Warning" else self._recorder.normal
                 tell(found, action.reason, action.message, COMPONENT)
         return Outcome()

@@ -514,10 +514,10 @@ def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
     it was bound.
     """
     wires = _conditions_decoder.decode(raw) or [] if bytes(raw) else []
-    return parse_conditions([wire for wire in wires if says_something(wire)])
+    return parse_conditions([wire for wire in wires if is_informative(wire)])
 
 
-def says_something(condition: Any) -> bool:
+def is_informative(condition: Any) -> bool:
     """Of one condition of a pod, in either form on the wire."""
     return bool(condition.status != "True" or condition.reason or condition.message or condition.type == _BOUND)
 
