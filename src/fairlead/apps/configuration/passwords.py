@@ -23,7 +23,7 @@ KNOWN_MAX: Final = 100
 """Right pairs that are remembered. Wrong ones are not: who guesses could push the right ones out."""
 WAITING_MAX: Final = 100
 """Checks that may wait for the thread; who comes then is told to come again."""
-_NOBODY: Final = b"$2b$10$QQQQQQQQQQQQQQQQQQQQQOoXpFMTr3Y6oPRaBDKSW8zvBTdPLvQYC"
+_UNKNOWN_USER_HASH: Final = b"$2b$10$QQQQQQQQQQQQQQQQQQQQQOoXpFMTr3Y6oPRaBDKSW8zvBTdPLvQYC"
 """Checked for a name that is not known, so that the time does not tell which names are."""
 _BYTES_MAX: Final = 72
 """What bcrypt looks at; Go's programs do not refuse more either."""
@@ -78,8 +78,8 @@ class Passwords:
 
     def _like(self) -> bytes:
         """A hash of nobody, of the cost that the users have."""
-        cost = next(iter(self._users.values()), _NOBODY).split(b"$")[2]
-        return b"$2b$" + cost + _NOBODY[6:]
+        cost = next(iter(self._users.values()), _UNKNOWN_USER_HASH).split(b"$")[2]
+        return b"$2b$" + cost + _UNKNOWN_USER_HASH[6:]
 
 
 def _pair(header: str) -> tuple[bytes, bytes] | None:

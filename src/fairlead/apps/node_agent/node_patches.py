@@ -13,7 +13,7 @@ from fairlead.model.node import Condition, Node
 from fairlead.model.resources import GPU_COUNT, MemoryUnit
 from fairlead.rules.devices.card_mode import SHARE_READY, CardPlan
 from fairlead.rules.devices.machine import Seen, node_changes, node_ref
-from fairlead.rules.devices.node_told import gpu_counts, missing_labels
+from fairlead.rules.devices.node_labels import gpu_counts, missing_labels
 from fairlead.wire.kube.time import render_time
 from fairlead.wire.kubelet.inventory import render_inventory
 from fairlead.wire.names import ANNOTATION_GPUS
