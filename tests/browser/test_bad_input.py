@@ -37,7 +37,7 @@ def test_a_job_that_is_deleted_while_its_page_is_open_is_said_and_comes_back_by_
 
 
 NO_STORAGE = "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('off', 'SecurityError') } })"
-UPGRADED = {"en-US": "Fairlead was upgraded; reload this page.", "zh-CN": "Fairlead 已升级，请重新加载此页面。"}
+UPGRADED = {"en-US": "Fairlead was upgraded. Reload this page.", "zh-CN": "Fairlead 已升级，请重新加载此页面。"}
 
 
 ANOTHER_BUILD = """{

@@ -33,7 +33,7 @@ def failing(tab: Window) -> list[str]:
     return [(each.get_attribute("data-testid") or "").removeprefix("health-fails-") for each in found.all()]
 
 
-@pytest.mark.parametrize(("locale", "name", "state"), [("en-US", "Prometheus", "Fails"), ("zh-CN", "Prometheus 监控", "故障")])
+@pytest.mark.parametrize(("locale", "name", "state"), [("en-US", "Prometheus", "Failed"), ("zh-CN", "Prometheus 监控", "故障")])
 def test_what_fails_is_told_on_every_page_and_leads_to_the_page_health(browser: Browser, locale: str, name: str, state: str) -> None:
     told = Told(DependencyLooks(WELL, ServerLook("http://prom:9090", failure=REFUSED)))
     with served(structs.replace(still_world(living_cluster()), dependencies=told)) as url, window(browser, url, locale) as tab:

@@ -39,7 +39,7 @@ def test_a_log_is_the_one_that_kubectl_shows_and_tabs_go_by_keyboard(browser: Br
 
 def test_an_instance_that_does_not_exist_is_said_in_both_languages(browser: Browser, simulated: Sight) -> None:
     key = next(key for key, word in sorted(simulated.jobs().items()) if word == "Running")
-    for locale, words in (("en-US", "Instance <b>gone</b> does not exist any more."), ("zh-CN", "实例 <b>gone</b> 已不存在。")):
+    for locale, words in (("en-US", "Instance <b>gone</b> no longer exists."), ("zh-CN", "实例 <b>gone</b> 已不存在。")):
         with window(browser, simulated.url, locale) as tab:
             tab.open(f"/jobs/{key}?tab=logs&instance=%3Cb%3Egone%3C%2Fb%3E", "job")
             expect(tab.at("log-state")).to_have_text(words)

@@ -72,16 +72,16 @@ def test_a_long_run_is_asked_again_shows_its_progress_and_ends_with_a_pause(brow
         before = str(face(world)["now"])
         tab.at("time-advance-own").fill("360d")
         tab.at("time-advance-set").click()
-        expect(tab.at("time-ask")).to_contain_text("Time never goes back")
+        expect(tab.at("time-ask")).to_contain_text("It cannot go back")
         tab.keep("time-ask-dark")
-        tab.at("time-ask").get_by_role("button", name="Stay").click()
+        tab.at("time-ask").get_by_role("button", name="Cancel").click()
         expect(tab.at("time-ask")).to_have_count(0)
         expect(tab.at("time-advance-set")).to_be_focused()
         assert face(world)["until"] is None
         tab.at("time-advance-set").click()
         tab.at("time-ask-yes").click()
         expect(tab.at("time-advance-set")).to_be_focused()
-        expect(tab.at("badge-simulated")).to_contain_text("running ahead")
+        expect(tab.at("badge-simulated")).to_contain_text("advancing")
         tab.at("time-pause").click()
         expect(tab.at("badge-simulated")).to_contain_text("paused")
         after = face(world)
@@ -96,7 +96,7 @@ def test_a_short_run_needs_no_question(browser: Browser, world: Laptop) -> None:
         opened(tab)
         before = face(world)
         tab.at("time-panel").get_by_role("button", name="+1h", exact=True).click()
-        expect(tab.at("badge-simulated")).not_to_contain_text("running ahead")
+        expect(tab.at("badge-simulated")).not_to_contain_text("advancing")
         tab.page.wait_for_function("() => !document.querySelector('[data-testid=badge-simulated]').textContent.includes('%')")
         assert str(face(world)["now"])[:13] > str(before["now"])[:13], "an hour later"
 

@@ -228,7 +228,7 @@ def test_why_a_range_cannot_be_chosen_is_read_without_a_mouse(browser: Browser, 
     with window(browser, simulated.url, height=1800) as tab:
         tab.open("/overview", "overview")
         why = tab.at("choices-window-why")
-        expect(why).to_have_text("Without Prometheus the last 60 minutes are kept.")
+        expect(why).to_have_text("Without Prometheus, only the last 60 minutes are kept.")
         week = tab.at("choices-window").get_by_role("radio", name="7d")
         expect(week).to_be_disabled()
         assert week.evaluate("radio => document.getElementById(radio.getAttribute('aria-describedby')).textContent") == why.text_content()
@@ -421,7 +421,7 @@ def test_a_panel_asks_for_its_pod_by_name_wherever_the_rows_are(browser: Browser
             tab.open(f"/gpus?{elsewhere}&open={pod}", "holders")
             expect(tab.at("side-panel")).to_contain_text("Running")
         tab.open("/gpus?open=research/nobody", "holders")
-        expect(tab.at("side-panel")).to_contain_text("research/nobody holds no GPU any more")
+        expect(tab.at("side-panel")).to_contain_text("research/nobody no longer holds a GPU")
 
 
 @pytest.mark.parametrize("key", ["/", "Control+k", "?"])

@@ -85,7 +85,7 @@ def test_broken_cards_are_told_apart_by_their_xid_and_one_without_says_so() -> N
     found = lines(replace(cluster([node("gpu-1")], []), gpus=broken))
     assert [(line.sentence.text, line.since is not None) for line in found] == [
         ("2 GPUs broken: XID 79, GPU has fallen off the bus", True),
-        ("1 GPU broken: the device does not say why", False),
+        ("1 GPU broken: the device reports no reason", False),
         ("1 GPU broken: XID 48, Double Bit ECC Error", True),
     ]
 
@@ -152,7 +152,7 @@ def test_jobs_that_wait_are_told_the_longest_first_and_why() -> None:
     assert (line.kind, line.level, line.count) == ("jobs-waiting", "waiting", 2)
     assert [each.name for each in line.objects] == ["early", "late"]
     assert line.why is not None and line.why.text == "needs 9 GPUs on one node; the largest of 1, gpu-1, has 8"
-    assert line.sentence.text == "2 jobs wait"
+    assert line.sentence.text == "2 jobs are waiting"
     assert line.command == "arena get early --type=pytorchjob -n team-a --explain"
 
 

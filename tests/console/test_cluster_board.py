@@ -134,7 +134,7 @@ def test_gpus_that_a_node_withholds_are_faulty_though_nobody_says_which() -> Non
     seen = board_state([node], [pod("a", "gpu-1", GPU)])
     assert states(seen) == [ALLOCATED, FREE, UNHEALTHY, UNHEALTHY]
     (fault,) = seen.overview.faulty_gpus
-    assert (fault.node, fault.index, fault.reason) == ("gpu-1", None, "2 of 4 GPUs not offered to pods; nobody says which")
+    assert (fault.node, fault.index, fault.reason) == ("gpu-1", None, "2 of 4 GPUs not offered to pods; which ones is unknown")
 
 
 def test_recent_warnings_are_of_the_last_hour_newest_first() -> None:

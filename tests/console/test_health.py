@@ -63,7 +63,7 @@ def test_all_of_the_contract_in_its_order() -> None:
 
 def test_the_api_server_with_address_version_and_latency() -> None:
     row = rows()["cluster-api"]
-    assert (row.state, said(row), row.setting) == ("ok", "https://10.0.0.1:6443 answers in 12 ms, version v1.36.3", None)
+    assert (row.state, said(row), row.setting) == ("ok", "https://10.0.0.1:6443 responds in 12 ms, version v1.36.3", None)
 
 
 def test_an_api_server_that_does_not_answer_fails_in_its_own_words() -> None:
@@ -99,7 +99,7 @@ def test_prometheus_address_error_and_series() -> None:
     prometheus = ServerLook("http://prom:9090", "2.42.0", 0.003, series=120)
     assert rows()["prometheus"].state == "off"
     row = rows(looks=DependencyLooks(WELL, prometheus))["prometheus"]
-    assert (row.state, said(row)) == ("ok", "http://prom:9090 answers in 3 ms, version 2.42.0; it has 120 series of GPUs")
+    assert (row.state, said(row)) == ("ok", "http://prom:9090 responds in 3 ms, version 2.42.0; it has 120 GPU series")
     assert rows(looks=DependencyLooks(WELL, structs.replace(prometheus, series=0)))["prometheus"].state == "warn"
     row = rows(looks=DependencyLooks(WELL, structs.replace(prometheus, failure="Prometheus `http://prom:9090`: refused")))["prometheus"]
     assert (row.state, said(row), row.sources) == ("fail", "Prometheus `http://prom:9090`: refused", [])
@@ -121,7 +121,7 @@ def test_telemetry_by_nodes() -> None:
         return rows(structs.replace(cluster(nodes, gpus=gpus), sources={source.name: source}))["gpu-telemetry"]
 
     row = told(readings, telemetry())
-    assert (row.state, said(row)) == ("warn", "all cards of 1 of 2 GPU nodes report; not all of b")
+    assert (row.state, said(row)) == ("warn", "all cards of 1 of 2 GPU nodes report; not all cards report on b")
     assert told([*readings[:3], reading("b", 1)], telemetry()).state == "ok"
     assert told([], telemetry()).state == "fail"
     assert told(readings, telemetry("off")).state == "off"
@@ -137,7 +137,7 @@ def test_a_broken_card_that_tells_does_not_stand_in_for_a_sound_one_that_does_no
     warning = BoardState(snapshot, EPOCH).series_missing
     assert warning is not None and warning.values["nodes"] == "a"
     row = rows(snapshot)["gpu-telemetry"]
-    assert (row.state, said(row)) == ("warn", "all cards of 0 of 1 GPU node report; not all of a")
+    assert (row.state, said(row)) == ("warn", "all cards of 0 of 1 GPU node report; not all cards report on a")
 
 
 def component(name: str, app: str, ready: bool | None) -> Pod:
@@ -187,7 +187,7 @@ def test_sharing_without_sharing_nodes_is_off_and_with_them_somebody_must_do_it(
     assert (found["sharing-extender"].state, found["device-plugin"].state) == ("warn", "ok")
     silent = structs.replace(node, name="share-2", labels={"cgpu": "true"}, allocatable={}, capacity={})
     row = rows(cluster([node, silent]))["device-plugin"]
-    assert (row.state, said(row)) == ("warn", "1 of 2 nodes that share GPUs offer parts of them; nothing is offered by share-2")
+    assert (row.state, said(row)) == ("warn", "1 of 2 nodes that share GPUs offers parts of GPUs; no parts of GPUs are offered by share-2")
     assert rows(cluster([silent]))["device-plugin"].state == "fail"
     unhealthy = structs.replace(node, allocatable={**node.allocatable, GPU_MEMORY: 0})
     assert rows(cluster([unhealthy]))["device-plugin"].state == "fail"
@@ -225,12 +225,12 @@ def test_fluid_by_what_is_served() -> None:
 @pytest.mark.parametrize(
     ("ahead", "state", "text"),
     [
-        (0.0, "ok", "within 2 s"),
-        (-1.9, "ok", "within 2 s"),
+        (0.0, "ok", "differ by at most 2 s"),
+        (-1.9, "ok", "differ by at most 2 s"),
         (2.5, "warn", "2.5 s ahead of"),
         (-59.0, "warn", "59 s behind"),
         (61.0, "fail", "61 s ahead of"),
-        (None, "off", "not known"),
+        (None, "off", "time is unknown"),
     ],
 )
 def test_clocks(ahead: float | None, state: str, text: str) -> None:
@@ -251,10 +251,10 @@ def test_a_saved_snapshot_has_no_servers() -> None:
 
 def test_the_sentence_says_what_is_worst() -> None:
     silent = DependencyLooks(structs.replace(WELL, failure="nobody listens"))
-    assert health_sentence(rows().values()).text == "All that is in use is well."
-    assert health_sentence(rows(looks=silent).values()).text == "1 of 3 dependencies in use fails."
+    assert health_sentence(rows().values()).text == "All dependencies in use are OK."
+    assert health_sentence(rows(looks=silent).values()).text == "1 of 3 dependencies in use failed."
     slow = DependencyLooks(structs.replace(WELL, seconds=2.0))
-    assert health_sentence(rows(looks=slow).values()).text == "1 of 4 dependencies in use needs a look."
+    assert health_sentence(rows(looks=slow).values()).text == "1 of 4 dependencies in use needs attention."
 
 
 class Servers:

@@ -63,7 +63,7 @@ def test_without_a_name_it_says_whom_one_may_ask_for() -> None:
 
 
 def test_who_has_nothing_is_told_so() -> None:
-    assert BoardState(cluster([gpu_node()]), EPOCH).my_work("eve", "").sentence.text == "Nothing in this cluster is of eve."
+    assert BoardState(cluster([gpu_node()]), EPOCH).my_work("eve", "").sentence.text == "Nothing in this cluster belongs to eve."
 
 
 def test_only_mine_is_counted() -> None:

@@ -61,7 +61,7 @@ def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
     ("source", "code", "message"),
     [
         (Source("nodes", "syncing"), "cache-syncing", "`nodes` is still being read"),
-        (Source("nodes", "failing"), "cache-syncing", "`nodes` cannot be read at the moment; the last good state is shown"),
+        (Source("nodes", "failing"), "cache-syncing", "`nodes` cannot be read now; the last good state is shown"),
         (Source("gpu-telemetry", "syncing"), "cache-syncing", "`gpu-telemetry` is still being read"),
         (Source("gpu-telemetry", "failing"), "prometheus-unreachable", "GPU telemetry cannot be read"),
         (Source("gpu-telemetry", "off"), "prometheus-unreachable", "no source of GPU telemetry is configured"),

@@ -72,7 +72,7 @@ def test_pods_that_are_missing_or_start_are_counted() -> None:
     )
     told = [(row.waiting.reason, row.waiting.message) for row in (missing, starting, none) if row.waiting]
     assert told == [
-        ("PodsMissing", "0 of 3 pods exist; the Deployment controller makes the others"),
+        ("PodsMissing", "0 of 3 pods exist; the Deployment controller creates the rest"),
         ("Starting", "1 of 1 pods run"),
         ("PodsMissing", "no Deployment of this InferenceService exists; its operator makes them"),
     ]

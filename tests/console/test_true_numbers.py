@@ -108,7 +108,7 @@ def test_figures_of_a_broken_card_do_not_count_and_nodes_without_any_are_named()
     ]
     assert warning.values == {"reporting": 3, "total": 5, "nodes": "gpu-2", "over": 4}
     assert "3 of 5 working GPUs report" in warning.message
-    assert warning.message.endswith("; means are over all 4 GPUs that report, 1 of them broken")
+    assert warning.message.endswith("; means cover all 4 GPUs that report, 1 of them broken")
     assert "gpu-2" in warning.message
 
 
@@ -124,7 +124,7 @@ def test_of_many_nodes_without_figures_three_are_named() -> None:
     gpus = [reading("gpu-0", 0), *(reading(f"gpu-{number}", 0, None, None) for number in range(1, 6))]
     (warning,) = board_state(nodes, gpus=gpus).warnings("nodes")
     assert warning.values == {"reporting": 1, "total": 6, "nodes": "gpu-1, gpu-2, gpu-3, …", "over": 1}
-    assert warning.message.endswith("; means are over those")
+    assert warning.message.endswith("; means cover the GPUs that report")
 
 
 @pytest.mark.parametrize("seed", range(40))

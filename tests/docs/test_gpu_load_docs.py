@@ -14,7 +14,7 @@ from fairlead.model.devices.gpu_load import TESTED, LoadTest
 from fairlead.rules.devices.load_check import FIELD_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "gpu-load.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8")
 PODS: list[dict[str, Any]] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)]
 DOCUMENT_002 = yaml.safe_load((ROOT / "examples" / "dcgmproftester.yaml").read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""The pictures of README.md and docs/quota.md: drawn from what the tools say, light and dark, small, and each of them shown."""
+"""The pictures of README.md and docs/concepts/quota.md: drawn from what the tools say, light and dark, small, and each of them shown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-QUOTA = (ROOT / "docs" / "quota.md").read_text(encoding="utf-8")
+QUOTA = (ROOT / "docs" / "concepts" / "quota.md").read_text(encoding="utf-8")
 PICTURE = re.compile(
-    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?:docs/)?pictures/([\w-]+)-dark\.(png|svg)">\s*'
-    r'<img src="(?:docs/)?pictures/([\w-]+)-light\.(png|svg)" alt="([^"]+)">\s*</picture>'
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?:docs/|../)pictures/([\w-]+)-dark\.(png|svg)">\s*'
+    r'<img src="(?:docs/|../)pictures/([\w-]+)-light\.(png|svg)" alt="([^"]+)">\s*</picture>'
 )
 MOST_BYTES = 250_000
 

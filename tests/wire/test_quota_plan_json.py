@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.model.quota.plan import (
     Blocked,
     Borrower,
-    How,
+    EvictionMethod,
     QuotaAdmission,
     QuotaClaim,
     QuotaEviction,
@@ -83,9 +83,13 @@ def test_the_sample_of_the_contract() -> None:
 def test_jobs_returned_pods_nodes_and_violations() -> None:
     job = Workload("Job", "batch/v1", "ns", "train", "uid-job", pods=4)
     plan = QuotaPlan(
-        evict=(QuotaEviction(QuotaPod("ns", "train-0", "u"), "a", "b/p", how=How.SUSPEND, workload=job, frees={"memory": 16 << 30}),),
+        evict=(
+            QuotaEviction(
+                QuotaPod("ns", "train-0", "u"), "a", "b/p", method=EvictionMethod.SUSPEND, workload=job, frees={"memory": 16 << 30}
+            ),
+        ),
         waiting=(QuotaWaiting("ns/train", "a", (), Reason.OVER_MAX, "why", workload=job),),
-        returned=(QuotaReturn(QuotaPod("ns", "lost", "l"), "a"), QuotaReturn(QuotaPod("ns", "bare", "b"), "a", is_told=True)),
+        returned=(QuotaReturn(QuotaPod("ns", "lost", "l"), "a"), QuotaReturn(QuotaPod("ns", "bare", "b"), "a", is_event_only=True)),
         resume=(QuotaResume(job, "a"),),
         nodes=(
             QuotaNodeUse("a", ("ns",), (), used={"cpu": 500, "nvidia.com/gpu": 2}, firm_used={"cpu": 500}, waiting_units=1, waiting_pods=4),

@@ -228,9 +228,9 @@ describe("what stands above the numbers of a node", () => {
     expect(codes({}, sharing({ offers: false }))).toEqual(["closed"]);
     expect(codes({}, sharing({ offers: false, conflict: "label a overrides b" }))).toEqual(["conflict"]);
   });
-  it("one card changes, two change", () => {
+  it("one card is switching, two are", () => {
     const said = [1, 2].map((n) => noticesOf({ node: node({ ...quiet, gpusDraining: n }), sharing: null }, en)[0]?.[1]);
-    expect(said).toEqual([expect.stringContaining("1 GPU changes"), expect.stringContaining("2 GPUs change ")]);
+    expect(said).toEqual([expect.stringContaining("1 GPU is "), expect.stringContaining("2 GPUs are ")]);
   });
 });
 
@@ -267,7 +267,7 @@ describe("why something waits, as a hint", () => {
     expect(besideOf({ ...none, reason: "OverMax", sentence: null, told }, said(en))).toBe(" · OverMax: cpu asks 5; root uses 20 of max 20");
     const sentence = { code: "why-absent-leaf", values: { asked: 4, resource: "nvidia.com/gpu", labels: "", leaf: "a", used: 1, min: 2 }, text: "" };
     const spoken = { t: en, code: (prefix: string, of: string, given: Readonly<Record<string, string | number | null | undefined>>, text: string) => translateCode("en", prefix, of, given, text) };
-    expect(besideOf({ ...none, reason: "Unschedulable", sentence, told: [] }, spoken).replaceAll(/[\u2068\u2069]/g, "")).toBe(" · It needs 4 GPUs; no node that it may use offers any.");
+    expect(besideOf({ ...none, reason: "Unschedulable", sentence, told: [] }, spoken).replaceAll(/[\u2068\u2069]/g, "")).toBe(" · It needs 4 GPUs; no node that it can use has any.");
   });
   it("an XID is told in the reader's language, one that nobody translated in the server's words", () => {
     expect(speak("en", broken("GPU has fallen off the bus"))).toBe("2 GPUs broken: XID 79, GPU has fallen off the bus.");
@@ -306,7 +306,7 @@ describe("the sentence of a detail page", () => {
     const waited = { ...job("Running"), heldSeconds: 480 };
     expect(say(jobSentence(waited))).toBe("1 of 2 instances running on 4 of 8 GPUs for 8m.");
     const silent = { ...waited, instances: { ...waited.instances, running: 0, unknown: 2 } };
-    expect(say(jobSentence(silent))).toBe("2 of 2 instances on nodes that have fallen silent, 0 running; 4 GPUs held for 8m.");
+    expect(say(jobSentence(silent))).toBe("2 of 2 instances on unreachable nodes, 0 running; 4 GPUs held for 8m.");
     expect(say(jobSentence(job("Pending")))).toBe("Waiting for 8 GPUs; 1 of 2 instances running.");
     expect(say(jobSentence(job("Failed")))).toBe("Failed after 1h1m on 8 GPUs; 1 of 2 instances failed.");
     expect(say(jobSentence(job("Odd")))).toBe("Odd · Suspended");

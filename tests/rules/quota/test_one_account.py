@@ -32,11 +32,11 @@ def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
 
     def told(pod: QuotaPod) -> QuotaPod:
         if pod.key in admitted:
-            return replace(pod, is_admitted=True, claim_since=None, said_reason="")
+            return replace(pod, is_admitted=True, claim_since=None, condition_reason="")
         if pod.key not in claimed:
             return replace(pod, claim_since=None)
         return replace(
-            pod, claim_since=state.now if pod.claim_since is None else pod.claim_since, said_reason=str(Reason.WAITING_FOR_EVICTIONS)
+            pod, claim_since=state.now if pod.claim_since is None else pod.claim_since, condition_reason=str(Reason.WAITING_FOR_EVICTIONS)
         )
 
     return replace(state, pods=tuple(map(told, state.pods)), workloads={**state.workloads, **resumed(state, plan)})

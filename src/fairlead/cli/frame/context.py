@@ -296,8 +296,8 @@ class Machine(Protocol):
         """A file, `~` being the person's home. Raises OSError."""
         ...
 
-    def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> NewFile:
-        """`what` it is and a file name for hints; `is_ours` is asked of the first bytes there."""
+    def new_file(self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]) -> NewFile:
+        """`what` it is and a file name for hints; `is_own` is asked of the first bytes there."""
         ...
 
     def snapshot(self, name: str) -> SavedSnapshot:

@@ -14,8 +14,8 @@ READS_A_CLUSTER = False
 HELP = """Answer an API server's AdmissionReviews (v1): /quota-tree refuses a quota tree with a fault. For servers older than 1.36, which
 have no MutatingAdmissionPolicy v1: /scheduler sends new pods that ask for shared GPU memory and name no scheduler to
 fairlead-scheduler, /asks refuses new pods that no node can run, /grants refuses annotations that only Fairlead writes,
-/quota-gate gives new pods the gate of quota, and /quota-guard refuses what would cheat quota. docs/gpu-sharing.md and
-docs/quota-operations.md say how to install it.
+/quota-gate gives new pods the gate of quota, and /quota-guard refuses what would cheat quota. docs/how-to/gpu-sharing.md and
+docs/how-to/quota-operations.md say how to install it.
 
 Its certificate is made and renewed by itself, kept in the Secret fairlead-admission-webhook of fairlead-system, and put into the
 webhook configurations. With a certificate of your own, which is read again when its files change, it does none of that."""

@@ -12,7 +12,7 @@ from fairlead.errors import UserError
 NAME = "device-plugin"
 HELP = """Serve the GPUs of this node to its kubelet: whole ones as nvidia.com/gpu or, where the node's label says cgpu=true, shared ones
 as aliyun.com/gpu-mem and aliyun.com/gpu-core.percentage. A container gets the card, and as much of it, as its pod was placed on by the
-scheduler extender (deploy/node-agent.yaml, docs/gpu-node.md).
+scheduler extender (deploy/node-agent.yaml, docs/how-to/gpu-node.md).
 
 It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). The backend `sim` needs no GPU: any machine with a
 kubelet plays a node with the cards of --sim-gpus. Containers that run are left alone when it ends."""

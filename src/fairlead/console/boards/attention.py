@@ -1,7 +1,7 @@
-"""What needs somebody: at most seven lines, the worst first, each with a count, the things, and since when.
+"""The list "Needs attention": at most seven lines, the worst first, each with a count, objects and a time.
 
-What is broken stands before what waits, and that before what is wasted. A line is about one kind of trouble;
-broken cards are told apart by their fault, because each asks for another hand.
+Broken objects come first, then waiting ones, then wasted GPUs. A line is about one kind of trouble; broken
+cards with different faults have separate lines, because each fault needs a different action.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from fairlead.rules.pods.devices import has_gpu
 
 LINES_MAX: Final = 7
 OBJECTS_MAX: Final = 3
-"""So many things of a line are named; the others are counted."""
+"""Objects named per line; the others are counted."""
 STUCK_SECONDS: Final = 120.0
-"""After the end of its grace a pod should be gone; this much later somebody must look."""
+"""Time after the end of its grace period from which a terminating pod needs attention."""
 LONG_WAIT_SECONDS: Final = 600.0
-"""What waits no longer is nobody's trouble yet."""
+"""Waiting time from which a job or pod needs attention."""
 _IMAGE_REASONS: Final = frozenset(("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"))
 _CRASH_LOOP: Final = "CrashLoopBackOff"
 _LEVELS: Final = ("broken", "waiting", "wasted")
 _OWN_WISH: Final = frozenset(("Suspended",))
-"""Who suspended a job knows why it waits."""
+"""Reasons that a user chose: they need no attention."""
 
 
 class _Thing(Struct, frozen=True, gc=False):
-    """One thing in trouble, `since` epoch seconds or unknown."""
+    """One object in trouble; `since`: epoch seconds, None = unknown."""
 
     about: AttentionObject
     since: float | None
@@ -61,8 +61,8 @@ def attention_lines(
 ) -> list[AttentionLine]:
     """`nodes`: those with GPUs; `starved`: leaves, the worst first; `leaf_of`: namespace -> path of its leaf.
 
-    `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of jobs that wait
-    are told as jobs.
+    `job_by_pod`: key of a pod -> `type/name`. `jobs`: those that wait, and since when. Pods of waiting jobs
+    appear as jobs.
     """
     pods = [pod for pod in snapshot.pods if has_gpu(pod) and not pod.is_finished]
 
@@ -85,7 +85,8 @@ def _node_lines(gpu_nodes: Sequence[Node], nodes: Sequence[NodeOccupancy]) -> It
     silent = [_node(node) for node in gpu_nodes if is_silent(node)]
     gpus = sum(cards[thing.about.name] for thing in silent)
     text = (
-        f"{counted(len(silent), 'node')} silent; nobody knows what runs on {'its' if len(silent) == 1 else 'their'} {counted(gpus, 'GPU')}"
+        f"{counted(len(silent), 'node')} unreachable; what runs on {'its' if len(silent) == 1 else 'their'} "
+        f"{counted(gpus, 'GPU')} is unknown"
     )
     yield from _line("node-silent", "broken", silent, text, "kubectl describe node {name}", {"gpus": gpus})
     unready = [_node(node) for node in gpu_nodes if not is_ready(node) and not is_silent(node)]
@@ -94,7 +95,7 @@ def _node_lines(gpu_nodes: Sequence[Node], nodes: Sequence[NodeOccupancy]) -> It
 
 
 def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
-    """Cards alike in their fault are one line; the fault of most cards comes first."""
+    """One line per fault, the most frequent fault first."""
     by_xid: dict[int | None, list[_Thing]] = {}
     withheld: list[_Thing] = []
     missing = 0
@@ -109,18 +110,18 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
     values: dict[str, Scalar] | None
     for xid, things in sorted(by_xid.items(), key=lambda item: (-len(item[1]), item[0] or 0)):
         if xid is None:
-            text, code, values = "the device does not say why", "gpu-broken-untold", None
+            text, code, values = "the device reports no reason", "gpu-broken-untold", None
         else:
-            told = xid_text(xid)
-            text, code, values = f"XID {xid}, {told}", "gpu-broken-xid", {"xid": xid, "told": told}
+            meaning = xid_text(xid)
+            text, code, values = f"XID {xid}, {meaning}", "gpu-broken-xid", {"xid": xid, "told": meaning}
         text = f"{counted(len(things), 'GPU')} broken: {text}"
         yield from _line("gpu-broken", "broken", things, text, "kubectl describe node {name}", values, code=code)
-    text = f"{counted(missing, 'GPU')} not offered to pods, and nobody says which"
+    text = f"{counted(missing, 'GPU')} not offered to pods; which ones is unknown"
     yield from _line("gpu-withheld", "broken", withheld, text, "kubectl describe node {name}", {"gpus": missing})
 
 
 def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]) -> Iterator[AttentionLine]:
-    """Leaves below their guarantee while pods wait, the largest gap first; since the first of them came."""
+    """Leaves below their guarantee while pods wait, the largest gap first; since: their oldest waiting pod."""
     if not leaves:
         return
     since: dict[str, float] = {}
@@ -141,16 +142,19 @@ def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: 
 
 
 def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Iterator[AttentionLine]:
-    """Jobs that have waited long for room or quota, the longest first, and why that one does."""
+    """Jobs that have waited long for room or quota, the longest first, with the reason of the first."""
     long = ((row, row.waiting, at) for row, at in jobs if row.waiting and at is not None and now - at > LONG_WAIT_SECONDS)
     waiting = [(at, row, why) for row, why, at in long if why.reason not in _OWN_WISH]
     waiting.sort(key=lambda each: each[0])
     things = [_Thing(_job(row), at) for at, row, _ in waiting]
-    text, command = f"{_with_verb(len(things), 'job', 'wait')}", "arena get {pod} --type={type} -n {namespace} --explain"
+    text, command = (
+        f"{counted(len(things), 'job')} {'is' if len(things) == 1 else 'are'} waiting",
+        "arena get {pod} --type={type} -n {namespace} --explain",
+    )
     for line in _line("jobs-waiting", "waiting", things, text, command):
         first = waiting[0][2]
-        said = first.message or first.reason
-        yield structs.replace(line, why=first.sentence or Sentence("why-said", {"said": said}, said))
+        message = first.message or first.reason
+        yield structs.replace(line, why=first.sentence or Sentence("why-said", {"said": message}, message))
 
 
 def _pod_lines(
@@ -164,7 +168,7 @@ def _pod_lines(
             if now - pod.deleted_at > STUCK_SECONDS:
                 stuck.append(_Thing(of_pod(pod), pod.deleted_at))
         elif node is not None and is_silent(node):
-            continue  # what it says of itself is old; its node has a line
+            continue  # its status is old; its node has a line
         elif ended := _crash_ends(pod):
             crashing.append(_Thing(of_pod(pod), min(ended)))
             restarts += sum(status.restarts for status in (*pod.init_statuses, *pod.statuses))
@@ -173,8 +177,8 @@ def _pod_lines(
         elif _waits_for_node(pod) and not about.job and pod.created_at is not None and now - pod.created_at > LONG_WAIT_SECONDS:
             waiting.append(_Thing(of_pod(pod), pod.created_at))
     describe, logs = "kubectl -n {namespace} describe pod {pod}", "kubectl -n {namespace} logs {pod} --previous"
-    yield from _line("pod-stuck", "broken", stuck, f"{counted(len(stuck), 'pod')} Terminating long after the grace period", describe)
-    text = f"{_with_verb(len(crashing), 'pod', 'crash')} again and again, {counted(restarts, 'restart')} so far"
+    yield from _line("pod-stuck", "broken", stuck, f"{counted(len(stuck), 'pod')} still Terminating long after the grace period", describe)
+    text = f"{_with_verb(len(crashing), 'pod', 'crash')} repeatedly, {counted(restarts, 'restart')} so far"
     yield from _line("pod-crashing", "broken", crashing, text, logs, {"restarts": restarts})
     yield from _line(
         "pod-image",
@@ -183,12 +187,12 @@ def _pod_lines(
         f"{counted(len(pulling), 'pod')} cannot pull {'its image' if len(pulling) == 1 else 'their images'}",
         describe,
     )
-    text = f"{counted(len(waiting), 'pod')} found no node for over 10 minutes"
+    text = f"{counted(len(waiting), 'pod')} {'has' if len(waiting) == 1 else 'have'} been unschedulable for over 10 minutes"
     yield from _line("pod-unschedulable", "waiting", waiting, text, describe)
 
 
 def _idle_lines(idle: Idleness, of_pod: Callable[[Pod], AttentionObject]) -> Iterator[AttentionLine]:
-    """Cards that are held and have done nothing for an hour, by who holds them."""
+    """Cards that are held and have been idle for an hour, by holder."""
     gpus = gpu_count(idle.gpus)
     if not gpus:
         return
@@ -202,7 +206,7 @@ def _idle_lines(idle: Idleness, of_pod: Callable[[Pod], AttentionObject]) -> Ite
 
 
 def _crash_ends(pod: Pod) -> list[float]:
-    """When containers that wait to be started again after a crash last ended; empty = none does."""
+    """When containers in CrashLoopBackOff last ended, in epoch seconds; empty = there are none."""
     statuses = (*pod.init_statuses, *pod.statuses)
     looping = [each for each in statuses if each.state == ContainerState.WAITING and each.reason == _CRASH_LOOP]
     return [each.last_finished_at or pod.held_since or 0.0 for each in looping]
@@ -229,7 +233,7 @@ def _line(
     *,
     code: str = "",
 ) -> Iterator[AttentionLine]:
-    """The line, if there is anything to tell. The first in trouble are named, the longest first.
+    """The line, or nothing if there are no things. Things are named from the longest in trouble on.
 
     `code`: of its sentence, where one kind has several.
     """
@@ -259,7 +263,7 @@ def _with_verb(number: int, noun: str, verb: str) -> str:
 
 
 def _filled(command: str, about: AttentionObject) -> str:
-    """With the thing's names, each one word for a shell."""
+    """The command with the object's names, each quoted for a shell."""
     names = {"name": about.node or about.name, "namespace": about.namespace, "pod": about.name, "type": about.job.split("/")[0]}
     return command.format_map({key: shlex.quote(name) for key, name in names.items()})
 
@@ -278,7 +282,7 @@ def _job(row: JobRow) -> AttentionObject:
 
 
 def _xid(card: CardOccupancy) -> tuple[int | None, float | None]:
-    """The card's last XID and when it was told; nothing of either where no XID was."""
+    """The card's last XID and its time in epoch seconds; (None, None) if there was no XID."""
     reading = card.reading
     return (reading.last_xid, reading.last_xid_at) if reading is not None and reading.last_xid else (None, None)
 

@@ -1,8 +1,8 @@
-"""What the console depends on, how it is, what hangs on it, and what to set
+"""The dependencies of the console: their state, what they affect, and what to set
 (docs/spec/console.md#health-page).
 
-Every row is judged from what was seen: the servers' own answers, sources of the snapshot, pods and nodes.
-Nothing is judged by what somebody configured. A component that nobody wants is `off`, never broken.
+Every row is judged by observations: responses of servers, sources of the snapshot, pods and nodes.
+Configuration is not evidence. A component that is not in use is `off`, never `fail`.
 """
 
 from __future__ import annotations
@@ -36,48 +36,47 @@ from fairlead.wire.names import FLUID_DATASETS, FLUID_GROUP, QUOTA_PLURAL
 SLOW_SECONDS: Final = 1.0
 SKEW_SECONDS: Final = 2.0
 SKEW_SECONDS_MAX: Final = 60.0
-"""Clocks further apart than that make ages, waits and tokens wrong."""
+"""Clock difference from which the row fails: ages, waits and tokens are wrong."""
 DATASETS: Final = f"{FLUID_DATASETS}.{FLUID_GROUP}"
 NAMED: Final = 5
 _CORE: Final = ("nodes", "pods")
 
 AFFECTS: Final = {
     "cluster-api": "all pages",
-    "permissions": "what may not be read is missing on every page",
-    "prometheus": "charts, how far back they go, and how long cards have been idle",
-    "gpu-telemetry": "utilization, used GPU memory, temperature, health and idleness of cards",
-    "cluster-exporter": "the boards of Grafana, alerts and autoscaling; no page of this console",
-    "sharing-extender": "pods that ask for a part of a GPU are placed by it",
-    "device-plugin": "pods that share a GPU start by it",
-    "quota-controller": "pods that wait for quota are let in by it, borrowed GPUs reclaimed",
-    "job-kinds": "jobs of these kinds are on the board Training jobs",
+    "permissions": "content that the server is not allowed to read is missing on every page",
+    "prometheus": "charts, their time range, and how long GPUs have been idle",
+    "gpu-telemetry": "utilization, used GPU memory, temperature, health and idle time of GPUs",
+    "cluster-exporter": "Grafana boards, alerts and autoscaling; no page of this console",
+    "sharing-extender": "scheduling of pods that request a part of a GPU",
+    "device-plugin": "start of pods that share a GPU",
+    "quota-controller": "admission of pods that wait for quota, and reclaiming of borrowed GPUs",
+    "job-kinds": "jobs of these kinds on the Training jobs board",
     "fluid": "datasets and their caches",
     "helm": "installing and upgrading components",
-    "store": "what has ended: usage, cost and charts of the past",
-    "clock-skew": "ages, durations and waits on every page",
+    "store": "data about the past: usage, cost and charts",
+    "clock-skew": "ages, durations and waiting times on every page",
     "base-url": "links, copied addresses and the event stream",
 }
 SETTINGS: Final = {
-    "cluster-api": "name another cluster with --kubeconfig and --context, or see why this one does not answer",
-    "permissions": "give the console's account what deploy/reader.yaml lists",
-    "prometheus": "--prometheus URL, or PROMETHEUS_ADDRESS",
-    "gpu-telemetry": "deploy/gpu-exporter.yaml on every GPU node; --gpu-source says who is asked",
-    "cluster-exporter": "deploy/cluster-exporter.yaml",
-    "sharing-extender": "deploy/gpushare-extender.yaml and deploy/gpushare-scheduler.yaml",
-    "device-plugin": "deploy/node-agent.yaml on nodes labelled cgpu=true",
-    "quota-controller": "deploy/quota-controller.yaml",
+    "cluster-api": "choose another cluster with --kubeconfig and --context, or find out why this one does not respond",
+    "permissions": "grant the console's ServiceAccount the rights in deploy/reader.yaml",
+    "prometheus": "set --prometheus URL, or PROMETHEUS_ADDRESS",
+    "gpu-telemetry": "run deploy/gpu-exporter.yaml on every GPU node; --gpu-source selects the source",
+    "cluster-exporter": "apply deploy/cluster-exporter.yaml",
+    "sharing-extender": "apply deploy/gpushare-extender.yaml and deploy/gpushare-scheduler.yaml",
+    "device-plugin": "apply deploy/node-agent.yaml and label the nodes cgpu=true",
+    "quota-controller": "apply deploy/quota-controller.yaml",
     "job-kinds": "install an operator, such as training-operator or mpi-operator",
     "fluid": "install Fluid",
-    "store": "--prometheus URL keeps what a process forgets",
-    "clock-skew": "let NTP set the clocks of both machines",
+    "store": "set --prometheus URL to keep series longer than the process",
+    "clock-skew": "synchronize the clocks of both machines with NTP",
 }
 
 
 class HealthFacts(Struct, frozen=True):
-    """What is judged. `snapshot` carries the GPU telemetry's source; `nodes`: those that have GPUs.
+    """The observations. `snapshot` contains the source of GPU telemetry; `nodes`: nodes with GPUs.
 
-    `looks` None: there is no API server (a saved snapshot). `history_seconds`: how far the built-in history
-    reaches.
+    `looks` None: there is no API server (a saved snapshot). `history_seconds`: span of the built-in history.
     """
 
     snapshot: ClusterSnapshot
@@ -90,7 +89,7 @@ class HealthFacts(Struct, frozen=True):
 
 class _Found(Struct, frozen=True):
     state: str
-    said: list[Sentence]
+    sentences: list[Sentence]
     sources: list[str] = []
     is_settable: bool = True
 
@@ -105,24 +104,28 @@ def health_rows(facts: HealthFacts) -> list[HealthRow]:
 
 
 def health_sentence(rows: Iterable[HealthRow]) -> Sentence:
-    """What is worst; what is off counts for nothing.
+    """The worst state of the dependencies that are in use; rows that are `off` are not counted.
 
     >>> health_sentence([]).text
-    'All that is in use is well.'
+    'All dependencies in use are OK.'
     """
     states = [row.state for row in rows]
     fail, warn = states.count("fail"), states.count("warn")
     used = len(states) - states.count("off")
     values: dict[str, Scalar] = {"fail": fail, "warn": warn, "used": used}
     if fail:
-        return Sentence("health-fails", values, f"{fail} of {used} dependencies in use {_verb(fail, 'fail')}.")
+        return Sentence("health-fails", values, f"{fail} of {used} dependencies in use failed.")
     if warn:
-        return Sentence("health-looks", values, f"{warn} of {used} dependencies in use {_verb(warn, 'need')} a look.")
-    return Sentence("health-well", values, "All that is in use is well.")
+        return Sentence("health-looks", values, f"{warn} of {used} dependencies in use {_verb(warn, 'need')} attention.")
+    return Sentence("health-well", values, "All dependencies in use are OK.")
 
 
 def _verb(many: int, verb: str) -> str:
     return f"{verb}s" if many == 1 else verb
+
+
+def _with_verb(pods: int) -> str:
+    return "1 pod shares a GPU" if pods == 1 else f"{pods} pods share GPUs"
 
 
 def _row(name: str, found: _Found) -> HealthRow:
@@ -130,7 +133,7 @@ def _row(name: str, found: _Found) -> HealthRow:
     return HealthRow(
         name=name,
         state=found.state,
-        found=found.said,
+        found=found.sentences,
         affects=Sentence(f"health-affects-{name}", {}, AFFECTS[name]),
         setting=Sentence(f"health-set-{name}", {}, setting) if setting and found.state != "ok" and found.is_settable else None,
         sources=found.sources,
@@ -138,7 +141,7 @@ def _row(name: str, found: _Found) -> HealthRow:
 
 
 def _failure(look: ServerLook | Source) -> Sentence:
-    """In the words of who failed; what helps stands behind."""
+    """The message of the failed server or source, with its hint in parentheses."""
     message = look.failure if isinstance(look, ServerLook) else look.message or f"`{look.name}` cannot be read"
     hint = look.hint
     if hint:
@@ -152,7 +155,7 @@ def _listed(names: Collection[str]) -> str:
 
 def _unread(sources: Collection[str]) -> Sentence:
     some = _listed(sources)
-    return Sentence("health-failing", {"sources": some}, f"cannot be read at the moment: {some}; what was read last is shown")
+    return Sentence("health-failing", {"sources": some}, f"cannot be read now: {some}; the data read last is shown")
 
 
 def _unfinished(sources: Collection[str]) -> Sentence:
@@ -172,25 +175,25 @@ def _cluster_api(facts: HealthFacts) -> _Found:
     failing = [each.name for each in inputs if each.state == SourceState.FAILING]
     if look.failure:
         return _Found("fail", [_failure(look)], failing)
-    said = [_answers(look)]
+    sentences = [_answers(look)]
     slow = look.seconds is not None and look.seconds > SLOW_SECONDS
     if failing:
-        said.append(_unread(failing))
+        sentences.append(_unread(failing))
     syncing = [each.name for each in inputs if each.state == SourceState.SYNCING]
     if syncing:
-        said.append(_unfinished(syncing))
-    return _Found("warn" if failing or syncing or slow else "ok", said, failing)
+        sentences.append(_unfinished(syncing))
+    return _Found("warn" if failing or syncing or slow else "ok", sentences, failing)
 
 
 def _answers(look: ServerLook) -> Sentence:
     milliseconds = round(1000 * (look.seconds or 0.0), 1)
     version = look.version or "?"
-    text = f"{look.address} answers in {milliseconds:g} ms, version {version}"
+    text = f"{look.address} responds in {milliseconds:g} ms, version {version}"
     return Sentence("health-answers", {"address": look.address, "version": version, "milliseconds": milliseconds}, text)
 
 
 def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
-    """What the API server is asked for; the tree's own faults are no failure of it."""
+    """Sources that the API server provides. Faults of the quota tree are not failures of the server."""
     found = sorted(snapshot.main_sources.values(), key=lambda source: source.name)
     return [each for each in found if each.name not in (GPU_TELEMETRY, QUOTA_PLURAL)]
 
@@ -200,23 +203,23 @@ def _permissions(facts: HealthFacts) -> _Found:
         return _NO_SERVER
     forbidden = sorted(name for name, source in facts.snapshot.sources.items() if source.is_forbidden and name != GPU_TELEMETRY)
     if not forbidden and facts.looks.api.failure and not any(source.is_ok for source in _inputs(facts.snapshot)):
-        return _Found("off", [Sentence("health-unknown", {}, "nobody knows while the API server does not answer")])
+        return _Found("off", [Sentence("health-unknown", {}, "unknown: the API server does not respond")])
     if not forbidden:
-        return _Found("ok", [Sentence("health-allowed", {}, "everything that the pages show may be read")])
-    said = Sentence("health-forbidden", {"sources": _listed(forbidden)}, f"may not be read: {_listed(forbidden)}")
-    return _Found("fail" if set(forbidden) & set(_CORE) else "warn", [said], forbidden)
+        return _Found("ok", [Sentence("health-allowed", {}, "the server can read everything that the pages show")])
+    sentence = Sentence("health-forbidden", {"sources": _listed(forbidden)}, f"not allowed to read: {_listed(forbidden)}")
+    return _Found("fail" if set(forbidden) & set(_CORE) else "warn", [sentence], forbidden)
 
 
 def _prometheus(facts: HealthFacts) -> _Found:
     look = facts.looks.prometheus if facts.looks else None
     if look is None:
         hours = _hours(facts)
-        text = f"none is named; charts show what this process has seen, {hours:g} h at most"
+        text = f"not configured; charts show what this process has recorded, at most {hours:g} h"
         return _Found("off", [Sentence("health-no-prometheus", {"hours": hours}, text)])
     telemetry = facts.snapshot.sources.get(GPU_TELEMETRY)
     if look.failure:
         return _Found("fail", [_failure(look)], [GPU_TELEMETRY] if telemetry is not None and telemetry.has_failed else [])
-    series = Sentence("health-series", {"series": look.series or 0}, f"it has {look.series or 0} series of GPUs")
+    series = Sentence("health-series", {"series": look.series or 0}, f"it has {look.series or 0} GPU series")
     return _Found("ok" if look.series else "warn", [_answers(look), series])
 
 
@@ -231,17 +234,17 @@ def _telemetry(facts: HealthFacts) -> _Found:
     if source.state == SourceState.SYNCING:
         return _Found("warn", [_unfinished([GPU_TELEMETRY])], [GPU_TELEMETRY])
     counts = [(each.node.name, *reporting_cards(each)) for each in facts.nodes]
-    silent = [name for name, heard, expected in counts if heard < expected]
+    silent = [name for name, reported, expected in counts if reported < expected]
     reporting, total = len(counts) - len(silent), len(counts)
     text = f"all cards of {reporting} of {counted(total, 'GPU node')} report"
-    said = [Sentence("health-reporting", {"reporting": reporting, "total": total}, text)]
+    sentences = [Sentence("health-reporting", {"reporting": reporting, "total": total}, text)]
     if silent:
-        said.append(Sentence("health-not-reporting", {"nodes": _listed(silent)}, f"not all of {_listed(silent)}"))
+        sentences.append(Sentence("health-not-reporting", {"nodes": _listed(silent)}, f"not all cards report on {_listed(silent)}"))
     if source.message:
-        said.append(_failure(source))
-    if not reporting and not any(heard for _, heard, _ in counts):
-        return _Found("fail", said, [GPU_TELEMETRY])
-    return _Found("warn" if silent or source.message else "ok", said, [GPU_TELEMETRY])
+        sentences.append(_failure(source))
+    if not reporting and not any(reported for _, reported, _ in counts):
+        return _Found("fail", sentences, [GPU_TELEMETRY])
+    return _Found("warn" if silent or source.message else "ok", sentences, [GPU_TELEMETRY])
 
 
 def _cluster_exporter(facts: HealthFacts) -> _Found:
@@ -249,16 +252,16 @@ def _cluster_exporter(facts: HealthFacts) -> _Found:
 
 
 def _component(facts: HealthFacts, name: str) -> _Found | None:
-    """By its pods, None where there are none. A simulated cluster plays its components itself."""
+    """State of a component by its pods; None if it has none. A simulated cluster needs no components."""
     if facts.is_simulated:
-        return _Found("ok", [Sentence("health-played", {}, "the simulated cluster does its work")])
+        return _Found("ok", [Sentence("health-played", {}, "the simulated cluster performs this work")])
     pods = [pod for pod in facts.snapshot.pods if pod.labels.get(PART_LABEL) == name and not pod.is_finished]
     if not pods:
         return None
     ready, places = [pod for pod in pods if is_ready(pod)], sorted({pod.namespace for pod in pods})
     text = f"{len(ready)} of {counted(len(pods), 'pod')} of {name} ready, in {_listed(places)}"
-    said = Sentence("health-pods", {"ready": len(ready), "pods": len(pods), "name": name, "namespaces": _listed(places)}, text)
-    return _Found("ok" if len(ready) == len(pods) else "warn" if ready else "fail", [said])
+    sentence = Sentence("health-pods", {"ready": len(ready), "pods": len(pods), "name": name, "namespaces": _listed(places)}, text)
+    return _Found("ok" if len(ready) == len(pods) else "warn" if ready else "fail", [sentence])
 
 
 def _nowhere(name: str, state: str = "off") -> _Found:
@@ -266,7 +269,7 @@ def _nowhere(name: str, state: str = "off") -> _Found:
 
 
 def _extender(facts: HealthFacts) -> _Found:
-    """Another vendor's is known by what it does: pods that were given parts of cards."""
+    """Another vendor's extender is recognized by its effect: pods with parts of cards."""
     found = _component(facts, GPU_EXTENDER_POD)
     if found is not None:
         return found
@@ -274,35 +277,35 @@ def _extender(facts: HealthFacts) -> _Found:
         return _NOTHING_SHARED
     given = sum(1 for pod in facts.snapshot.pods if pod.grants and pod.is_holding)
     if given:
-        text = f"none of ours, and {counted(given, 'pod')} got a part of a GPU: another one works"
+        text = f"Fairlead's extender is not installed, but {_with_verb(given)}: another scheduler extender is active"
         return _Found("ok", [Sentence("health-another", {"pods": given}, text)])
     return _nowhere(GPU_EXTENDER_POD, "warn")
 
 
 def _shared_nodes(facts: HealthFacts) -> list[str]:
-    """Nodes whose labels say that their GPUs are shared, or that offer parts of them."""
+    """Nodes whose labels request sharing of their GPUs, or that offer parts of them."""
     return [node.name for node in facts.snapshot.nodes if share_mode(node.labels).is_shared or node.capacity.get(GPU_MEMORY)]
 
 
 def _device_plugin(facts: HealthFacts) -> _Found:
-    """By what it does: nodes that shall share their GPUs offer parts of them."""
+    """State of the device plugin by its effect: nodes whose GPUs are to be shared offer parts of them."""
     shared = set(_shared_nodes(facts))
     if not shared:
         return _NOTHING_SHARED
     silent = [node.name for node in facts.snapshot.nodes if node.name in shared and not node.allocatable.get(GPU_MEMORY)]
     offering = len(shared) - len(silent)
-    said = [
+    sentences = [
         Sentence(
             "health-offering",
             {"offering": offering, "nodes": len(shared)},
-            f"{offering} of {counted(len(shared), 'node')} that share GPUs offer parts of them",
+            f"{offering} of {counted(len(shared), 'node')} that share GPUs {_verb(offering, 'offer')} parts of GPUs",
         )
     ]
     if silent:
-        said.append(Sentence("health-not-offering", {"nodes": _listed(silent)}, f"nothing is offered by {_listed(silent)}"))
+        sentences.append(Sentence("health-not-offering", {"nodes": _listed(silent)}, f"no parts of GPUs are offered by {_listed(silent)}"))
     agents = None if facts.is_simulated else _component(facts, NODE_AGENT_POD)
     state = "ok" if not silent else "warn" if offering else "fail"
-    return _Found(state, [*said, *(agents.said if agents else [])])
+    return _Found(state, [*sentences, *(agents.sentences if agents else [])])
 
 
 def _quota_controller(facts: HealthFacts) -> _Found:
@@ -312,7 +315,7 @@ def _quota_controller(facts: HealthFacts) -> _Found:
     found = _component(facts, QUOTA_CONTROLLER_POD) or _nowhere(QUOTA_CONTROLLER_POD, "warn")
     if tree.state == SourceState.FAILING:
         worse = "fail" if found.state == "fail" else "warn"
-        return _Found(worse, [_failure(tree), *found.said], [QUOTA_PLURAL])
+        return _Found(worse, [_failure(tree), *found.sentences], [QUOTA_PLURAL])
     return found
 
 
@@ -321,24 +324,24 @@ def _job_kinds(facts: HealthFacts) -> _Found:
     versions = {kind.TYPE: _readable(served.get(label_of(kind), ()), kind.VERSIONS) for kind in KINDS} if served is not None else {}
     known = [kind for kind in KINDS if versions.get(kind.TYPE) or (served is None and facts.snapshot.was_read(source_of(kind)))]
     if not known:
-        return _Found("off", [Sentence("health-no-kinds", {}, "this cluster serves no kind of training job")])
-    told = ", ".join(f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}".strip() for kind in known)
-    said = [Sentence("health-kinds", {"kinds": told}, f"served: {told}")]
+        return _Found("off", [Sentence("health-no-kinds", {}, "this cluster serves no kinds of training jobs")])
+    kinds = ", ".join(f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}".strip() for kind in known)
+    sentences = [Sentence("health-kinds", {"kinds": kinds}, f"served: {kinds}")]
     unread = sorted(source_of(kind) for kind in known if (source := facts.snapshot.sources.get(source_of(kind))) and source.has_failed)
     if unread:
-        said.append(_unread(unread))
-    return _Found("warn" if unread else "ok", said, unread)
+        sentences.append(_unread(unread))
+    return _Found("warn" if unread else "ok", sentences, unread)
 
 
-def _readable(served: Iterable[str], ours: Iterable[str]) -> tuple[str, ...]:
-    known = frozenset(ours)
+def _readable(served: Iterable[str], readable: Iterable[str]) -> tuple[str, ...]:
+    known = frozenset(readable)
     return tuple(version for version in served if version in known)
 
 
 def _fluid(facts: HealthFacts) -> _Found:
     served = facts.looks.served if facts.looks else None
     if served is None:
-        return _Found("off", [Sentence("health-not-known", {}, "what the cluster serves is not known")])
+        return _Found("off", [Sentence("health-not-known", {}, "it is unknown what the cluster serves")])
     versions = "/".join(served.get(DATASETS, ()))
     if not versions:
         return _Found("off", [Sentence("health-not-served", {"name": DATASETS}, f"this cluster does not serve {DATASETS}")])
@@ -351,33 +354,45 @@ def _helm(facts: HealthFacts) -> _Found:
 
 def _store(facts: HealthFacts) -> _Found:
     if facts.looks is not None and facts.looks.prometheus is not None:
-        return _Found("off", [Sentence("health-series-kept", {}, "there is none; Prometheus keeps the series")])
+        return _Found("off", [Sentence("health-series-kept", {}, "no store is configured; Prometheus keeps the series")])
     hours = _hours(facts)
     return _Found(
         "off",
-        [Sentence("health-no-store", {"hours": hours}, f"there is none: {hours:g} h of series are in memory and end with the process")],
+        [
+            Sentence(
+                "health-no-store",
+                {"hours": hours},
+                f"no store is configured: {hours:g} h of series are kept in memory and are lost when the process ends",
+            )
+        ],
     )
 
 
 def _clock_skew(facts: HealthFacts) -> _Found:
     if facts.is_simulated:
-        return _Found("off", [Sentence("health-own-time", {}, "a simulated cluster has a time of its own")], is_settable=False)
+        return _Found("off", [Sentence("health-own-time", {}, "a simulated cluster has its own time")], is_settable=False)
     ahead = facts.looks.api.ahead_seconds if facts.looks else None
     if ahead is None:
-        return _Found("off", [Sentence("health-no-time", {}, "the API server's time is not known")])
+        return _Found("off", [Sentence("health-no-time", {}, "the API server's time is unknown")])
     seconds = round(abs(ahead), 1)
     if seconds <= SKEW_SECONDS:
         return _Found(
             "ok",
-            [Sentence("health-clock", {"seconds": SKEW_SECONDS}, f"the API server's clock is within {SKEW_SECONDS:g} s of this machine's")],
+            [
+                Sentence(
+                    "health-clock",
+                    {"seconds": SKEW_SECONDS},
+                    f"the clocks of the API server and of this machine differ by at most {SKEW_SECONDS:g} s",
+                )
+            ],
         )
     code, side = ("health-clock-ahead", "ahead of") if ahead > 0 else ("health-clock-behind", "behind")
-    said = Sentence(code, {"seconds": seconds}, f"the API server's clock is {seconds:g} s {side} this machine's")
-    return _Found("warn" if seconds <= SKEW_SECONDS_MAX else "fail", [said])
+    sentence = Sentence(code, {"seconds": seconds}, f"the API server's clock is {seconds:g} s {side} this machine's")
+    return _Found("warn" if seconds <= SKEW_SECONDS_MAX else "fail", [sentence])
 
 
 def _base_url(facts: HealthFacts) -> _Found:
-    return _Found("ok", [Sentence("health-base", {"path": facts.base_path}, f"pages are shown below {facts.base_path}")])
+    return _Found("ok", [Sentence("health-base", {"path": facts.base_path}, f"the pages are below {facts.base_path}")])
 
 
 _JUDGES: Final[Mapping[str, Callable[[HealthFacts], _Found]]] = {

@@ -61,10 +61,10 @@ def holders_sentence(rows: Sequence[Holder]) -> Sentence:
     """How many pods of how many owners hold how much, and how much of it does nothing.
 
     >>> holders_sentence([]).text
-    'Nobody holds a GPU.'
+    'No pod holds a GPU.'
     """
     if not rows:
-        return Sentence("holders-none", {}, "Nobody holds a GPU.")
+        return Sentence("holders-none", {}, "No pod holds a GPU.")
     gpus = gpu_count(sum(row.gpus for row in rows))
     idle = gpu_count(sum(row.gpus_idle for row in rows))
     owners = len({_owner_key(row) for row in rows})

@@ -228,11 +228,11 @@ def mine_sentence(me: Whose, held: MyHold, waits: Collection[MyWait], users: Col
     """What is held and what waits, or that nobody was named."""
     if not me.user and not me.namespace:
         if not users:
-            return Sentence("mine-unnamed", {}, "No job here names its user; choose a namespace.")
+            return Sentence("mine-unnamed", {}, "Jobs in this cluster name no user; choose a namespace.")
         return Sentence("mine-nobody", {"users": len(users)}, "Choose a user or a namespace.")
     who = me.namespace or me.user
     if not me.namespaces:
-        return Sentence("mine-unknown", {"who": who}, f"Nothing in this cluster is of {who}.")
+        return Sentence("mine-unknown", {"who": who}, f"Nothing in this cluster belongs to {who}.")
     pods, gpus, idle = held.pods, gpu_count(held.gpus), gpu_count(held.gpus_idle)
     holds = f"{counted(pods, 'pod')} {'holds' if pods == 1 else 'hold'} {counted(gpus, 'GPU')}"
     rest = f"{len(waits)} {'waits' if len(waits) == 1 else 'wait'}"
@@ -273,7 +273,7 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
 def _start_sentence(found: Startable, unit: str) -> Sentence:
     amount, model = found.amount, found.model or "GPU"
     if not amount:
-        return Sentence("start-none", {"model": model}, f"nothing on {model}: quota has no room, though a node has")
+        return Sentence("start-none", {"model": model}, f"nothing on {model}: a node has room, but the quota is full")
     if found.resource == NVIDIA_GPU:
         return Sentence("start-whole", {"amount": amount, "model": model}, f"{amount} × {model}")
     return Sentence("start-shared", {"amount": amount, "unit": unit, "model": model}, f"{amount} {unit} on a shared {model}")

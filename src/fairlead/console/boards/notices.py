@@ -17,28 +17,28 @@ from fairlead.model.source import Source, SourceState
 
 STALE_SECONDS: Final = 30.0
 NAMED_NODES: Final = 3
-"""So many are named of those whose figures are missing."""
-_TOLD: Final = {
+"""Nodes with missing figures that are named; the others are counted."""
+_BY_STATE: Final = {
     SourceState.SYNCING: ("cache-syncing", "`{source}` is still being read"),
-    SourceState.FAILING: ("cache-syncing", "`{source}` cannot be read at the moment; the last good state is shown"),
+    SourceState.FAILING: ("cache-syncing", "`{source}` cannot be read now; the last good state is shown"),
     SourceState.MISSING: ("crd-missing", "this cluster does not serve `{source}`"),
-    SourceState.FORBIDDEN: ("forbidden", "this server may not read `{source}`"),
+    SourceState.FORBIDDEN: ("forbidden", "this server is not allowed to read `{source}`"),
 }
 _NO_TELEMETRY: Final = {SourceState.OFF: "no source of GPU telemetry is configured"}
 _CORE: Final = ("nodes", "pods")
 
 
-def warnings_of(sources: Mapping[str, Source], page: str, untold: Collection[str] = ()) -> list[Warning]:
-    """Warnings of the sources that the page needs, in the order of their names, without the `untold` ones."""
-    told = ((name, source) for name, source in sorted(sources.items()) if needs(page, name) and name not in untold)
-    needed = (source for _, source in told if not _is_plain_absence(page, source))
+def warnings_of(sources: Mapping[str, Source], page: str, without: Collection[str] = ()) -> list[Warning]:
+    """Warnings of the sources that the page needs, in the order of their names, but of those in `without`."""
+    shown = ((name, source) for name, source in sorted(sources.items()) if needs(page, name) and name not in without)
+    needed = (source for _, source in shown if not _is_plain_absence(page, source))
     return [warning for source in needed if (warning := _warning(source)) is not None]
 
 
 def _is_plain_absence(page: str, source: Source) -> bool:
-    """Whether the source's absence is told on its own board alone.
+    """Whether the source's absence is shown only on its own board.
 
-    A job kind or a quota tree that the cluster does not have is nothing to tell on the Cluster board.
+    A job kind or a quota tree that the cluster does not have needs no warning on the Cluster board.
     """
     return page == "overview" and source.is_missing and source.name != GPU_TELEMETRY
 
@@ -65,7 +65,7 @@ def needs(page: str, source: str) -> bool:
 
 
 def warnings_beside(sources: Mapping[str, Source]) -> list[Warning]:
-    """Warnings of sources that one page asks for itself. A kind that the cluster does not serve is none."""
+    """Warnings of sources that one page reads itself; a kind that the cluster does not serve has none."""
     return [warning for _, source in sorted(sources.items()) if not source.is_missing and (warning := _warning(source)) is not None]
 
 
@@ -84,43 +84,43 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
 
 
 def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
-    """The warning when some of the GPUs that should report are silent while others do, else None.
+    """The warning if only some of the GPUs that should report do, else None.
 
-    `over`: of how many cards the means are; broken ones that report are among them
+    `over`: number of cards in the means, including broken ones that report
     (docs/spec/console.md#cluster-page).
     """
     counts = [(each, *reporting_cards(each)) for each in nodes]
-    reporting, total = sum(heard for _, heard, _ in counts), sum(expected for _, _, expected in counts)
+    reporting, total = sum(reported for _, reported, _ in counts), sum(expected for _, _, expected in counts)
     if not 0 < reporting < total:
         return None
     over = sum(each.gpus_reporting for each, _, _ in counts)
-    means = "those" if over == reporting else f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken"
-    some = listed([each.node.name for each, heard, expected in counts if heard < expected], NAMED_NODES)
+    means = "the GPUs that report" if over == reporting else f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken"
+    some = listed([each.node.name for each, reported, expected in counts if reported < expected], NAMED_NODES)
     return Warning(
         code="series-missing",
         source=GPU_TELEMETRY,
-        message=f"{reporting} of {total} working GPUs report utilization and memory, not all of {some}; means are over {means}",
-        hint="look at the node exporters of these nodes",
+        message=f"{reporting} of {total} working GPUs report utilization and memory, not all GPUs of {some}; means cover {means}",
+        hint="check the GPU exporters of these nodes",
         values={"reporting": reporting, "total": total, "nodes": some, "over": over},
     )
 
 
 def reporting_cards(occupied: NodeOccupancy) -> tuple[int, int]:
-    """How many of a node's cards say how busy they are, of how many that should.
+    """Number of a node's cards that report utilization, and number of those that should.
 
-    A card that is known to be broken owes no figures, and those that it gives do not count.
+    A card that is known to be broken is counted in neither.
     """
     expected = max(0, occupied.gpus_total - occupied.gpus_unhealthy)
-    broken = sum(card.is_healthy is False and _tells(card.reading) for card in occupied.cards)
+    broken = sum(card.is_healthy is False and _reports(card.reading) for card in occupied.cards)
     return min(occupied.gpus_reporting - broken, expected), expected
 
 
-def _tells(reading: GpuReading | None) -> bool:
+def _reports(reading: GpuReading | None) -> bool:
     return reading is not None and reading.utilization_ratio is not None
 
 
 def _left_out(source: Source) -> Warning:
-    """The source was read, but for some objects that nobody can read."""
+    """The source was read, except for some malformed objects."""
     return Warning(
         code="truncated",
         source=source.name,
@@ -134,7 +134,7 @@ def _warning(source: Source) -> Warning | None:
     if source.is_ok:
         return _left_out(source) if source.message else None
     is_telemetry = source.name == GPU_TELEMETRY
-    code, default = _TOLD.get(source.state, ("", ""))
+    code, default = _BY_STATE.get(source.state, ("", ""))
     if is_telemetry and source.state != SourceState.SYNCING:
         code, default = "prometheus-unreachable", _NO_TELEMETRY.get(source.state, "GPU telemetry cannot be read")
     if not code:

@@ -1,6 +1,6 @@
-"""What the Cluster board says: the eight panels, and the lists of what needs a look.
+"""The Cluster board: its eight panels, and the lists of starved leaves, broken GPUs and warnings.
 
-What `idle` means stands in `idle_cards`; a free GPU is not idle, it is free.
+`idle_cards` defines `idle`; a free GPU is not idle.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WARNING_SECONDS: Final = 3600.0
 
 
 def cluster_sentence(totals: GpuTotals, idle: float) -> Sentence:
-    """How full, how much of it wasted, how much broken.
+    """Allocated, idle and unhealthy GPUs in one sentence.
 
     >>> cluster_sentence(GpuTotals(gpus=48, gpus_allocated=38, gpus_unhealthy=1), 7).text
     '38 of 48 GPUs allocated, 7 of them idle for over an hour; 1 GPU unhealthy.'
@@ -82,7 +82,7 @@ def job_counts(jobs: Sequence[JobRow]) -> JobCounts:
 
 
 def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: Iterable[JobRow]) -> list[Consumer]:
-    """The namespaces that hold most GPUs."""
+    """The namespaces that hold the most GPUs."""
     held: dict[str, list[float]] = {}
     for pod in snapshot.pods:
         if pod.is_holding and has_gpu(pod):
@@ -103,7 +103,7 @@ def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: 
 
 
 def starved_leaves(rows: Sequence[QuotaRow]) -> list[StarvedLeaf]:
-    """Leaves that wait for what they are owed, the largest gap first.
+    """Leaves that wait below their guarantee, the largest gap first.
 
     Each with its scarcest resource (GPUs before cores).
     """
@@ -139,12 +139,12 @@ def _faults(occupied: NodeOccupancy) -> Iterator[FaultyGpu]:
             yield FaultyGpu(node=card.node, index=card.index, uuid=card.uuid, model=card.model, reason=card.reason)
     withheld = withheld_gpus(occupied)
     if withheld:
-        reason = f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not offered to pods; nobody says which"
+        reason = f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not offered to pods; which ones is unknown"
         yield FaultyGpu(node=occupied.node.name, index=None, uuid="", model="", reason=reason)
 
 
 def recent_warnings(events: Iterable[Event], now: float, job_of: Callable[[Event], str]) -> list[RecentWarning]:
-    """Warning events of the last hour, newest first; alike ones are told once."""
+    """Warning events of the last hour, newest first; similar ones are one row."""
     fresh = (event for event in events if event.type == "Warning" and event.at is not None and now - event.at <= _WARNING_SECONDS)
     alike: dict[tuple[str, str, str], list[Event]] = {}
     for event in fresh:

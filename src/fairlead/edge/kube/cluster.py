@@ -20,7 +20,7 @@ import msgspec
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_discovery import Discovery, check_version
-from fairlead.edge.kube.followed import (
+from fairlead.edge.kube.follow.followed_kind import (
     BUDGET_SUBJECT,
     EVENT_SUBJECT,
     NAMESPACE_SUBJECT,
@@ -28,10 +28,10 @@ from fairlead.edge.kube.followed import (
     POD_SUBJECT,
     QUOTA_SUBJECT,
     WITHHELD_SUBJECT,
-    Followed,
     job_subject,
     workload_subject,
 )
+from fairlead.edge.kube.followed import Followed
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector
 from fairlead.edge.kube.resource import Resource
@@ -270,7 +270,8 @@ class KubeCluster:
         followed.reflector = Reflector(
             self._api,
             subject.reader(followed.resource),
-            followed.mirror,
+            subject.name,
+            followed.mirror.observe,
             selection=subject.selection,
             now=self._clock.now,
             rng=self._rng,

@@ -8,11 +8,12 @@ node, pods, cards and the kubelet's holders have been heard of once (`missing`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from fairlead.model.actions import ObjectRef, PatchObject, TellObjectEvent
+from fairlead.model.actions import ObjectRef, PatchObject, RecordObjectEvent
+from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
 from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
@@ -26,6 +27,8 @@ from fairlead.model.keys import (
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU, MemoryUnit
+from fairlead.model.sharing import Withheld
+from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.rules.devices.card_health import STICKY, CardHealths
 from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_modes, card_plan, is_foreign_plugin
 from fairlead.rules.devices.container_edits import NodeFiles, container_limits, given_shares, shared_edits, whole_edits
@@ -67,7 +70,7 @@ class Seen(Struct, frozen=True):
 
     plan: CardPlan
     provider: Provider
-    events: tuple[TellObjectEvent, ...] = ()
+    events: tuple[RecordObjectEvent, ...] = ()
     assigned: tuple[PatchObject, ...] = ()
 
 
@@ -118,6 +121,41 @@ class NodeMachine:
         found = regained_shares(limits, self.held or (), pods, self._cards or (), self.given)
         self.given.update(_by_seat(found))
         return found
+
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what the API server reported of this node, its pods, or what an operator took out."""
+        if changes.kind == KIND_NODES:
+            self._observe_node(changes)
+        elif changes.kind == KIND_PODS:
+            self._observe_pods(changes)
+        elif changes.kind == GPU_WITHHELD:
+            self._observe_withheld(changes)
+        else:
+            raise ValueError(f"a node's agent does not follow `{changes.kind}`")
+
+    def _observe_node(self, changes: Changes[Node]) -> None:
+        """A node that registers anew is reported again; until then what is known of it stands."""
+        for node in changes.rows.values():
+            if node is not None:
+                self.node = node
+
+    def _observe_pods(self, changes: Changes[Pod]) -> None:
+        if changes.is_list:
+            known = self.pods or {}
+            self.pods = {**{uid: known[uid] for uid in changes.unreadable if uid in known}, **changes.all_rows()}
+        elif self.pods is not None:
+            for uid, pod in changes.rows.items():
+                if pod is None:
+                    self.pods.pop(uid, None)
+                else:
+                    self.pods[uid] = pod
+
+    def _observe_withheld(self, changes: Changes[Withheld]) -> None:
+        """A ConfigMap that cannot be read leaves what it contained before."""
+        rows = [row for row in changes.rows.values() if row is not None]
+        if changes.is_list and changes.unreadable:
+            return
+        self.withheld = frozenset().union(*(row.indexes for row in rows))
 
     def driver_shows(self, cards: Iterable[GpuSlot], means: IsolationMeans) -> None:
         """All cards that there are now, each with its memory."""
@@ -321,10 +359,10 @@ class NodeMachine:
         marks = (_mark(pod, now) for pod in (self.pods or {}).values() if pod.is_holding and kubelet_uid(pod) in uids)
         return tuple(mark for mark in marks if mark is not None)
 
-    def _events(self, plan: CardPlan) -> tuple[TellObjectEvent, ...]:
+    def _events(self, plan: CardPlan) -> tuple[RecordObjectEvent, ...]:
         """Of what is wrong now and was not told before."""
         node = self._known_node()
-        wrong: dict[tuple[str, ...], list[TellObjectEvent]] = {}
+        wrong: dict[tuple[str, ...], list[RecordObjectEvent]] = {}
         if conflict := share_mode(node.labels).conflict:
             wrong[CONFLICT, conflict] = [_warning(node_ref(node), CONFLICT, conflict)]
         for card in plan.cards:
@@ -378,7 +416,7 @@ def node_ref(node: Node) -> ObjectRef:
     return ObjectRef("v1", "Node", node.name, "", node.uid, "nodes")
 
 
-def refusal_event(pod: Pod, refusal: DeviceRefusal) -> TellObjectEvent:
+def refusal_event(pod: Pod, refusal: DeviceRefusal) -> RecordObjectEvent:
     """What the pod's owner reads of a start that was refused."""
     return _warning(_pod_ref(pod), REFUSED, refusal.reason)
 
@@ -398,5 +436,5 @@ def _pod_ref(pod: Pod) -> ObjectRef:
     return ObjectRef("v1", "Pod", pod.name, pod.namespace, pod.uid, "pods")
 
 
-def _warning(target: ObjectRef, reason: str, message: str) -> TellObjectEvent:
-    return TellObjectEvent(target, reason, message, "Warning")
+def _warning(target: ObjectRef, reason: str, message: str) -> RecordObjectEvent:
+    return RecordObjectEvent(target, reason, message, "Warning")

@@ -42,7 +42,7 @@ from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
 from fairlead.model.quota.plan import (
-    How,
+    EvictionMethod,
     QuotaAdmission,
     QuotaClaim,
     QuotaEviction,
@@ -121,7 +121,7 @@ class Planned:
             for unit in planner.claimed
         )
         self.returned = tuple(
-            QuotaReturn(pod, names[book.place], is_told=not pod.owner)
+            QuotaReturn(pod, names[book.place], is_event_only=not pod.owner)
             for book in planner.account.books.values()
             for pod in sorted(planner.account.unbound(book), key=lambda pod: pod.key)
             if not planner.is_stopped
@@ -814,11 +814,11 @@ def _has_claim(unit: Unit) -> bool:
 
 def _evictions(planner: _Planner, group: VictimGroup, key: str, sentence: str) -> Iterable[QuotaEviction]:
     index, longest = planner.index, planner.account.settings.longest_grace_seconds
-    how = How.EVICT if group.workload is None else How.SUSPEND if group.is_whole else How.LOWER
+    method = EvictionMethod.EVICT if group.workload is None else EvictionMethod.SUSPEND if group.is_whole else EvictionMethod.LOWER
     for pod in group.pods:
         frees = {name: amount for name, amount in zip(index.resources, index.vector(pod.request), strict=True) if amount}
         grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
-        yield QuotaEviction(pod, index.names[group.leaf], key, how, group.workload, frees, grace, sentence)
+        yield QuotaEviction(pod, index.names[group.leaf], key, method, group.workload, frees, grace, sentence)
 
 
 def _resumes(planner: _Planner) -> tuple[QuotaResume, ...]:

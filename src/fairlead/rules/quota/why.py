@@ -243,7 +243,7 @@ class _Asked:
         """`outcome`: reason and sentence; `uids`: of the object and of its owner."""
         assert self._leaf is not None
         reason, sentence = outcome
-        changed_at = [pod.said_at for pod in pods if pod.said_reason == reason and pod.said_at is not None]
+        changed_at = [pod.condition_since for pod in pods if pod.condition_reason == reason and pod.condition_since is not None]
         return QuotaAnswer(
             kind,
             key,
@@ -310,11 +310,14 @@ class _Asked:
 def _condition_sentence(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
     """The message of these pods' condition if it has the same reason; else the plan's sentence."""
     mine = {pod.key for pod in waiting.pods}
-    return next((pod.said for pod in pods if pod.key in mine and pod.said and pod.said_reason == waiting.reason), waiting.message)
+    return next(
+        (pod.condition_message for pod in pods if pod.key in mine and pod.condition_message and pod.condition_reason == waiting.reason),
+        waiting.message,
+    )
 
 
 def _taken_back(eviction: QuotaEviction) -> str:
-    sentence = f": {eviction.told}" if eviction.told else ""
+    sentence = f": {eviction.message}" if eviction.message else ""
     return f"it is to make room for {eviction.for_unit}{sentence}"
 
 

@@ -54,12 +54,12 @@ def quota_sentence(rows: Sequence[QuotaRow]) -> Sentence:
     be = "is" if len(starved) == 1 else "are"
     if starved:
         return Sentence("quota-starved", dict(values), f"{text}; {len(starved)} {be} below the guaranteed minimum while pods wait.")
-    return Sentence("quota", dict(values), f"{text}; no leaf waits below its guaranteed minimum.")
+    return Sentence("quota", dict(values), f"{text}; no leaf is below its guaranteed minimum while pods wait.")
 
 
 def invalid_sentence(fault: TreeFault) -> Sentence:
     """Of a tree that stops everything."""
-    text = f"The quota tree is invalid: {fault.message}. Nothing is admitted and nothing evicted."
+    text = f"The quota tree is invalid: {fault.message}. No pods are admitted or evicted."
     return Sentence("quota-invalid", {"fault": fault.message, "kind": fault.code}, text)
 
 

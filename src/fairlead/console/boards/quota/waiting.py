@@ -20,7 +20,7 @@ from fairlead.model.quota.tree import QuotaNode, Violation
 
 BORROWERS_MAX: Final = 10
 SPARED_MAX: Final = 50
-HAS_ROOM: Final = "there is room for it; its gate is not open yet"
+HAS_ROOM: Final = "there is room for it; its scheduling gate is not removed yet"
 
 
 def waiting_rows(plan: QuotaPlan, root: QuotaNode | None) -> RowSet[WaitingUnit]:

@@ -46,7 +46,7 @@ def changed_tree(tree: QuotaTree, changes: Iterable[BoundsChange]) -> QuotaTree:
 def effects_sentence(admitted: int, evicted: int) -> Sentence:
     values = {"admitted": admitted, "evicted": evicted}
     if not admitted and not evicted:
-        return Sentence("what-if-nothing", {}, "Nobody would be admitted and nobody evicted.")
+        return Sentence("what-if-nothing", {}, "No pods would be admitted or evicted.")
     return Sentence("what-if", dict(values), f"{counted(admitted, 'pod')} would be admitted, {counted(evicted, 'pod')} evicted.")
 
 
@@ -60,7 +60,7 @@ def admitted_pods(admitted: Iterable[QuotaAdmission]) -> list[MovedPod]:
 
 
 def evicted_pods(evicted: Iterable[QuotaEviction]) -> list[MovedPod]:
-    return [MovedPod(each.pod.namespace, each.pod.name, each.leaf, False, str(each.how), each.for_unit) for each in evicted][:SHOWN_MAX]
+    return [MovedPod(each.pod.namespace, each.pod.name, each.leaf, False, str(each.method), each.for_unit) for each in evicted][:SHOWN_MAX]
 
 
 def settled_leaves(before: QuotaState, settled: Settled) -> list[SettledLeaf]:

@@ -108,7 +108,7 @@ def _waiting(serving: Serving, desired: int, explainer: Explainer) -> Waiting:
         text = f"no Deployment of this {serving.workload.kind} exists; its operator makes them"
         return explainer.tell(Wait("PodsMissing", text, "serving-no-deployment", {"kind": serving.workload.kind}), pods)
     if len(pods) < desired:
-        text = f"{len(pods)} of {desired} pods exist; the Deployment controller makes the others"
+        text = f"{len(pods)} of {desired} pods exist; the Deployment controller creates the rest"
         return explainer.tell(Wait("PodsMissing", text, "serving-pods-missing", {"there": len(pods), "desired": desired}), pods)
     running = sum(pod.phase == PodPhase.RUNNING for pod in pods)
     text = f"{running} of {len(pods)} pods run"
