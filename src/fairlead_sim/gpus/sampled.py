@@ -33,12 +33,12 @@ class SampledDevices:
         self._snapshot = DeviceSnapshot(at=now())
         self._failures: dict[str, int] = {}
 
-    async def run(self, told: Callable[[], None]) -> None:
+    async def run(self, on_snapshot: Callable[[], None]) -> None:
         """A late turn is not caught up."""
         while True:
             began = time.monotonic()
             await self.sample_once()
-            told()
+            on_snapshot()
             await asyncio.sleep(max(0.0, self._interval_seconds - (time.monotonic() - began)))
 
     def latest(self) -> DeviceSnapshot:
