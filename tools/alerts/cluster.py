@@ -55,7 +55,7 @@ QUOTA: Final = Group(
             "critical",
             f"Quota {_LEAF} does not get the {{{{ $labels.resource }}}} it is guaranteed",
             f"{_LEAF} has waited for {{{{ $labels.resource }}}} for fifteen minutes although what it uses and the smallest request that"
-            " waits are within its min. Look why nobody gives it back.",
+            " waits are within its min. Find out why it is not given back.",
             "A leaf waits for what it is guaranteed: what it uses and the smallest request that waits for this resource stay within its"
             " min. Others hold it and are not made to give it back in time, or the cluster has less than its mins promise.",
             (
@@ -81,10 +81,10 @@ JOBS: Final = Group(
             f'fairlead_job_queue_wait_seconds > {WAIT_SECONDS} and {_JOB_LABELS} fairlead_job_status{{status=~"pending|queuing"}} == 1',
             "info",
             f"{_JOB} has waited for {{{{ $value | humanizeDuration }}}}",
-            f"{_JOB} has not run for more than an hour. `arena get` with `--explain` says what it waits for.",
+            f"{_JOB} has not run for more than an hour. `arena get` with `--explain` shows what it waits for.",
             "A job has waited for more than an hour and waits still: for quota, for room on a node, or for an image.",
             ("$ arena get JOB -n NAMESPACE --explain", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
-            "Do what the explanation says: it names the quota, the node or the image.",
+            "Follow the explanation: it names the quota, the node or the image.",
         ),
         Alert(
             "GpuPodPendingLong",
@@ -92,12 +92,12 @@ JOBS: Final = Group(
             ' fairlead_gpu_pod_info{phase="Pending",node_name="",owner_kind=~"|ReplicaSet|StatefulSet|DaemonSet"} == 1',
             "info",
             "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has waited for a GPU for {{ $value | humanizeDuration }}",
-            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` says what it"
+            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` shows what it"
             " waits for.",
             "A pod that asks for a GPU and is of no job has waited for more than an hour and waits still: for quota, or for room on a"
             " node.",
             ("$ fairlead why NAMESPACE/POD", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
-            "Do what the explanation says: it names the quota or the node.",
+            "Follow the explanation: it names the quota or the node.",
         ),
         Alert(
             "JobFailed",
@@ -106,7 +106,7 @@ JOBS: Final = Group(
             f"{_JOB} failed",
             f"{_JOB} failed within the last ten minutes. `arena logs` shows its last words.",
             "A job ended in failure. The alert ends by itself after ten minutes. An exporter that restarts, or hands over to another,"
-            " does not repeat it; one that was away for more than an hour tells of all failed jobs that are still there once more.",
+            " does not repeat it; one that was away for more than an hour reports all failed jobs that still exist once more.",
             ("$ arena get JOB -n NAMESPACE", "$ arena logs JOB -n NAMESPACE --tail 50"),
             "Its owner reads the log. Many jobs of one node at once: look at that node's GPUs.",
         ),
@@ -134,7 +134,7 @@ INHIBITIONS: Final = (
         ("node_name",),
     ),
     Inhibition(
-        "The driver's word tells why a card is ill; what follows from it is the same fault.",
+        "The driver's recovery action is the cause; the other alerts of the card are effects of the same fault.",
         ("GpuXidCritical",),
         tuple(name for name in _OF_A_CARD if name != "GpuXidCritical"),
         _CARD,

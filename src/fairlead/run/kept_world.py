@@ -168,7 +168,7 @@ class KeptWorld:
         self._changed.clear()
 
     def _row(self, key: Key, obj: Any) -> Row:
-        held = self.world.devices.told(obj["metadata"]["uid"]) if obj["kind"] == PODS.kind else ()
+        held = self.world.devices.held_by(obj["metadata"]["uid"]) if obj["kind"] == PODS.kind else ()
         return Row(*key, msgspec.json.encode(obj), msgspec.json.encode(held) if held else b"")
 
 
