@@ -74,6 +74,7 @@ def _check(chosen: argparse.Namespace, report: Path) -> int:
         chosen.load_seconds,
         loads,
         chosen.start_seconds,
+        chosen.rest_seconds,
     )
     try:
         cards = checks.nvml_cards(asked.library)
@@ -115,6 +116,13 @@ def main(argv: list[str]) -> int:
         default=60.0,
         metavar="N",
         help="patience with the exporter's first values (default 60)",
+    )
+    parser.add_argument(
+        "--rest-seconds",
+        type=float,
+        default=15.0,
+        metavar="N",
+        help="patience with cards at rest before a load (default 15)",
     )
     parser.add_argument("--report", type=Path, default=REPORT, metavar="FILE", help="JSON (default build/gpu-check.json)")
     chosen = parser.parse_args(argv)

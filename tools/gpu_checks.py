@@ -45,7 +45,7 @@ HOLD_SECONDS = 45.0
 """Patience with the array library until it holds the memory."""
 SEEN_SECONDS = 10.0
 """Patience with the exporter until its page shows the held memory, or shows it gone."""
-QUIET_SECONDS = 15.0
+REST_SECONDS = 15.0
 """Patience with the cards until the fields of the load before are back at rest."""
 MOVED = 0.05
 """A profiling field has moved when its ratio has grown by this much."""
@@ -134,6 +134,7 @@ class Asked:
     load_seconds: int = 8
     loads: tuple[int, ...] = tuple(LOADS)
     start_seconds: float = START_SECONDS
+    rest_seconds: float = REST_SECONDS
 
 
 @dataclass(frozen=True)
@@ -542,7 +543,7 @@ def load_rows(exporter: Exporter, asked: Asked, deadline: float) -> list[Row]:
 
 
 def _load(exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], deadline: float) -> list[Row]:
-    is_quiet = _is_so_within(QUIET_SECONDS, lambda: not _busy(exporter.samples()))
+    is_quiet = _is_so_within(asked.rest_seconds, lambda: not _busy(exporter.samples()))
     rest = exporter.samples()
     flags = ["--no-dcgm-validation", "--target-max-value", f"-t{test}", f"-d{asked.load_seconds}", f"--backend={asked.backend}"]
     flags += [f"--sim-gpus={asked.sim_gpus}"] if asked.sim_gpus else []

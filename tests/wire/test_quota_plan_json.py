@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.model.quota.clauses import clause
 from fairlead.model.quota.plan import (
     Blocked,
     Borrower,
@@ -41,6 +42,7 @@ def test_the_sample_of_the_contract() -> None:
                 blocked=(Blocked("root", "cpu", asks=5000, used=40_000, claimed=0, max=40_000),),
                 borrowers=(Borrower("root.a.1", "cpu", 5000),),
                 spared=(Spared("namespace1/nginx1-w", "PodDisruptionBudget namespace1/web allows 0"),),
+                clauses=(clause("never"),),
             ),
         ),
     )
@@ -70,6 +72,7 @@ def test_the_sample_of_the_contract() -> None:
                 "reason": "WaitingForIdleQuota",
                 "position": 1,
                 "message": "..",
+                "clauses": [{"code": "never", "values": {}}],
                 "blocked": [{"node": "root", "resource": "cpu", "asks": "5", "used": "40", "claimed": "0", "max": "40"}],
                 "borrowers": [{"leaf": "root.a.1", "resource": "cpu", "over": "5"}],
                 "spared": [{"pod": "namespace1/nginx1-w", "why": "PodDisruptionBudget namespace1/web allows 0"}],

@@ -40,7 +40,7 @@ def test_nothing_is_offered_before_all_is_known(world: World) -> None:
         assert world.agent.unready == "the node is not known yet"
         world.api.is_following.set()
         await asyncio.sleep(20)
-        assert world.agent.unready == "the kubelet has not told yet who holds devices"
+        assert world.agent.unready == "the kubelet has not reported yet which containers hold devices"
         assert not world.memory.lists and not world.api.actions
         world.kubelet.failure = ""
         await until(lambda: world.memory.counts == (28, 28))

@@ -115,7 +115,7 @@ class Desk:
 
     async def ask_kubelet(self) -> None:
         """What it says of holders now. Raises OutsideError when it says nothing."""
-        self.machine.kubelet_tells(await self._kubelet.list_held())
+        self.machine.kubelet_reports(await self._kubelet.list_held())
 
     async def ask_driver(self, call: Callable[..., Answer], *words: object) -> Answer:
         """One call of the driver, which may take long; one at a time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.console.boards.quota.waiting import told_clauses
+from fairlead.console.boards.quota.waiting import PlannedQuota, clause_sentences
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
@@ -119,15 +119,23 @@ def job_row(
 class Explainer:
     """What pages tell of why things wait.
 
-    `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown.
+    `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown. `planned`: why pods
+    wait for quota.
     """
 
-    def __init__(self, share_why: ShareWhy, rooms: NodeRooms, quota: Mapping[tuple[str, str], tuple[str, float, float]]) -> None:
+    def __init__(
+        self,
+        share_why: ShareWhy,
+        rooms: NodeRooms,
+        quota: Mapping[tuple[str, str], tuple[str, float, float]],
+        planned: PlannedQuota,
+    ) -> None:
+        self._planned = planned
         self._share_why = share_why
         self._rooms = rooms
         self._quota = quota
 
-    def tell(self, wait: Wait, pods: Iterable[Pod]) -> Waiting:
+    def tell(self, wait: Wait, pods: Sequence[Pod]) -> Waiting:
         """The reason why it waits.
 
         For a pod that no scheduler found a place for, with what every node answers to its need.
@@ -136,7 +144,7 @@ class Explainer:
         short = next(filter(None, map(self._share_why, asking)), None)
         sentence = _of_shares(short) if short else next(filter(None, map(self._sentence, asking)), None)
         room = short.by_node if short else ""
-        told = told_clauses(wait.message)
+        told = clause_sentences(self._planned.clauses(wait.reason, (pod.uid for pod in pods)))
         return Waiting(reason=wait.reason, message=wait.message, told=told, room=room, sentence=sentence or wait_sentence(wait))
 
     def _sentence(self, pod: Pod) -> Sentence | None:

@@ -1,8 +1,8 @@
-"""Keeps a mirror of one resource true: list, watch, and after a failure wait and go on where it stopped.
+"""Follows one resource: list, watch, and after a failure wait and go on where it stopped.
 
-A failure empties nothing. The mirror keeps what it had and `good_at` says until when that was surely true;
-only a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing is
-skipped or seen twice.
+A failure empties nothing. The observer keeps what it has, and `good_at` is the time until which that was
+current; only a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing
+is skipped or reported twice.
 """
 
 from __future__ import annotations
@@ -239,8 +239,8 @@ def quiet_collector(*, is_first: bool) -> Iterator[None]:
     """No garbage collection while a list is read: it would look at every new row again and again (hundreds of
     times the parser's time).
 
-    After a first list everything read is frozen: collections of the process's life then pass over it. They
-    come the more seldom, the more was read: whoever keeps a large cluster makes hundreds of thousands of new
+    After a first list everything read is frozen: later collections pass over it. The more was read, the
+    fewer collections there are: a process that keeps a large cluster makes hundreds of thousands of new
     objects at each change of it, and throws away as many. Nested use is fine.
     """
     global _listing_now  # the collector is the process's, so is this count

@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
+from fairlead.model.quota.clauses import Clauses
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
@@ -149,7 +150,7 @@ class QuotaWaiting(Struct, frozen=True):
     among those of all leaves, 0 = only one leaf was asked about. The order says who is tried first, not who
     is admitted first: who does not fit is passed over (docs/spec/quota.md#order-of-candidates). `lacks`: how
     much more would have to be free where it is `blocked`. `workload`: set of a suspended job, which waits
-    without pods.
+    without pods. `clauses`: those that `message` is made of, for translation; () = it is other words.
     """
 
     unit: str
@@ -164,6 +165,7 @@ class QuotaWaiting(Struct, frozen=True):
     workload: Workload | None = None
     overall: int = 0
     lacks: tuple[Lacking, ...] = ()
+    clauses: Clauses = ()
 
     @property
     def priority(self) -> int:

@@ -59,8 +59,8 @@ class QuotaFeed:
     those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended without an eviction.
     `pods_of` counts pods by owner. `version` grows with every change that quota can see, `listings` with
     every `rebuild`. What is `touched` has changed since the last plan, which takes it away.
-    `on_change` is called after each change. `stale`: jobs by uid with marks of ours that do not hold any
-    more. `scheduled_at`: when any pod of the cluster came to a node, last.
+    `on_change` is called after each change. `stale`: jobs by uid with marks of this controller that do not
+    hold any more. `scheduled_at`: when any pod of the cluster came to a node, last.
     """
 
     def __init__(self, on_change: Callable[[], None], workload_kinds: Collection[str] = ()) -> None:

@@ -41,6 +41,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
+from fairlead.model.quota.clauses import Clauses, clause
 from fairlead.model.quota.plan import (
     EvictionMethod,
     QuotaAdmission,
@@ -71,7 +72,7 @@ _USUAL, _LAST = 2, 3
 do.
 """
 _NOT_ASKED: Mapping[Unit, int] = {}
-_Turn = tuple[tuple[object, ...], Unit, Reason, str]
+_Turn = tuple[tuple[object, ...], Unit, Reason, Clauses]
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
@@ -322,7 +323,7 @@ class _Planner:
     # --- the order of turns -----------------------------------------------------------------------
 
     def _restart(self, line: Line) -> None:
-        line.reason, line.sentence, line.ceiling, line.next, line.turn_at = None, "", None, 0, -1
+        line.reason, line.clauses, line.ceiling, line.next, line.turn_at = None, (), None, 0, -1
         behind = line.units[0].behind
         if behind is not None and behind not in self._done:
             line.reason = _IDLE
@@ -456,7 +457,7 @@ class _Planner:
                 self._behind[unit.behind].append(line)
             return
         if (why := self._not_now(unit)) is not None:
-            line.reason, line.sentence = why
+            line.reason, line.clauses = why
             self.seats.leave(unit)
             return
         blocked = account.sums.blocks(unit.leaf, unit.vector)
@@ -488,7 +489,7 @@ class _Planner:
             chosen = self.reclaim.in_leaf(unit)
         if chosen is None:
             if is_guaranteed:
-                line.reason, line.sentence = self.sentences.why_no_victims(unit)
+                line.reason, line.clauses = self.sentences.why_no_victims(unit)
             else:
                 self._set_aside(line, blocked)
             return
@@ -519,8 +520,8 @@ class _Planner:
                 return
             for group in chosen or ():
                 self.reclaim.spare(group)
-        sentence = self.sentences.no_fit(unit, self.seats.rooms_now()) if kept is None else self.sentences.kept_from(unit, *kept)
-        line.reason, line.sentence = Reason.NO_FIT_ON_NODES, sentence
+        clauses = self.sentences.no_fit(unit, self.seats.rooms_now()) if kept is None else self.sentences.kept_from(unit, *kept)
+        line.reason, line.clauses = Reason.NO_FIT_ON_NODES, clauses
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """The unit waits for idle quota. If it lacks nothing but room, `ceiling` is where it lacks
@@ -534,7 +535,7 @@ class _Planner:
         if not any(index.floor[node][k] for node in index.up[unit.leaf]) and not self.reclaim.has_lower(unit):
             line.ceiling, line.need = (place, k), unit.vector[k]
 
-    def _not_now(self, unit: Unit) -> tuple[Reason, str] | None:
+    def _not_now(self, unit: Unit) -> tuple[Reason, Clauses] | None:
         """Caps and counts for which no pod is evicted
         (docs/spec/quota.md#non-preemptible-pods-and-caps).
         """
@@ -551,7 +552,8 @@ class _Planner:
             for place in self.index.up[unit.leaf]:
                 most = self.index.max_jobs.get(place)
                 if most is not None and (jobs := account.jobs_at(place)) >= most:
-                    return Reason.OVER_MAX, f"{self.index.names[place]} runs {jobs} of at most {most} jobs"
+                    node = self.index.names[place]
+                    return Reason.OVER_MAX, (clause("max-jobs", node=node, jobs=jobs, max=most),)
         return None
 
     def _admit(self, line: Line) -> None:
@@ -671,7 +673,7 @@ class _Planner:
                     if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
                         if line.units[0].behind is not None and line.units[0].behind not in self._done:
                             continue
-                        line.reason, line.sentence, line.ceiling = None, "", None
+                        line.reason, line.clauses, line.ceiling = None, (), None
                         self._push(line)
                     elif line.reason is None and line.next < len(line.units):
                         self._push(line)
@@ -718,11 +720,10 @@ class _Planner:
 
     # --- the result -------------------------------------------------------------------------------
 
-    def verdicts(self, place: int) -> list[tuple[Unit, Reason, str]]:
-        """Waiting units of a leaf in the order in which they are tried, the hopeless last, with
-        their reasons.
+    def verdicts(self, place: int) -> list[tuple[Unit, Reason, Clauses]]:
+        """Who waits in a leaf, in the order in which they are tried, the hopeless last.
 
-        With the sentence if it exists already, else "".
+        With the clauses if they exist already, else ().
         """
         return [each[1:] for each in self._turns(place)]
 
@@ -736,19 +737,19 @@ class _Planner:
 
     def _turns(self, place: int) -> list[_Turn]:
         """Of the units that wait in a leaf: the turn (smaller = sooner, over all leaves), the
-        reason, and the sentence if it exists already.
+        reason, and the clauses if they exist already.
         """
         book, found = self.account.books[place], list[_Turn]()
         if self.is_stopped:
-            sentence = self.sentences.invalid()
+            clauses = self.sentences.invalid()
             eldest = sorted(book.units, key=lambda unit: (unit.age, unit.name))
-            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, sentence) for unit in eldest]
+            return [((_LAST, unit.age, unit.name), unit, Reason.TREE_INVALID, clauses) for unit in eldest]
         shares = self._shares(place, self._version(place))
         for line in [*book.lines, *self._displaced[place]]:
             for unit in line.units[line.next :]:
-                sentence, reason = line.sentence, line.reason or _IDLE
+                clauses, reason = line.clauses, line.reason or _IDLE
                 if book.holder is not None and self._is_kept_back(line, unit, book.holder):
-                    reason, sentence = _QUEUED, self.sentences.queued(book.holder)
+                    reason, clauses = _QUEUED, self.sentences.queued(book.holder)
                 if reason is _CLAIMS or unit.claim_since is not None:
                     is_last = unit.is_partial and reason is not _CLAIMS
                     turn: tuple[object, ...] = (int(is_last), self.account.now if unit.claim_since is None else unit.claim_since, unit.name)
@@ -756,10 +757,10 @@ class _Planner:
                     is_late = place not in self._queues and not self._standing(unit)[0]
                     turn = _USUAL, is_late, -unit.priority, shares, self._user_order(unit), unit.age, unit.name
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
-                    sentence = self.sentences.behind(unit)
+                    clauses = self.sentences.behind(unit)
                 elif reason is _IDLE and self._standing(unit)[1]:
                     reason = Reason.OVER_MAX
-                found.append((turn, unit, reason, sentence))
+                found.append((turn, unit, reason, clauses))
         found.sort(key=lambda each: each[0])
         if place in self._queues:
             found = self._in_line(found)
@@ -772,11 +773,11 @@ class _Planner:
         unit.
         """
         kept, is_late = list[_Turn](), False
-        for turn, unit, reason, sentence in found:
+        for turn, unit, reason, clauses in found:
             if turn[0] == _USUAL:
                 is_late = is_late or not self._standing(unit)[0]
                 turn = _USUAL, is_late, *turn[2:]
-            kept.append((turn, unit, reason, sentence))
+            kept.append((turn, unit, reason, clauses))
         return kept
 
     def _is_kept_back(self, line: Line, unit: Unit, holder: Unit) -> bool:
@@ -801,9 +802,9 @@ class _Planner:
         leaf = self.index.names[book.place]
         return tuple(
             self.sentences.waiting(
-                unit, leaf, reason, sentence, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
+                unit, leaf, reason, clauses, (position, overall.get(unit, 0)), self.victims_of.get(unit, ()), self._standing(unit)[0]
             )
-            for position, (unit, reason, sentence) in enumerate(self.verdicts(book.place), 1)
+            for position, (unit, reason, clauses) in enumerate(self.verdicts(book.place), 1)
         )
 
 

@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.quota.clauses import Clauses, clause
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.told import clause
 from fairlead.rules.quota.tree import TreeIndex, Vector
 
 Workloads = Mapping[str, Workload]
@@ -30,7 +30,7 @@ class Unit(Struct, eq=False):
 
     `claim_since`: when room was first claimed. It is set for a claimant, and for the missing
     members of a gang that runs in part (`is_partial`), for which no pod has been evicted.
-    `missing`: what an incomplete gang lacks, "" = it is complete. `behind`: for a member beyond the
+    `missing`: what an incomplete gang lacks, () = it is complete. `behind`: for a member beyond the
     gang's size, the gang's own unit: if the member were admitted first, the gang would run with too
     few. `vector` includes the requests of late members, which are created only when the others run.
     """
@@ -41,7 +41,7 @@ class Unit(Struct, eq=False):
     priority: int
     age: float
     claim_since: float | None = None
-    missing: str = ""
+    missing: Clauses = ()
     was_displaced: bool = False
     behind: Unit | None = None
     workload: Workload | None = None
@@ -86,7 +86,7 @@ class Line(Struct, eq=False):
     """Units of one leaf that differ only in age, the eldest first: if the first cannot proceed, no
     other can.
 
-    `reason` and `sentence`: why it was set aside. `ceiling`: the node and resource where it lacks
+    `reason` and `clauses`: why it was set aside. `ceiling`: the node and resource where it lacks
     room, if it lacks nothing else, and `need` what it asks for there. `next`: number of its units
     that have had their turn. `turn`: the turn of the next unit, as computed at version `turn_at`.
     """
@@ -94,7 +94,7 @@ class Line(Struct, eq=False):
     units: list[Unit]
     next: int = 0
     reason: Reason | None = None
-    sentence: str = ""
+    clauses: Clauses = ()
     ceiling: tuple[int, int] | None = None
     need: int = 0
     turn: tuple[object, ...] = ()
@@ -236,7 +236,8 @@ def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Wor
         return beyond
     unit = _unit(index, waiting[:missing])
     if len(waiting) < missing:
-        unit.missing = clause("gang-missing", gang=members[0].gang, there=running + len(waiting), size=size)
+        there = running + len(waiting)
+        unit.missing = (clause("gang-missing", gang=members[0].gang, there=there, size=size),)
     elif running and unit.claim_since is None:
         unit.claim_since, unit.is_partial = unit.age, True  # only claimants have sooner turns
     late = late_part(index, members, job)

@@ -24,7 +24,6 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.plan import Lacking, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
-from fairlead.model.quota.told import read_clauses
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import amount_of, amount_text
 from fairlead.model.snapshot import ClusterSnapshot
@@ -148,17 +147,19 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
 
 
 def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
-    """What must become free: room below quota nodes; else the amount that the sentence contains, on
-    nodes or below a cap or a min.
+    """What must become free: room below quota nodes; else the amount that the plan's clauses
+    contain, on nodes or below a cap or a min.
 
     >>> from fairlead.model.quota.plan import Reason
-    >>> sentence = "nvidia.com/gpu asks 4 on one node; the freest of 3 nodes, gpu-1, has 2"
-    >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), Reason.NO_FIT_ON_NODES, sentence))
+    >>> from fairlead.model.quota.clauses import clause
+    >>> asks = clause("asks-on-one", resource="nvidia.com/gpu", asks=4)
+    >>> room = clause("freest", nodes=3, node="gpu-1", free=2)
+    >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), Reason.NO_FIT_ON_NODES, "", clauses=(asks, room)))
     (Lacking(kind='node', at='gpu-1', resource='nvidia.com/gpu', amount=2),)
     """
     if row.lacks:
         return row.lacks
-    clauses = {code: values for code, values, _ in read_clauses(row.message)}
+    clauses = {each.code: each.values for each in row.clauses}
     asked = clauses.get("asks") or clauses.get("asks-on-one")
     for code, (kind, at, has) in _LACKING_CLAUSES.items():
         if asked is None or code not in clauses:

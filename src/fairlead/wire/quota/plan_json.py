@@ -73,6 +73,7 @@ def render_waiting(waiting: QuotaWaiting) -> Object:
         "reason": str(waiting.reason),
         "position": waiting.position,
         "message": waiting.message,
+        "clauses": [{"code": each.code, "values": dict(each.values)} for each in waiting.clauses],
         "blocked": [_blocked(each) for each in waiting.blocked],
         "borrowers": [
             {"leaf": each.leaf, "resource": each.resource, "over": amount_text(each.resource, each.over)} for each in waiting.borrowers

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, QUOTA_TREES, Resource
@@ -56,6 +57,10 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     mark: bytes = b""
     is_known: Callable[[str], bool] = lambda _: True
     retry_seconds: float | None = None
+
+    def served(self, found: Discovery) -> Resource | None:
+        """The resource in the best version that the API server serves; None: it serves none of `versions`."""
+        return found.find(self.resource.group, self.resource.plural, self.versions)
 
     def reader(self, resource: Resource) -> ItemReader[Row]:
         """Of the resource as it is served here."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from fairlead.edge.connection.backoff import Backoff
@@ -28,19 +30,30 @@ _log = logging.getLogger("fairlead.kubernetes")
 
 
 class Follower:
-    """Reports to `observe` what the API server lists and watches; `sleep` and `rng` are for waits."""
+    """Reports to `observe` what the API server lists and watches.
 
-    def __init__(self, api: KubeApi, observe: Observe, *, rng: random.Random | None = None, sleep: Sleep = asyncio.sleep) -> None:
+    `now` gives the epoch seconds of `Reflector.good_at`; `sleep` and `rng` are for waits.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        observe: Observe,
+        *,
+        now: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._api = api
         self._observe = observe
+        self._now = now
         self._rng = rng
         self._sleep = sleep
 
     async def run(self, kinds: Iterable[FollowedKind[Any]]) -> None:
         """List each kind anew, then watch it, until cancelled.
 
-        A kind without `versions` is served by every API server and begins at once; the others begin when
-        discovery has found them.
+        A kind without `versions` begins at once, the others when discovery has found them.
         """
         async with asyncio.TaskGroup() as group:
             offered = []
@@ -51,7 +64,23 @@ class Follower:
                 else:
                     offered.append(followed)
             if offered:
-                group.create_task(self._discover_for_ever(offered))
+                group.create_task(self.repeat(partial(self._discover, offered), _log_failure, DISCOVERY_SECONDS))
+
+    async def repeat(self, discover: Callable[[], Awaitable[None]], failed: Callable[[FairleadError], None], seconds: float) -> None:
+        """Call `discover` again and again, until cancelled.
+
+        The wait is `seconds` after a success, and that of a back-off after a failure, which `failed` gets.
+        """
+        backoff = Backoff(self._rng)
+        while True:
+            try:
+                await discover()
+            except FairleadError as error:
+                failed(error)
+                await self._sleep(backoff.next_delay())
+            else:
+                backoff.reset()
+                await self._sleep(seconds)
 
     def reflector(self, kind: FollowedKind[Any], resource: Resource, on_change: Callable[[], None]) -> Reflector[Any]:
         """What keeps the observer current of one kind."""
@@ -62,6 +91,7 @@ class Follower:
             kind.name,
             self._observe,
             selection=kind.selection,
+            now=self._now,
             rng=self._rng,
             sleep=sleep if most is None else lambda seconds: sleep(min(seconds, most)),
             on_change=on_change,
@@ -71,21 +101,14 @@ class Follower:
         """Report that there is nothing of a kind."""
         self._observe(listed(kind.name, {}))
 
-    async def _discover_for_ever(self, offered: list[_Following]) -> None:
-        backoff = Backoff(self._rng)
-        groups = {each.kind.resource.group for each in offered}
-        while True:
-            try:
-                found = await self._api.discovery(groups)
-            except FairleadError as error:
-                _log.warning("discovery failed: %s", error.log_line)
-                await self._sleep(backoff.next_delay())
-                continue
-            backoff.reset()
-            for each in offered:
-                kind = each.kind
-                each.offer(found.find(kind.resource.group, kind.resource.plural, kind.versions))
-            await self._sleep(DISCOVERY_SECONDS)
+    async def _discover(self, offered: list[_Following]) -> None:
+        found = await self._api.discovery({each.kind.resource.group for each in offered})
+        for each in offered:
+            each.offer(each.kind.served(found))
+
+
+def _log_failure(error: FairleadError) -> None:
+    _log.warning("discovery failed: %s", error.log_line)
 
 
 class _Following:

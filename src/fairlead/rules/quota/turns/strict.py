@@ -62,7 +62,7 @@ class StrictQueue:
         """Hold all lines that were not tried."""
         for _, _, line in self._heap:
             if line.reason is None and line.next < len(line.units):
-                line.reason, line.sentence, line.ceiling = Reason.QUEUED_BEHIND, "", None
+                line.reason, line.clauses, line.ceiling = Reason.QUEUED_BEHIND, (), None
         self.clear()
 
     def clear(self) -> None:

@@ -1,14 +1,16 @@
-"""What a quota plan says of who waits, clause by clause: each has a code and values, and here its English.
+"""The clauses of a quota plan's reasons: each has a code, values, and its English.
 
-The sentence stands in conditions and Events of pods as text. Whoever shows it in another language reads the
-clauses back (`read_clauses`) from the same words that wrote them.
+A row of the plan carries its clauses beside the sentence. The sentence goes into conditions and Events of
+pods; pages translate the clauses by their codes (`web/src/i18n`, `sentence.told-CODE`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import string
+from collections.abc import Iterable, Mapping
 from typing import Final
+
+from msgspec import Struct
 
 BETWEEN: Final = "; "
 _PROTECTED: Final = "protected by PodDisruptionBudget {budget} (allows {allowed})"
@@ -18,6 +20,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "asks-on-one": "{resource} asks {asks} on one node",
     "asks-together": "{resource} asks {asks} for each of {pods} pods that start together",
     "in-all": "the cluster's nodes have {there} in all",
+    "max-jobs": "{node} runs {jobs} of at most {max} jobs",
     "max-is": "{node} max is {max}",
     "min-is": "{node} min is {min}",
     "never": "this pod can never run here",
@@ -37,6 +40,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "gang-missing": "gang {gang}: {there}/{size} pods exist",
     "gated": "scheduling gate {gate} holds it, and it asks for nothing until only Fairlead's is left",
     "claims": "guaranteed by {leaf} (uses {used} of {min} {resource}, asks {asks})",
+    "tree-invalid": "the quota tree is invalid: {fault}",
     "until-gone": "waiting for {victims} to stop",
     "until-stopped": "waiting for stopping pods to go",
     "room-again": "{leaf} has room again, and the next plan looks at it",
@@ -60,49 +64,41 @@ CLAUSES: Final[Mapping[str, str]] = {
     "borrowers": "biggest borrowers: {leaves}",
     "nobody-borrows": "nobody borrows",
 }
-_ANY, _WORD = r".+", r"\S+"
-_LISTS: Final = ("victims", "leaves", "user", "gate")
-"""Values that may have spaces in them; all others are numbers and names of Kubernetes objects."""
+_FIELDS: Final = {code: tuple(name for _, name, _, _ in string.Formatter().parse(words) if name) for code, words in CLAUSES.items()}
 
 
-def clause(code: str, **values: object) -> str:
-    """The English of one clause.
+class Clause(Struct, frozen=True):
+    """One clause. `values` has exactly those that the words of its code name."""
 
-    >>> clause("asks", resource="cpu", asks="4")
-    'cpu asks 4'
+    code: str
+    values: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Its English.
+
+        >>> clause("asks", resource="cpu", asks="4").text
+        'cpu asks 4'
+        """
+        return CLAUSES[self.code].format(**self.values)
+
+
+Clauses = tuple[Clause, ...]
+
+
+def clause(code: str, **values: object) -> Clause:
+    """The clause with the values that its words name; others are left out.
+
+    >>> clause("asks", resource="cpu", asks=4, node="root").values
+    {'resource': 'cpu', 'asks': '4'}
     """
-    return CLAUSES[code].format(**values)
+    return Clause(code, {name: str(values[name]) for name in _FIELDS[code]})
 
 
-def read_clauses(message: str) -> list[tuple[str, dict[str, str], str]]:
-    """Codes, values and words of a sentence; empty where one clause of it is not of ours.
+def sentence_of(clauses: Iterable[Clause]) -> str:
+    """The English of all of them.
 
-    >>> [(code, values) for code, values, _ in read_clauses("cpu asks 4; root.a uses 8 of max 10")]
-    [('asks', {'resource': 'cpu', 'asks': '4'}), ('at-max', {'node': 'root.a', 'used': '8', 'max': '10'})]
-    >>> read_clauses("0/3 nodes are available: 3 Insufficient cpu.")
-    []
+    >>> sentence_of([clause("asks", resource="cpu", asks=4), clause("never")])
+    'cpu asks 4; this pod can never run here'
     """
-    found = []
-    for words in message.split(BETWEEN):
-        for code, pattern in _PATTERNS:
-            if said := pattern.fullmatch(words):
-                found.append((code, said.groupdict(), words))
-                break
-        else:
-            return []
-    return found
-
-
-def _pattern(words: str) -> re.Pattern[str]:
-    """The clause with any values.
-
-    >>> _pattern("{node} max is {max}").pattern
-    '(?P<node>\\\\S+)\\\\ max\\\\ is\\\\ (?P<max>\\\\S+)'
-    """
-    parts = re.split(r"\{(\w+)\}", words)
-    names = [f"(?P<{name}>{_ANY if name in _LISTS else _WORD})" for name in parts[1::2]]
-    return re.compile("".join(re.escape(text) + name for text, name in zip(parts[::2], [*names, ""], strict=True)))
-
-
-_PATTERNS: Final = sorted(((code, _pattern(words)) for code, words in CLAUSES.items()), key=lambda each: -len(CLAUSES[each[0]]))
-"""The longest first: what says more is not taken for what says less."""
+    return BETWEEN.join(each.text for each in clauses)
