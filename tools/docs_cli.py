@@ -25,21 +25,20 @@ and prints the same bytes on stdout; its messages on stderr are arena's log line
 before, between and after arguments, as `--flag value`, `--flag=value` or `--bool=false`; after `--`
 everything is an argument.
 
-A command uses the first of these clusters: `--snapshot FILE`; `--kubeconfig` (`--config`);
-`KUBECONFIG` (`a:b` lists merge); `~/.kube/config`; the pod's service account; a laptop that runs on
-this machine (`fairlead up`); an embedded simulated cluster, with a note on stderr.
+Which cluster a command speaks to: `--snapshot FILE`, else `--kubeconfig` (`--config`), else `KUBECONFIG` (`a:b` lists merge), else
+`~/.kube/config`, else the pod's service account, else a laptop that runs on this machine (`fairlead up`), else an embedded simulated
+cluster, which is reported on stderr.
 
 | exit status of `fairlead` | meaning |
 |---|---|
-| 0 | done; also if the reader of stdout has ended |
-| 1 | you can correct it: a flag, a file, a name |
-| 2 | another system failed: an API server, Prometheus, a disk |
+| 0 | done; also when stdout was closed by its reader |
+| 1 | a person can mend it: a flag, a file, a name |
+| 2 | the outside failed: an API server, Prometheus, a disk |
 | 3 | a bug; the message names a report file |
 | 130 | Ctrl-C |
 
-`arena` ends with 1 where `fairlead` ends with 2. A server that is stopped (SIGTERM, Ctrl-C) ends
-with 0. SIGHUP ends `fairlead up` (its terminal is closed) and no other server; the GPU exporter
-reads its counters file again.
+`arena` ends with 1 where `fairlead` ends with 2. A server that ends by SIGTERM or Ctrl-C ends with 0. SIGHUP ends `fairlead up`
+(its terminal is closed) and no other server; the GPU exporter reads its counters file again.
 """
 
 

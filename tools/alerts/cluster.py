@@ -55,7 +55,7 @@ QUOTA: Final = Group(
             "critical",
             f"Quota {_LEAF} does not get the {{{{ $labels.resource }}}} it is guaranteed",
             f"{_LEAF} has waited for {{{{ $labels.resource }}}} for fifteen minutes although what it uses and the smallest request that"
-            " waits are within its min. Check why the others do not give it back.",
+            " waits are within its min. Find out why it is not given back.",
             "A leaf waits for what it is guaranteed: what it uses and the smallest request that waits for this resource stay within its"
             " min. Others hold it and are not made to give it back in time, or the cluster has less than its mins promise.",
             (
@@ -81,8 +81,8 @@ JOBS: Final = Group(
             f'fairlead_job_queue_wait_seconds > {WAIT_SECONDS} and {_JOB_LABELS} fairlead_job_status{{status=~"pending|queuing"}} == 1',
             "info",
             f"{_JOB} has waited for {{{{ $value | humanizeDuration }}}}",
-            f"{_JOB} has not run for more than an hour. `arena get` with `--explain` names what it waits for.",
-            "A job has waited for more than an hour and still waits: for quota, for room on a node, or for an image.",
+            f"{_JOB} has not run for more than an hour. `arena get` with `--explain` shows what it waits for.",
+            "A job has waited for more than an hour and waits still: for quota, for room on a node, or for an image.",
             ("$ arena get JOB -n NAMESPACE --explain", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
             "Follow the explanation: it names the quota, the node or the image.",
         ),
@@ -92,7 +92,7 @@ JOBS: Final = Group(
             ' fairlead_gpu_pod_info{phase="Pending",node_name="",owner_kind=~"|ReplicaSet|StatefulSet|DaemonSet"} == 1',
             "info",
             "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has waited for a GPU for {{ $value | humanizeDuration }}",
-            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` names what it"
+            "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` shows what it"
             " waits for.",
             "A pod that requests a GPU and belongs to no job has waited for more than an hour and still waits: for quota, or for room on a"
             " node.",
@@ -134,7 +134,7 @@ INHIBITIONS: Final = (
         ("node_name",),
     ),
     Inhibition(
-        "The driver's XID is the cause; what follows from it is the same fault.",
+        "The driver's recovery action is the cause; the other alerts of the card are effects of the same fault.",
         ("GpuXidCritical",),
         tuple(name for name in _OF_A_CARD if name != "GpuXidCritical"),
         _CARD,

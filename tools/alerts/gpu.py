@@ -13,7 +13,7 @@ from fairlead.model.devices.xid import CRITICAL, WARNING
 CARD: Final = "GPU {{ $labels.gpu }} of {{ $labels.node_name }} ({{ $labels.uuid }})"
 XID_SECONDS: Final = 600
 HOT_CELSIUS: Final = 87
-"""Of a card that does not report at which temperature it slows down."""
+"""`HOT_CELSIUS`: limit for a card that does not report the temperature at which it slows down."""
 HOT_MARGIN: Final = 5
 BUSY_RATIO: Final = 0.5
 IDLE_RATIO: Final = 0.01
@@ -40,7 +40,9 @@ NOT_LOST: Final = "unless on (node_name, uuid) fairlead_gpu_up == 0"
 NOT_WITHOUT_DRIVER: Final = "unless on (node_name) fairlead_exporter_nvml_up == 0"
 
 CARD_KEY: Final = "node_name, gpu, uuid, model, mig_gi_id, mig_profile"
-"""What a card is, or a part of one, whichever pod of the exporter and job of Prometheus report."""
+"""Labels that identify a card, or a part of one, for every pod of the exporter and every job of
+Prometheus.
+"""
 
 _DRAIN: Final = (
     "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, then restart the node, or reset the card"
@@ -117,7 +119,7 @@ ALERTS: Final = (
         " Drain the node and reset the card.",
         "Memory of the card returned wrong data. The program that read it was stopped or computes with wrong data.",
         ('fairlead_gpu_ecc_errors_total{node_name="NODE",severity="uncorrected"}', _WHO),
-        f"Inform the owner of the job that its results may be wrong. {_DRAIN} {_REPLACE}",
+        f"Inform the owner of the job that its results cannot be trusted. {_DRAIN} {_REPLACE}",
     ),
     Alert(
         "GpuEccCorrectedHigh",
@@ -189,8 +191,8 @@ ALERTS: Final = (
         "warning",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is at {{ $value }} °C",
         f"{CARD} has been at {{{{ $value }}}} °C for ten minutes. Look at fans and air flow before the hardware slows it down.",
-        f"The chip is within {HOT_MARGIN} °C of the temperature at which the hardware slows it down, as the card reports; of a card that"
-        f" reports none, above {HOT_CELSIUS} °C. The memory's sensor is left out: memory may be hotter.",
+        f"The chip is within {HOT_MARGIN} °C of the temperature at which the hardware slows it down (reported by the card);"
+        f" for a card that does not report it, above {HOT_CELSIUS} °C. The memory's sensor is left out: memory may be hotter.",
         (
             'fairlead_gpu_temperature_celsius{node_name="NODE"}',
             'fairlead_gpu_temperature_slowdown_celsius{node_name="NODE"}',
@@ -295,9 +297,9 @@ ALERTS: Final = (
         "fairlead_gpu_healthy == 0",
         "critical",
         "GPU {{ $labels.gpu }} of {{ $labels.node_name }} takes no work",
-        f"{CARD} answers and is not healthy: nothing new is placed on it. `fairlead_gpu_health_check` has the cause.",
-        "An XID counts against the card: any but a program's for ten minutes, 48, 64, 79, 95, 119 and 120 until the card is reset. If"
-        " the node's agent judges cards, it assigns this one to no pod.",
+        f"{CARD} answers and is not healthy: no new pod gets it. `fairlead_gpu_health_check` shows why.",
+        "An XID counts against the card: any but a program's for ten minutes, 48, 64, 79, 95, 119 and 120 until the card is reset. Where"
+        " the node's agent judges cards, it gives this card to no pod.",
         ('fairlead_gpu_health_check{node_name="NODE"} > 0', "$ kubectl describe node NODE"),
         f"Follow the alert of that check. {_DRAIN}",
         hold="2m",
@@ -313,7 +315,7 @@ ALERTS: Final = (
         "The driver reports what brings the card back: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 restart IMEX, 6 bus reset,"
         " 7 reboot of the system.",
         ('fairlead_gpu_recovery_action{node_name="NODE"}', _WHO),
-        "Do what the number means. For 1 and 4: " + _DRAIN[0].lower() + _DRAIN[1:],
+        "Follow the number. For 1 and 4: " + _DRAIN[0].lower() + _DRAIN[1:],
         hold="2m",
         but_not=(NOT_LOST,),
     ),
@@ -322,8 +324,8 @@ ALERTS: Final = (
         f"fairlead:gpu_utilization:avg30m < {IDLE_RATIO} and on (node_name, uuid, mig_gi_id)"
         " last_over_time(fairlead_gpu_allocated_ratio[5m]) >= 0.99",
         "warning",
-        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is held and idle",
-        f"{CARD} has been assigned whole for two hours and was hardly used. Ask its holder.",
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} is held and does nothing",
+        f"{CARD} has been given away whole for two hours and was hardly used. Ask the owner of its pod.",
         "A pod holds the whole card, and for two hours its half-hour mean stayed below one percent.",
         (_WHO, 'fairlead:gpu_utilization:avg30m{node_name="NODE"}'),
         "Ask the owner of the pod to end it or to share a card. A job that waits for its other workers holds its card, too.",
@@ -333,7 +335,7 @@ ALERTS: Final = (
         "GpuForeignProcess",
         f"fairlead_gpu_memory_foreign_bytes > {FOREIGN_BYTES_MAX}",
         "warning",
-        "Processes without a grant use GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
+        "A program without a grant uses GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"Processes that no container was granted use {{{{ $value | humanize1024 }}}}B of {CARD}. Find them on the node and end them.",
         "A process outside Kubernetes, or of a container without a grant of this card, uses its memory: the holders of grants may run out.",
         (

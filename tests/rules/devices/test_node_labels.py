@@ -13,7 +13,7 @@ from tests.rules.devices.cards import t4, uuid
 
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.rules.devices.card_mode import CardHolders, card_plan
-from fairlead.rules.devices.node_told import gpu_counts, missing_labels
+from fairlead.rules.devices.node_labels import gpu_counts, missing_labels
 from fairlead.rules.devices.provider import Provider
 
 CARDS = [t4(0), t4(1)]
