@@ -302,7 +302,7 @@ def test_a_parser_of_json_alone_is_called_for_every_object() -> None:
 
 
 def test_each_kind_with_two_parsers_has_them_in_both_forms() -> None:
-    assert {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)} == set(message_pages._PARSERS) == set(objects._JSON)
+    assert {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)} == set(message_pages.PARSERS) == set(objects.JSON_FORMS)
 
 
 def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watch() -> None:
