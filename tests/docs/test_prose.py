@@ -19,7 +19,7 @@ PAGES = sorted(
     for folder in (ROOT / "docs", ROOT / "examples")
     for page in folder.rglob("*.md")
     if not (page.parent.name == "reference" and page.name in GENERATED)
-) + sorted({*ROOT.glob("*.md")} - {ROOT / "ARCHITECTURE.md"})
+) + sorted(ROOT.glob("*.md"))
 TABLE = read_table(GLOSSARY.read_text(encoding="utf-8"))
 
 
