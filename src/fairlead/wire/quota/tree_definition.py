@@ -140,7 +140,7 @@ def _root_rules() -> list[Object]:
         f"self.children.all(c, (!has(c.min) || c.min.all(r, r in self.min)) && (!has(c.max) || c.max.all(r, r in self.max || {job_count})))"
     )
     return [
-        _rule(equal, "min and max differ; of the root they are the same"),
+        _rule(equal, "min and max differ; they must be equal at the root"),
         _rule(
             f"!has(self.children) || !has(self.max) || self.children.all(c, !has(c.max) || c.max.all(r, {ceiling}))",
             "max of a child is more than its own max",
