@@ -179,7 +179,7 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
         (_die, "half\n", "API server"),
         (_rubbish, "", "does not speak WebSocket as it should"),
         (_text, "", "does not speak WebSocket as it should"),
-        (_no_status, "", "did not tell with a Status how the command ended"),
+        (_no_status, "", "did not report with a Status how the command ended"),
     ],
 )
 def test_a_command_that_does_not_come_to_its_end_is_an_error(on_exec: Any, stdout: str, told: str, tmp_path: Path) -> None:
