@@ -121,7 +121,7 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
 
 
 def _starved_lines(leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]) -> Iterator[AttentionLine]:
-    """Leaves below their guarantee while pods wait, the largest gap first; since: their oldest waiting pod."""
+    """Leaves below their guarantee while pods wait, the largest gap first; since their oldest waiting pod."""
     if not leaves:
         return
     since: dict[str, float] = {}
