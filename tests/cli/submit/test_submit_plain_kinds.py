@@ -94,7 +94,7 @@ def test_the_version_of_spark_decides_image_and_jar_unless_they_are_given() -> N
         (f"{VJ} --task-port=70000", "--task-port is invalid"),
         ("spark", 'required flag(s) "name" not set'),
         (f"{SPARK} --replicas=0", "failed to validate command args: WorkersMustMoreThanOne"),
-        (f"{SPARK} --driver-memory-request=half", "--driver-memory-request is invalid: `half` is no size"),
+        (f"{SPARK} --driver-memory-request=half", "--driver-memory-request is invalid: `half` is not a size"),
         (f"{SPARK} --executor-cpu-request=0", "--executor-cpu-request is invalid"),
         (f"{SPARK} --executor-cpu-request=1.5", 'invalid argument "1.5" for "--executor-cpu-request" flag'),
         (f"{SPARK} --gpus=1", "unknown flag: --gpus"),
