@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from fairlead.model.changes import KIND_NODES, KIND_PODS, changed
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.node import Node
 from fairlead.model.pod import Container, Pod
@@ -97,10 +98,10 @@ def _adopted() -> None:
     """1,112 pods that somebody else put on a node: the longest time between two places for other work."""
     for phase in ("Pending", "Running"):
         machine = SharingMachine()
-        machine.feed.node_sink.upsert("n", node(0))
+        machine.feed.observe(changed(KIND_NODES, "n", node(0)))
         for number in range(139 * CARDS):
             started = 1.0 if phase == "Running" else None
-            machine.feed.pod_sink.upsert(f"uid-{number}", pod(number, 1, phase=phase, started_at=started, node=node(0).name))
+            machine.feed.observe(changed(KIND_PODS, f"uid-{number}", pod(number, 1, phase=phase, started_at=started, node=node(0).name)))
         longest, before = 0.0, time.thread_time()
         for action in machine.adoption.look():
             if action is None:

@@ -107,7 +107,7 @@ def run_ours(kubeconfig: str) -> dict[str, float]:
     import uvloop
 
     from fairlead.edge.connection.kubeconfig import find_connection
-    from fairlead.edge.kube.followed import POD_SUBJECT
+    from fairlead.edge.kube.follow.followed_kind import POD_SUBJECT
     from fairlead.edge.kube.kube_api import KubeApi
     from fairlead.edge.kube.reflector import Mirror, quiet_collector
 
@@ -131,7 +131,7 @@ def run_ours(kubeconfig: str) -> dict[str, float]:
 
 def run_blocking(kubeconfig: str) -> dict[str, float]:
     from fairlead.edge.connection.kubeconfig import find_connection
-    from fairlead.edge.kube.followed import POD_SUBJECT
+    from fairlead.edge.kube.follow.followed_kind import POD_SUBJECT
     from fairlead.edge.kube.kube_blocking import KubeBlocking
 
     connection = find_connection(kubeconfig)

@@ -23,6 +23,7 @@ from bench.quota_plan import world
 from msgspec.structs import replace
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, SetPodCondition
+from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED, QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
@@ -41,7 +42,7 @@ class Cluster:
 
     def __init__(self, leaf_count: int, pod_count: int) -> None:
         state = world(leaf_count, pod_count, random.Random(1))
-        self.machine = QuotaMachine()
+        self.machine = QuotaMachine(workload_kinds=("Job",))
         self.now = START
         self.pods: dict[str, Pod] = {}
         self.seconds: list[float] = []
@@ -67,22 +68,23 @@ class Cluster:
             )
         feed = self.machine.feed
         feed.rebuild()
-        feed.workloads("Job").replace(jobs, ())
-        feed.nodes.replace({f"node-{n}": Node(f"node-{n}", f"n{n}", allocatable=amounts, conditions=ready) for n in range(nodes)}, ())
-        feed.trees.replace({"tree": QuotaTree("elasticquotatree", "kube-system", state.tree, "tree")}, ())
+        feed.observe(listed("Job", jobs))
+        rows = {f"node-{n}": Node(f"node-{n}", f"n{n}", allocatable=amounts, conditions=ready) for n in range(nodes)}
+        feed.observe(listed(KIND_NODES, rows))
+        feed.observe(listed(KIND_QUOTA_TREES, {"tree": QuotaTree("elasticquotatree", "kube-system", state.tree, "tree")}))
         marks = {LABEL_QUOTA: QUOTA_ENFORCED}
         spaces = [name for leaf in state.tree.leaves() for name in leaf.namespaces]
-        feed.namespaces.replace({each: Namespace(each, each, marks, {ANNOTATION_LEAF: each}) for each in spaces}, ())
-        feed.budgets.replace({}, ())
-        feed.pods.replace(dict(self.pods), ())
+        feed.observe(listed(KIND_NAMESPACES, {each: Namespace(each, each, marks, {ANNOTATION_LEAF: each}) for each in spaces}))
+        feed.observe(listed(KIND_BUDGETS, {}))
+        feed.observe(listed(KIND_PODS, dict(self.pods)))
 
     def hear(self, pod: Pod | None, uid: str) -> None:
         if pod is None:
             self.pods.pop(uid, None)
-            self.machine.feed.pods.remove(uid)
+            self.machine.feed.observe(changed(KIND_PODS, uid, None))
         else:
             self.pods[uid] = pod
-            self.machine.feed.pods.upsert(uid, pod)
+            self.machine.feed.observe(changed(KIND_PODS, uid, pod))
 
     def answer(self, actions: Iterable[QuotaAction]) -> int:
         """Carries out what is asked, and what follows from the answers; so many calls."""

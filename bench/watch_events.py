@@ -89,11 +89,11 @@ def run_ours(kubeconfig: str, events: int, marked: bool) -> dict[str, float]:
     from fairlead.edge.connection.kubeconfig import find_connection
     from fairlead.edge.kube import resource
     from fairlead.edge.kube.api_page import ItemReader
-    from fairlead.edge.kube.followed import POD_SUBJECT
+    from fairlead.edge.kube.follow.followed_kind import POD_SUBJECT
     from fairlead.edge.kube.kube_api import KubeApi
     from fairlead.edge.kube.reflector import Mirror, Reflector
     from fairlead.model.resources import SHARED_GPU_PREFIX
-    from fairlead.wire.kube.objects import WirePod, parse_pod
+    from fairlead.wire.kube.objects import POD_FORM
 
     connection = find_connection(kubeconfig)
     assert connection is not None
@@ -102,9 +102,9 @@ def run_ours(kubeconfig: str, events: int, marked: bool) -> dict[str, float]:
         mirror = Mirror(POD_SUBJECT.order)
         async with KubeApi(connection) as api:
             changed = asyncio.Event()
-            reader = ItemReader(resource.PODS, WirePod, parse_pod, SHARED_GPU_PREFIX.encode(), lambda _: False)
+            reader = ItemReader(resource.PODS, POD_FORM, SHARED_GPU_PREFIX.encode(), lambda _: False)
             reader = reader if marked else POD_SUBJECT.reader(POD_SUBJECT.resource)
-            reflector = Reflector(api, reader, mirror, on_change=changed.set)
+            reflector = Reflector(api, reader, POD_SUBJECT.name, mirror.observe, on_change=changed.set)
             task = asyncio.create_task(reflector.run())
             while not reflector.is_synced:
                 await changed.wait()

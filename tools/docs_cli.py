@@ -1,4 +1,4 @@
-"""Writes docs/cli.md, the reference of `fairlead` and `arena`, from the parsers themselves.
+"""Writes docs/reference/cli.md, the reference of `fairlead` and `arena`, from the parsers themselves.
 
 `tests/docs` compares. Run as a program it writes the manual page (`docs_man`) as well.
 """
@@ -14,7 +14,7 @@ from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.frame.parser import Parser, make_parser
 from fairlead.cli.frame.verbs import VERBS, Verb
 
-FILE = Path(__file__).parent.parent / "docs" / "cli.md"
+FILE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 
 HEAD = """# Command line
 

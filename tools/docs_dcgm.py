@@ -1,4 +1,4 @@
-"""Writes docs/dcgm-fields.md: which fields of DCGM a counters CSV may name, under which names, and which not.
+"""Writes docs/reference/dcgm-fields.md: which fields of DCGM a counters CSV may name, and how.
 
 `tests/docs` compares.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from fairlead.wire.metrics.dcgm_fields import field_of
 from fairlead.wire.metrics.dcgm_names import NAMES, NOT_SERVED, DcgmName, UnservedField
 
-FILE = Path(__file__).parent.parent / "docs" / "dcgm-fields.md"
+FILE = Path(__file__).parent.parent / "docs" / "reference" / "dcgm-fields.md"
 
 HEAD = """# Fields of DCGM
 

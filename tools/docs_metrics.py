@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md, the reference of every metric that we can print, from the metrics' names.
+"""Writes docs/reference/metrics.md, the reference of every metric that we can print, from the metrics' names.
 
 `tests/docs` compares.
 """
@@ -24,7 +24,7 @@ from fairlead.rules.metrics import gpu as gpu_metrics
 from fairlead.rules.metrics import legacy_gpu as legacy_gpu_metrics
 from fairlead.rules.sharing import metrics as share_metrics
 
-FILE = Path(__file__).parent.parent / "docs" / "metrics.md"
+FILE = Path(__file__).parent.parent / "docs" / "reference" / "metrics.md"
 
 HEAD = """# Metrics
 

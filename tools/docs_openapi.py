@@ -1,4 +1,4 @@
-"""Writes docs/openapi.json, the description of the console's HTTP API, from the server's own types.
+"""Writes docs/reference/openapi.json, the description of the console's HTTP API, from the server's own types.
 
 `tests/docs` compares.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from fairlead import __version__
 from fairlead.console.pages.openapi import openapi_document
 
-FILE = Path(__file__).parent.parent / "docs" / "openapi.json"
+FILE = Path(__file__).parent.parent / "docs" / "reference" / "openapi.json"
 
 
 def openapi_text() -> str:

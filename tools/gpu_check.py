@@ -1,8 +1,9 @@
 """Checks Fairlead on this machine's NVIDIA GPUs: `make gpu-check`, at most eight minutes.
 
-The exporter's values are compared with nvidia-smi and NVML, the load generator must move the fields that it
-is made for, the agent must offer the cards that there are. Prints a table, writes build/gpu-check.json, and
-ends with status 1 where something differs. Where there is no driver it says so and ends with 0.
+The exporter's values are compared with nvidia-smi and NVML, the load generator must move the fields
+that it is made for, the agent must offer the cards that NVML has. Prints a table, writes
+build/gpu-check.json, and ends with status 1 where something differs. Without a driver it prints that
+and ends with 0.
 
 A machine without a network: put the wheels of requirements/run.txt into `wheels/` (see `--help`).
 """
@@ -66,7 +67,15 @@ def _check(chosen: argparse.Namespace, report: Path) -> int:
 
     began = time.monotonic()
     loads = _loads(chosen.loads, tuple(checks.LOADS))
-    asked = checks.Asked(chosen.nvml_library, chosen.load_backend, chosen.sim_gpus, chosen.load_seconds, loads)
+    asked = checks.Asked(
+        chosen.nvml_library,
+        chosen.load_backend,
+        chosen.sim_gpus,
+        chosen.load_seconds,
+        loads,
+        chosen.start_seconds,
+        chosen.rest_seconds,
+    )
     try:
         cards = checks.nvml_cards(asked.library)
         rows = checks.check_all(asked, began + SECONDS - 30)
@@ -74,7 +83,7 @@ def _check(chosen: argparse.Namespace, report: Path) -> int:
         raise StepFailed(error.what, error.hint) from error
     seconds = time.monotonic() - began
     report.parent.mkdir(parents=True, exist_ok=True)
-    about = {"cards": [card.name for card in cards], "seconds": round(seconds, 1), "load_backend": asked.backend}
+    about = {"cards": [card.name or card.error for card in cards], "seconds": round(seconds, 1), "load_backend": asked.backend}
     report.write_text(checks.as_json(rows, **about), encoding="utf-8")
     print(checks.table(rows))
     counted = {result: sum(row.result == result for row in rows) for result in (checks.OK, checks.DIFFERS, checks.SKIPPED)}
@@ -101,6 +110,20 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sim-gpus", default="", metavar="GPUS", help="what `--load-backend sim` plays, such as 2xNVIDIA-H200")
     parser.add_argument("--loads", default="", metavar="IDS", help="tests of the load generator by comma, none, or all (default all)")
     parser.add_argument("--load-seconds", type=int, default=8, metavar="N", help="seconds of each load (default 8)")
+    parser.add_argument(
+        "--start-seconds",
+        type=float,
+        default=60.0,
+        metavar="N",
+        help="patience with the exporter's first values (default 60)",
+    )
+    parser.add_argument(
+        "--rest-seconds",
+        type=float,
+        default=15.0,
+        metavar="N",
+        help="patience with cards at rest before a load (default 15)",
+    )
     parser.add_argument("--report", type=Path, default=REPORT, metavar="FILE", help="JSON (default build/gpu-check.json)")
     chosen = parser.parse_args(argv)
     if not _has_library(chosen.nvml_library):

@@ -1,7 +1,7 @@
-"""The checks of `make gpu-check`: what the exporter, the agent and the load generator say of real cards.
+"""The checks of `make gpu-check`: the exporter, the agent and the load generator on real GPUs.
 
-Each value is compared with what NVIDIA's own programs say before and after it was read: `nvidia-smi`, and
-NVML through NVIDIA's bindings. It needs the packages of `requirements/run.txt`.
+Each value of the exporter's page is compared with `nvidia-smi`, and with NVML through NVIDIA's
+bindings, before and after the page was read. It needs the packages of `requirements/run.txt`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,37 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pynvml
 
+from fairlead.edge.node.process_homes import sees_node
 from fairlead.edge.nvml.driver import NvmlDriver
 from fairlead.edge.nvml.library import close_library, open_library
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.prom_text import parse_page
+from gpu_memory import HOLDS
 
 OK, DIFFERS, SKIPPED = "ok", "differs", "skipped"
+HOLDER = Path(__file__).with_name("gpu_memory.py")
 COLLECT_MS = 500
 START_SECONDS = 60.0
+"""Patience with the exporter's first values of all cards."""
 SAMPLES = 3
 """Pages that are read for one comparison: a value passes if one of them agrees."""
+HELD_MIB = 1024
+"""Memory that is held on each card while memory is compared."""
+HOLD_SECONDS = 45.0
+"""Patience with the array library until it holds the memory."""
+SEEN_SECONDS = 10.0
+"""Patience with the exporter until its page shows the held memory, or shows it gone."""
+REST_SECONDS = 15.0
+"""Patience with the cards until the fields of the load before are back at rest."""
 MOVED = 0.05
 """A profiling field has moved when its ratio has grown by this much."""
 MOVED_BYTES = 100e6
@@ -85,9 +99,13 @@ SMI = (
 )
 ENERGY = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 BRAND = "DCGM_FI_DEV_BRAND"
+USED = "DCGM_FI_DEV_FB_USED"
+UP = "fairlead_gpu_up"
+FAULTS = "fairlead_exporter_collector_errors_total"
+PROCESS_USED = "fairlead_process_gpu_memory_used_bytes"
 LINK_BYTES = "fairlead_gpu_nvlink_bytes_total"
 LINK_SHARE = 0.2
-"""A rate of the counter may differ by this part from what profiling says: they are read at other times."""
+"""A rate of the counter may differ by this part from profiling's: they are read at other times."""
 LOADS = {
     1001: "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
     1002: "DCGM_FI_PROF_SM_ACTIVE",
@@ -115,19 +133,22 @@ class Asked:
     sim_gpus: str = ""
     load_seconds: int = 8
     loads: tuple[int, ...] = tuple(LOADS)
+    start_seconds: float = START_SECONDS
+    rest_seconds: float = REST_SECONDS
 
 
 @dataclass(frozen=True)
 class Nvml:
-    """A card as NVIDIA's bindings show it."""
+    """A card as NVIDIA's bindings show it. `error`: NVML's words for a card without an answer."""
 
     index: int
-    uuid: str
-    name: str
-    minor: int
-    memory_mib: int
-    energy_mj: int | None
-    brand: int | None
+    uuid: str = ""
+    name: str = ""
+    minor: int = -1
+    memory_mib: int = 0
+    energy_mj: int | None = None
+    brand: int | None = None
+    error: str = ""
 
 
 class Exporter:
@@ -155,25 +176,77 @@ def exporting(library: str) -> Iterator[Exporter]:
     fields = [*(each.field for each in SMI), ENERGY, *LOADS.values()]
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
         rows = Path(folder, "fields.csv")
-        rows.write_text("".join(f"{name}, gauge, Compared.\n" for name in fields) + f"{BRAND}, label, Compared.\n", encoding="utf-8")
-        flags = ["--listen=127.0.0.1:0", f"--nvml-library={library}", f"--collectors={rows}", f"--collect-interval={COLLECT_MS}"]
-        argv = [sys.executable, "-m", "fairlead", "gpu-exporter", *flags, "--slow-interval=1s", f"--kubelet-dir={folder}"]
+        text = "".join(f"{name}, gauge, Compared.\n" for name in fields)
+        rows.write_text(f"{text}{BRAND}, label, Compared.\n", encoding="utf-8")
+        flags = ["--listen=127.0.0.1:0", f"--nvml-library={library}", f"--collectors={rows}"]
+        flags += [f"--collect-interval={COLLECT_MS}", "--slow-interval=1s"]
+        flags += ["--process-metrics=process", f"--kubelet-dir={folder}"]
+        argv = [sys.executable, "-m", "fairlead", "gpu-exporter", *flags]
+        kubelet = _empty_kubelet(Path(folder, "pod-resources"))
         process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
-        said: list[str] = []
+        printed: list[str] = []
         try:
-            url = next(
-                (line.split(" http://", 1)[1].split("/", 1)[0] for line in _kept(process.stderr, said) if " http://127.0.0.1:" in line), ""
-            )
+            url = ""
+            for line in process.stderr:
+                printed.append(line)
+                if " http://127.0.0.1:" in line:
+                    url = line.split(" http://", 1)[1].split("/", 1)[0]
+                    break
             if not url:
-                raise RuntimeError(f"the exporter ended with status {process.wait(30)}: {''.join(said).strip()}")
+                text = "".join(printed).strip()
+                raise RuntimeError(f"the exporter ended with status {process.wait(30)}: {text}")
             reader = threading.Thread(target=process.stderr.read, daemon=True)
             reader.start()
-            exporter = Exporter(f"http://{url}")
-            _wait("every card was read", START_SECONDS, lambda: set(exporter.values("fairlead_gpu_up").values()) == {1.0})
-            yield exporter
+            yield Exporter(f"http://{url}")
         finally:
             _stop(process)
+            kubelet.stop(None)
+
+
+def _empty_kubelet(folder: Path) -> grpc.Server:
+    """A kubelet without pods: the exporter has rows of processes only while a kubelet answers."""
+    folder.mkdir()
+    method = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
+    lister = grpc.method_handlers_generic_handler("v1.PodResourcesLister", {"List": method})
+    server = grpc.server(ThreadPoolExecutor(1), [lister])
+    server.add_insecure_port(f"unix:{folder / 'kubelet.sock'}")
+    server.start()
+    return server
+
+
+def up_rows(exporter: Exporter, asked: Asked) -> list[Row]:
+    """A row for each card of NVML, with the exporter's reason where it has no values of the card.
+
+    Waits for cards that answer NVML; a card that does not answer has no values to wait for.
+    """
+    cards = nvml_cards(asked.library)
+    answering = {str(card.index) for card in cards if not card.error}
+    _is_so_within(asked.start_seconds, lambda: answering <= _up(exporter.samples()))
+    samples = exporter.samples()
+    up = _up(samples)
+    rows = []
+    for card in cards:
+        index = str(card.index)
+        is_up = index in up
+        note = "" if is_up else "; ".join(filter(None, [card.error, *_faults(samples, index)]))
+        found = values_of(samples, UP).get(index)
+        text = "absent" if found is None else f"{found:g}"
+        rows.append(Row("exporter", index, UP, OK if is_up else DIFFERS, "1", text, note))
+    if rows:
+        return rows
+    return [Row("exporter", "", UP, DIFFERS, "one for each card", "absent", "NVML counts no card")]
+
+
+def _up(samples: Iterable[Sample]) -> set[str]:
+    return {card for card, value in values_of(samples, UP).items() if value == 1.0}
+
+
+def _faults(samples: Iterable[Sample], card: str) -> list[str]:
+    """The errors that the exporter counts for a card, and for the driver: `device: GPU is lost`."""
+    found = [each.labels for each in samples if each.name == FAULTS and each.value > 0]
+    own = [each for each in found if each.get("gpu") in (card, "")]
+    return [f"{each.get('collector')}: {each.get('error')}" for each in own]
 
 
 def _stop(process: subprocess.Popen[Any]) -> None:
@@ -185,22 +258,17 @@ def _stop(process: subprocess.Popen[Any]) -> None:
         process.wait(20)
 
 
-def _kept(lines: Iterable[str], kept: list[str]) -> Iterator[str]:
-    for line in lines:
-        kept.append(line)
-        yield line
-
-
-def _wait(what: str, seconds: float, is_so: Callable[[], bool]) -> None:
+def _is_so_within(seconds: float, is_so: Callable[[], bool]) -> bool:
     limit = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > limit:
-            raise RuntimeError(f"not so after {seconds:.0f} s: {what}")
+            return False
         time.sleep(0.2)
+    return True
 
 
 def nvml_cards(library: str) -> list[Nvml]:
-    """Raises OSError where the library cannot be loaded, NVMLError where it answers with an error."""
+    """Raises OSError where the library cannot be loaded, NVMLError where it does not count cards."""
     open_library(library)
     try:
         return [_nvml_card(index) for index in range(pynvml.nvmlDeviceGetCount())]
@@ -209,6 +277,13 @@ def nvml_cards(library: str) -> list[Nvml]:
 
 
 def _nvml_card(index: int) -> Nvml:
+    try:
+        return _answering_card(index)
+    except pynvml.NVMLError as error:
+        return Nvml(index, error=f"NVML: {error}")
+
+
+def _answering_card(index: int) -> Nvml:
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     memory = pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2)
     return Nvml(
@@ -230,14 +305,18 @@ def _figure(call: Callable[[object], int], handle: object) -> int | None:
         return None
 
 
-def smi_rows(queries: Sequence[str]) -> list[dict[str, float | None]]:
-    """What nvidia-smi says of each card; None for what is no number, such as `[N/A]`.
+def smi_rows(queries: Sequence[str]) -> dict[str, dict[str, float | None]]:
+    """nvidia-smi's answers by card; None for what is no number, such as `[N/A]`.
 
     Raises CalledProcessError.
     """
-    argv = ["nvidia-smi", f"--query-gpu={','.join(queries)}", "--format=csv,noheader,nounits"]
-    text = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
-    return [dict(zip(queries, map(_number, line.split(", ")), strict=True)) for line in text.strip().splitlines()]
+    argv = ["nvidia-smi", f"--query-gpu=index,{','.join(queries)}", "--format=csv,noheader,nounits"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    found = {}
+    for line in done.stdout.strip().splitlines():
+        index, *values = line.split(", ")
+        found[index] = dict(zip(queries, map(_number, values), strict=True))
+    return found
 
 
 def _number(text: str) -> float | None:
@@ -247,39 +326,134 @@ def _number(text: str) -> float | None:
         return None
 
 
+Smi = Mapping[str, Mapping[str, float | None]]
+
+
 def beside_nvidia_smi(exporter: Exporter) -> list[Row]:
     """Each field of the page beside nvidia-smi, asked before and after."""
-    check = "nvidia-smi"
+    check, subject = "nvidia-smi", "all fields"
     if shutil.which("nvidia-smi") is None:
-        return [Row(check, "", "all fields", SKIPPED, note="nvidia-smi is not on PATH")]
+        return [Row(check, "", subject, SKIPPED, note="nvidia-smi is not on PATH")]
     queries = [each.query for each in SMI]
-    rounds: list[tuple[list[dict[str, float | None]], list[Sample], list[dict[str, float | None]]]] = []
-    for _ in range(SAMPLES):
-        before = smi_rows(queries)
-        time.sleep(2 * COLLECT_MS / 1000)
-        rounds.append((before, exporter.samples(), smi_rows(queries)))
-    return [_beside(each, card, rounds) for each in SMI for card in range(len(rounds[0][0]))]
+    rounds: list[tuple[Smi, list[Sample], Smi]] = []
+    try:
+        for _ in range(SAMPLES):
+            before = smi_rows(queries)
+            time.sleep(2 * COLLECT_MS / 1000)
+            rounds.append((before, exporter.samples(), smi_rows(queries)))
+    except subprocess.CalledProcessError as error:
+        note = f"{error.stderr or error.stdout}".strip()
+        return [Row(check, "", subject, DIFFERS, "status 0", f"status {error.returncode}", note)]
+    cards = sorted(set.intersection(*({*first, *last} for first, _, last in rounds)))
+    return [_beside(each, card, rounds) for each in SMI for card in cards]
 
 
-def _beside(
-    each: Compared,
-    card: int,
-    rounds: Sequence[tuple[Sequence[Mapping[str, float | None]], Sequence[Sample], Sequence[Mapping[str, float | None]]]],
-) -> Row:
-    row = Row("nvidia-smi", str(card), f"{each.field} ({each.query})", SKIPPED, note="neither has it")
+def _beside(each: Compared, card: str, rounds: Sequence[tuple[Smi, Sequence[Sample], Smi]]) -> Row:
+    check, subject = "nvidia-smi", f"{each.field} ({each.query})"
+    row = Row(check, card, subject, SKIPPED, note="neither has it")
     for before, samples, after in rounds:
-        found, first, last = values_of(samples, each.field).get(str(card)), before[card][each.query], after[card][each.query]
+        found = values_of(samples, each.field).get(card)
+        first, last = (side.get(card, {}).get(each.query) for side in (before, after))
+        text = "absent" if found is None else f"{found:g}"
         if first is None or last is None:
             if found is not None:
-                row = Row(row.check, row.card, row.subject, SKIPPED, "N/A", f"{found:g}", "nvidia-smi has no value")
+                row = Row(check, card, subject, SKIPPED, "N/A", text, "nvidia-smi has no value")
             continue
-        wanted = f"{first:g}" if first == last else f"{min(first, last):g} to {max(first, last):g}"
+        least, most = min(first, last), max(first, last)
+        wanted = f"{first:g}" if first == last else f"{least:g} to {most:g}"
         room = each.within + each.share * max(abs(first), abs(last))
-        is_near = found is not None and min(first, last) - room <= found <= max(first, last) + room
-        row = Row(row.check, row.card, row.subject, OK if is_near else DIFFERS, wanted, "absent" if found is None else f"{found:g}")
+        is_near = found is not None and least - room <= found <= most + room
+        row = Row(check, card, subject, OK if is_near else DIFFERS, wanted, text)
         if is_near:
             return row
     return row
+
+
+@contextmanager
+def held_memory(exporter: Exporter, library: str) -> Iterator[list[Row]]:
+    """Holds `HELD_MIB` on each card in a process; the rows of the page's memory and its process.
+
+    The array library is cupy or torch, as for the loads. Without one a row is skipped.
+    """
+    before = exporter.values(USED)
+    argv = [sys.executable, str(HOLDER), str(HELD_MIB)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    holder = subprocess.Popen(argv, **pipes)  # type: ignore[call-overload]
+    ender = threading.Timer(HOLD_SECONDS, holder.kill)
+    ender.start()
+    try:
+        line = holder.stdout.readline().strip()
+        ender.cancel()
+        subject = f"{HELD_MIB} MiB held"
+        if line == HOLDS:
+            yield held_rows(exporter, library, before)
+        elif line:
+            yield [Row("memory", "", subject, SKIPPED, note=line)]
+        else:
+            note = f"ended within {HOLD_SECONDS:.0f} s without holding it"
+            status = f"status {holder.wait(20)}"
+            yield [Row("memory", "", subject, DIFFERS, HOLDS, status, note)]
+    finally:
+        ender.cancel()
+        holder.stdin.close()
+        _stop(holder)
+
+
+def held_rows(exporter: Exporter, library: str, before: Mapping[str, float]) -> list[Row]:
+    """Memory in use has grown on each card, and the page has the process that NVML has."""
+
+    def has_grown(used: Mapping[str, float]) -> bool:
+        return all(used.get(card, 0.0) - before[card] >= HELD_MIB for card in before)
+
+    _is_so_within(SEEN_SECONDS, lambda: has_grown(exporter.values(USED)))
+    time.sleep(2 * COLLECT_MS / 1000)
+    holders = nvml_processes(library)
+    samples = exporter.samples()
+    used, rows = values_of(samples, USED), []
+    for card, rest in sorted(before.items()):
+        now = used.get(card, 0.0)
+        result = OK if now - rest >= HELD_MIB else DIFFERS
+        wanted = f"at least {HELD_MIB} more"
+        subject = f"{USED} with {HELD_MIB} MiB held"
+        rows.append(Row("memory", card, subject, result, wanted, f"{rest:g} to {now:g}"))
+    own = [_process(samples, *each) for each in holders if each[2] >= HELD_MIB]
+    note = "NVML names no process with this memory"
+    return rows + (own or [Row("memory", "", PROCESS_USED, SKIPPED, note=note)])
+
+
+def _process(samples: Iterable[Sample], card: str, pid: str, mib: float) -> Row:
+    """The page's row of a process that NVML names: they may differ by 64 MiB."""
+    own = [each for each in samples if each.name == PROCESS_USED]
+    found = {each.labels["pid"]: each.value / 2**20 for each in own if each.labels["gpu"] == card}
+    subject = f"{PROCESS_USED} (MiB of one process)"
+    if not sees_node():
+        note = "process ids here are not the node's"
+        return Row("memory", card, subject, SKIPPED, f"{mib:g}", note=note)
+    text = "absent" if pid not in found else f"{found[pid]:g}"
+    result = OK if pid in found and abs(found[pid] - mib) <= 64 else DIFFERS
+    return Row("memory", card, subject, result, f"{mib:g}", text)
+
+
+def nvml_processes(library: str) -> list[tuple[str, str, float]]:
+    """Card, pid and MiB of each process that computes; those of which NVML has no memory are left out."""
+    open_library(library)
+    try:
+        found = []
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            for each in _processes(index):
+                if each.usedGpuMemory is not None:
+                    found.append((str(index), str(each.pid), each.usedGpuMemory / 2**20))
+        return found
+    finally:
+        close_library()
+
+
+def _processes(index: int) -> Sequence[Any]:
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        return list(pynvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    except pynvml.NVMLError:
+        return ()  # a card without an answer has its row of `fairlead_gpu_up`
 
 
 def beside_nvml(exporter: Exporter, library: str) -> list[Row]:
@@ -290,8 +464,9 @@ def beside_nvml(exporter: Exporter, library: str) -> list[Row]:
     after = nvml_cards(library)
     energy = values_of(samples, ENERGY)
     brands = {each.labels.get("gpu", ""): each.labels.get(BRAND, "") for each in samples if each.name == "DCGM_FI_DEV_FB_TOTAL"}
-    rows = [_energy(first, last, energy.get(str(first.index))) for first, last in zip(before, after, strict=True)]
-    rows += [_brand(card, brands.get(str(card.index), "")) for card in after]
+    pairs = [each for each in zip(before, after, strict=True) if not any(card.error for card in each)]
+    rows = [_energy(first, last, energy.get(str(first.index))) for first, last in pairs]
+    rows += [_brand(card, brands.get(str(card.index), "")) for _, card in pairs]
     refused = sum(each.value for each in samples if each.name == "fairlead_exporter_config_rows_rejected")
     return [*rows, Row("exporter", "", "rows of the counters file refused", OK if not refused else DIFFERS, "0", f"{refused:g}")]
 
@@ -305,7 +480,7 @@ def _energy(first: Nvml, last: Nvml, found: float | None) -> Row:
 
 
 def _brand(card: Nvml, found: str) -> Row:
-    """The word is DCGM's, and NVML has a number: a person compares it with what `dcgmi` says."""
+    """The word is DCGM's, and NVML has a number: compare it with the output of `dcgmi`."""
     names = {value: name.removeprefix("NVML_BRAND_") for name, value in vars(pynvml).items() if name.startswith("NVML_BRAND_")}
     wanted = "" if card.brand is None else names.get(card.brand, str(card.brand))
     note = "compare the word by eye"
@@ -313,7 +488,7 @@ def _brand(card: Nvml, found: str) -> Row:
 
 
 def health_rows(exporter: Exporter) -> list[Row]:
-    """Every health check of every card, and its word. A card that is ill is no fault of the exporter."""
+    """Every health check of every card, and its state. An unhealthy card is no fault of the exporter."""
     samples = exporter.samples()
     rows = [
         Row("health", gpu, "fairlead_gpu_healthy", OK, "", f"{value:g}")
@@ -327,7 +502,7 @@ def health_rows(exporter: Exporter) -> list[Row]:
 
 def inventory_rows(library: str) -> list[Row]:
     """The cards that the node agent offers, beside NVML."""
-    wanted = {each.index: each for each in nvml_cards(library)}
+    wanted = {each.index: each for each in nvml_cards(library) if not each.error}
     driver = NvmlDriver(library)
     try:
         found = {each.index: each for each in driver.cards()}
@@ -356,7 +531,7 @@ def inventory_rows(library: str) -> list[Row]:
 def load_rows(exporter: Exporter, asked: Asked, deadline: float) -> list[Row]:
     """Each test of the load generator: its field has moved on every card, and what else has."""
     rows: list[Row] = []
-    cards = sorted(exporter.values("fairlead_gpu_up"))
+    cards = sorted(_up(exporter.samples()))
     for test in asked.loads:
         if test in NVLINK_LOADS and len(cards) < 2:
             rows.append(Row("load", "", f"{test} {LOADS[test]}", SKIPPED, note="needs two cards"))
@@ -368,6 +543,7 @@ def load_rows(exporter: Exporter, asked: Asked, deadline: float) -> list[Row]:
 
 
 def _load(exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], deadline: float) -> list[Row]:
+    is_quiet = _is_so_within(asked.rest_seconds, lambda: not _busy(exporter.samples()))
     rest = exporter.samples()
     flags = ["--no-dcgm-validation", "--target-max-value", f"-t{test}", f"-d{asked.load_seconds}", f"--backend={asked.backend}"]
     flags += [f"--sim-gpus={asked.sim_gpus}"] if asked.sim_gpus else []
@@ -391,17 +567,36 @@ def _load(exporter: Exporter, asked: Asked, test: int, cards: Sequence[str], dea
         finally:
             _stop(load)
         output.seek(0)
-        said = output.read().strip().splitlines()[-1:]
+        last_line = output.read().strip().splitlines()[-1:]
     subject = f"{test} {LOADS[test]}"
     if is_late:
         return [Row("load", "", subject, SKIPPED, note="no time is left")]
     status = load.returncode
     if status == SKIP_STATUS:
-        return [Row("load", "", subject, SKIPPED, note="".join(said))]
+        return [Row("load", "", subject, SKIPPED, note="".join(last_line))]
     if status != 0:
-        return [Row("load", "", subject, DIFFERS, "status 0", f"status {status}", "".join(said))]
-    rows = [_moved(test, card, {name: values_of(rest, name).get(card, 0.0) for name in LOADS.values()}, peaks) for card in cards]
+        return [Row("load", "", subject, DIFFERS, "status 0", f"status {status}", "".join(last_line))]
+    busy = "" if is_quiet else f"; before it: {', '.join(_busy(rest))}"
+    rows = []
+    for card in cards:
+        before = {name: values_of(rest, name).get(card, 0.0) for name in LOADS.values()}
+        row = _moved(test, card, before, peaks)
+        rows.append(replace(row, note=row.note + busy))
     return [*rows, *(_link_unit(card, rates.get(card), peaks) for card in cards)] if test == NVLINK_LOADS[0] else rows
+
+
+def _busy(samples: Iterable[Sample]) -> list[str]:
+    """Profiling fields that are not at rest, on any card, each with its value."""
+    own = [each for each in samples if each.name in LOADS.values()]
+    return [f"{_short(each.name)} {each.value:.4g}" for each in own if each.value > _step(each.name)]
+
+
+def _step(name: str) -> float:
+    return MOVED_BYTES if name.endswith("_BYTES") else MOVED
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("DCGM_FI_PROF_")
 
 
 def _link_bytes(samples: Iterable[Sample]) -> dict[str, float]:
@@ -428,8 +623,8 @@ def _moved(test: int, card: str, rest: Mapping[str, float], peaks: Mapping[tuple
     seen = {name: peaks[name, card] for name in LOADS.values() if (name, card) in peaks}
     if own not in seen:
         return Row("load", card, f"{test} {own}", SKIPPED, "it moves", "absent", "the card has no such field")
-    moved = [name for name, peak in seen.items() if peak - rest[name] > (MOVED_BYTES if name.endswith("_BYTES") else MOVED)]
-    others = ", ".join(f"{name.removeprefix('DCGM_FI_PROF_')} {seen[name]:.4g}" for name in moved if name != own)
+    moved = [name for name, peak in seen.items() if peak - rest[name] > _step(name)]
+    others = ", ".join(f"{_short(name)} {seen[name]:.4g}" for name in moved if name != own)
     result = OK if own in moved else DIFFERS
     return Row(
         "load", card, f"{test} {own}", result, "it moves", f"{rest[own]:.4g} to {seen[own]:.4g}", f"moved too: {others or 'nothing'}"
@@ -446,9 +641,15 @@ def check_all(asked: Asked, deadline: float) -> list[Row]:
 
 
 def _served_rows(asked: Asked, deadline: float) -> list[Row]:
-    """What the exporter's page says."""
-    with exporting(asked.library) as exporter:
-        rows = [*health_rows(exporter), *beside_nvidia_smi(exporter), *beside_nvml(exporter, asked.library)]
+    """The comparisons of the exporter's page: most of them while memory of each card is held."""
+    library = asked.library
+    with exporting(library) as exporter:
+        rows = up_rows(exporter, asked)
+        if not _up(exporter.samples()):
+            return rows
+        rows += health_rows(exporter)
+        with held_memory(exporter, library) as held:
+            rows += [*held, *beside_nvidia_smi(exporter), *beside_nvml(exporter, library)]
         return [*rows, *load_rows(exporter, asked, deadline)]
 
 

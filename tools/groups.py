@@ -76,7 +76,7 @@ class Group:
 def check_groups() -> tuple[Group, ...]:
     """All that needs no real component."""
     return (
-        Group("lint", "ruff", (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."))),
+        Group("lint", "ruff, and rules of the house that it does not know", _lint_steps()),
         Group("types", "mypy, strict", (_python("mypy fairlead", *MYPY), _python("mypy tools", *MYPY, *_tool_files()))),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
         Group(
@@ -180,6 +180,11 @@ def _console_steps() -> tuple[Step, ...]:
         Step("npm run check", ("npm", "run", "--silent", "check"), web, needs_node=True),
         Step("vitest", unit, web, report, needs_node=True),
     )
+
+
+def _lint_steps() -> tuple[Step, ...]:
+    house = str(Path(__file__).with_name("house_lint.py"))
+    return (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."), _python("house lint", house))
 
 
 def _tool_files() -> list[str]:

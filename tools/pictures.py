@@ -1,5 +1,4 @@
-"""Takes the pictures of the console for README.md and docs/quota.md from running laptops, light and dark,
-into docs/pictures/.
+"""Takes pictures of the console into docs/pictures/, light and dark, for README.md and quota.md.
 
 `make pictures` runs it. The worlds are always the same: the default scenario, and document 004's with its
 quota tree and three of its Deployments, seed 0, on a machine whose clock says `MORNING`. They stand still

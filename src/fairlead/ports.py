@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from msgspec import Struct
 
 from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
+from fairlead.model.changes import Observe
 from fairlead.model.dependency import DependencyLooks
 from fairlead.model.devices.device import DeviceSnapshot
-from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, CardFault, DriverXid, IsolationMeans, ProcessHome, ProcessMemory
 from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import (
@@ -32,16 +33,12 @@ from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.jobs.serving import ServingObjects
-from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.quota.rows import Budget, Namespace, Workload
+from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.refusal import Refusal
-from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
-
-Row = TypeVar("Row")
 
 
 class Clock(Protocol):
@@ -296,25 +293,6 @@ class Ports(Struct, frozen=True):
 # --- what the scheduler extender asks of a cluster ----------------------------------------------------------
 
 
-class RowSink(Protocol[Row]):
-    """Where followed objects go, by uid. The dict of `replace` becomes the sink's own.
-
-    `replace` hands over all that there is now; objects whose uid is in `unreadable` stay as they were.
-    """
-
-    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None: ...
-
-    def upsert(self, key: str, row: Row) -> None: ...
-
-    def remove(self, key: str) -> None: ...
-
-
-class PodRows(RowSink[Pod], Protocol):
-    def holds(self, key: str) -> bool:
-        """Whether a change of this pod matters though it may not name a shared GPU any more."""
-        ...
-
-
 class LeaseRecord(Struct, frozen=True):
     """Who may write.
 
@@ -344,11 +322,11 @@ class LeaseApi(Protocol):
 class SharingApi(LeaseApi, Protocol):
     """The API server, for the extender."""
 
-    async def follow(self, nodes: RowSink[Node], pods: PodRows, withheld: RowSink[Withheld]) -> None:
-        """List all three anew, then watch them until cancelled.
+    async def follow(self, observe: Observe, is_known: Callable[[str], bool]) -> None:
+        """List nodes, pods and withheld cards anew, then watch them until cancelled.
 
-        A kind that may not be read counts as empty where it is optional. Of pods that neither name a shared
-        GPU nor are held no change need be told.
+        Withheld cards that may not be read count as none. Changes of a pod that does not name a shared GPU
+        are reported only if the pod `is_known` by its uid.
         """
         ...
 
@@ -364,37 +342,19 @@ class SharingApi(LeaseApi, Protocol):
 # --- what the quota controller asks of a cluster ------------------------------------------------------------
 
 
-class QuotaSinks(Protocol):
-    """Where the objects go that quota follows."""
-
-    @property
-    def pods(self) -> RowSink[Pod]: ...
-
-    @property
-    def nodes(self) -> RowSink[Node]: ...
-
-    @property
-    def trees(self) -> RowSink[QuotaTree]: ...
-
-    @property
-    def namespaces(self) -> RowSink[Namespace]: ...
-
-    @property
-    def budgets(self) -> RowSink[Budget]: ...
-
-    def workloads(self, kind: str) -> RowSink[Workload]:
-        """Of one kind, such as `Job`."""
-        ...
-
-
 class QuotaApi(LeaseApi, Protocol):
     """The API server, for the quota controller."""
 
-    async def follow(self, sinks: QuotaSinks) -> None:
+    @property
+    def workload_kinds(self) -> Collection[str]:
+        """The kinds of workloads that `follow` reports, by their names in `Changes`."""
+        ...
+
+    async def follow(self, observe: Observe) -> None:
         """List everything anew, then watch it until cancelled.
 
-        A kind that is not served, or may not be read where it is optional (workloads, budgets), counts as
-        empty; the tree's CRD may come and go.
+        Workloads, budgets and the tree that are not served or may not be read count as empty. The tree's CRD
+        may come and go.
         """
         ...
 
@@ -502,7 +462,7 @@ class CardDriver(Protocol):
         """All by index: uuid, minor, model, the memory that containers can be given; no units, no health."""
         ...
 
-    def xids(self) -> Sequence[SeenXid]:
+    def xids(self) -> Sequence[DriverXid]:
         """What was reported since the last call, in order. Does not wait.
 
         What was heard is told even when the driver is gone by now.
@@ -659,7 +619,7 @@ class ProcessHomes(Protocol):
 class NodeApi(Protocol):
     """The API server, for the agent of one node."""
 
-    async def follow(self, node: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+    async def follow(self, observe: Observe) -> None:
         """Follow this node, its pods, and what an operator took out, until cancelled."""
         ...
 

@@ -13,13 +13,32 @@ from typing import Any, Final
 from msgspec import structs
 
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, AdmitPod, EvictPod, Outcome, PatchObject, Result, SetPodCondition, TellObjectEvent
+from fairlead.model.actions import (
+    Action,
+    AdmitPod,
+    EvictPod,
+    Outcome,
+    PatchObject,
+    RecordObjectEvent,
+    Result,
+    SetPodCondition,
+)
+from fairlead.model.changes import (
+    KIND_BUDGETS,
+    KIND_NAMESPACES,
+    KIND_NODES,
+    KIND_PODS,
+    KIND_QUOTA_TREES,
+    Observe,
+    changed,
+    listed,
+)
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
-from fairlead.ports import LeaseRecord, QuotaSinks
+from fairlead.ports import LeaseRecord
 
 NOW: Final = 1_767_600_000.0
 PLACE: Final = "team"
@@ -54,17 +73,17 @@ class FakeQuotaServer:
     most_under_way: int = 0
     lists: int = 0
     outcome: Callable[[Action], Outcome | None] = lambda _: None
-    watchers: list[QuotaSinks] = field(default_factory=list)
+    watchers: list[Observe] = field(default_factory=list)
 
     def write(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod
         for each in self.watchers:
-            each.pods.upsert(pod.uid, pod)
+            each(changed(KIND_PODS, pod.uid, pod))
 
     def remove(self, uid: str) -> None:
         self.pods.pop(uid)
         for each in self.watchers:
-            each.pods.remove(uid)
+            each(changed(KIND_PODS, uid, None))
 
     def done(self, kind: type[Any]) -> list[Any]:
         return [action for _, action in self.calls if isinstance(action, kind)]
@@ -95,34 +114,34 @@ class FakeQuotaApi:
     """One controller's way to the server. `most_seconds`: so long at most may a write be under way."""
 
     most_seconds = 3.0
+    workload_kinds = "ReplicaSet", "Job"
 
     def __init__(self, server: FakeQuotaServer) -> None:
         self._server = server
 
-    async def follow(self, sinks: QuotaSinks) -> None:
+    async def follow(self, observe: Observe) -> None:
         server = self._server
         server.lists += 1
-        workloads = [sinks.workloads(kind) for kind in ("ReplicaSet", "Job")]
         await asyncio.sleep(server.seconds)
-        sinks.nodes.replace({"node": NODE}, ())
-        sinks.namespaces.replace({"ns": Namespace(PLACE, "ns")}, ())
-        sinks.trees.replace(dict(server.trees), ())
-        sinks.budgets.replace({}, ())
-        for each in workloads:
-            each.replace({}, ())
+        observe(listed(KIND_NODES, {"node": NODE}))
+        observe(listed(KIND_NAMESPACES, {"ns": Namespace(PLACE, "ns")}))
+        observe(listed(KIND_QUOTA_TREES, dict(server.trees)))
+        observe(listed(KIND_BUDGETS, {}))
+        for each in self.workload_kinds:
+            observe(listed(each, {}))
         await asyncio.sleep(server.seconds)
-        sinks.pods.replace(dict(server.pods), ())
-        server.watchers.append(sinks)
+        observe(listed(KIND_PODS, dict(server.pods)))
+        server.watchers.append(observe)
         try:
             await asyncio.Event().wait()
         finally:
-            server.watchers.remove(sinks)
+            server.watchers.remove(observe)
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
         server = self._server
         if left is not None and left() < 0.25:
             return Outcome(Result.REFUSED, "the lease has run out")
-        assert isinstance(action, TellObjectEvent) if left is None else left() <= self.most_seconds, action
+        assert isinstance(action, RecordObjectEvent) if left is None else left() <= self.most_seconds, action
         server.under_way += 1
         server.most_under_way = max(server.most_under_way, server.under_way)
         try:

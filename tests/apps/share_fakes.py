@@ -15,11 +15,12 @@ import msgspec
 from tests.rules.held import Held, held_at_most
 
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
+from fairlead.model.actions import Action, BindPod, Outcome, RecordEvent, Result, TouchPod, WriteGrants
+from fairlead.model.changes import KIND_NODES, KIND_PODS, Observe, changed, listed
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.sharing import Withheld
-from fairlead.ports import LeaseRecord, RowSink
+from fairlead.model.snapshot import GPU_WITHHELD
+from fairlead.ports import LeaseRecord
 from fairlead.wire.gpus.allocation import parse_grants, render_action
 from fairlead.wire.names import ANNOTATION_ALLOCATION, ANNOTATION_GPU_RETRY
 
@@ -139,18 +140,18 @@ class FakeSharingApi:
     def kill(self) -> None:
         self._is_dead = True
 
-    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+    async def follow(self, observe: Observe, is_known: Callable[[str], bool]) -> None:
         server = self._server
         while True:
             try:
                 await self._answer()
             except OutsideError:
                 continue
-            cursor, listed = len(server.history), dict(server.pods)
+            cursor, pods = len(server.history), dict(server.pods)
             await self._pause(0.3)
-            withheld.replace({}, ())
-            nodes.replace({node.uid: node for node in server.nodes.values()}, ())
-            pods.replace(listed, ())
+            observe(listed(GPU_WITHHELD, {}))
+            observe(listed(KIND_NODES, {node.uid: node for node in server.nodes.values()}))
+            observe(listed(KIND_PODS, pods))
             while True:
                 await server.changed_since(cursor)
                 await self._pause(0.2)
@@ -159,7 +160,7 @@ class FakeSharingApi:
                 while asyncio.get_running_loop().time() < server.down_until or self._is_dead:  # noqa: ASYNC110 - of a clock
                     await asyncio.sleep(0.2)
                 for _, key, row in server.history[cursor : (cursor := len(server.history))]:
-                    pods.upsert(key, row) if row is not None else pods.remove(key)
+                    observe(changed(KIND_PODS, key, row))
 
     async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
         match action:
@@ -169,7 +170,7 @@ class FakeSharingApi:
                 return await self._annotate(action.pod, render_action(action, NOW))
             case TouchPod():
                 return await self._annotate(action.pod, {ANNOTATION_GPU_RETRY: "1"})
-            case TellEvent():
+            case RecordEvent():
                 await self._answer()
                 self._server.events.append((action.subject.name, action.reason, action.message))
                 return Outcome()

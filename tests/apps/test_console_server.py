@@ -17,6 +17,7 @@ from tests.sim.small_world import small_world
 from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
+from fairlead.console.charts.history_samples import SAMPLED
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
@@ -317,14 +318,29 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
         raise ValueError("odd object")
 
     async with console() as page:
+        await page.json("/nodes")  # a page that is looked at: the next board state has it ready
         with monkeypatch.context() as broken:
             broken.setattr("fairlead.console.boards.board_state.node_rows", fail)
+            broken.setattr("fairlead.console.http.board_states.CPU_SHARE", 1e9)  # no pause between two
             assert isinstance(page.server.world.cluster, StillCluster)
             page.server.world.cluster.show(living_cluster())
             for _ in range(3):
                 assert await page.server.newest_board_state("test") is None
         assert (await page.json("/nodes"))["total"] == 3
     assert caplog.text.count("no board state") == 1
+
+
+async def test_a_cluster_of_which_no_sample_can_be_taken_stops_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page asks for jobs here: what samples are taken of is made for them."""
+
+    def fail(*_: object) -> None:
+        raise ValueError("malformed object")
+
+    async with console() as page:
+        page.server.world.cluster.show(living_cluster())  # type: ignore[attr-defined]
+        monkeypatch.setattr("fairlead.console.boards.board_state.job_rows", fail)
+        assert await page.server.newest_board_state("test", *SAMPLED) is None
+        assert await page.server.newest_board_state("test") is not None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import gzip
@@ -21,19 +22,22 @@ from tests.asgi import ask
 from tests.waiting import until
 
 from fairlead.apps.configuration import counters_file
-from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, hostname_labels, printed_devices, sampling_seconds
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.owner_names import OwnerNames
 from fairlead.apps.server import bind_socket
+from fairlead.cli.frame.parser import make_parser
+from fairlead.cli.servers import gpu_exporter
 from fairlead.errors import UserError
 from fairlead.model.devices.counter import CounterSet
 from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot, FieldGroup, MigInstance, XidEvent
 from fairlead.model.devices.plausible_values import sound_values
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import GpuProcess
 from fairlead.model.metric import Sample
 from fairlead.rules.devices.shown import shown
 from fairlead.rules.metrics.dcgm import DcgmLabels
 from fairlead.rules.metrics.exporter import PodMapState
+from fairlead.run.node_exporter import settings_of
 from fairlead.wire.metrics.counters_csv import parse_counters
 from fairlead.wire.metrics.dcgm_fields import FIELDS
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
@@ -131,7 +135,7 @@ async def test_labels_are_spelt_as_asked(labels: DcgmLabels, expected: set[str],
     [("f", "0123"), ("", "0123"), ("g", "0123"), ("g:0,2-3", "023"), ("g:1+i", "1"), ("g+i", "0123"), ("i", ""), ("g:7", "")],
 )
 async def test_only_the_devices_that_were_asked_for_are_printed(devices: str, shown: str) -> None:
-    found = await samples_of(four_cards(), settings_from_flags(devices=devices))
+    found = await samples_of(four_cards(), GpuExporterSettings(devices=printed_devices(devices)))
     assert "".join(sorted(each.labels["gpu"] for each in named(found, "fairlead_gpu_up"))) == shown
     assert {each.labels["gpu"] for each in found if "gpu" in each.labels} - {""} == set(shown)
 
@@ -156,7 +160,7 @@ async def test_mig_instances_are_chosen_for_themselves(devices: str, cards: str,
     def divided(index: int, *ids: int) -> DeviceSample:
         return device(index, instances=tuple(MigInstance(each, 0, "1g.18gb", f"MIG-{each}", memory(TOTAL=1, USED=1)) for each in ids))
 
-    found = await samples_of([device(0), divided(1, 9, 2), device(2), divided(3, 1)], settings_from_flags(devices=devices))
+    found = await samples_of([device(0), divided(1, 9, 2), device(2), divided(3, 1)], GpuExporterSettings(devices=printed_devices(devices)))
     assert "".join(sorted({each.labels["gpu"] for each in named(found, "fairlead_gpu_up")})) == cards
     for family, label in (("fairlead_gpu_memory_used_bytes", "mig_gi_id"), ("DCGM_FI_DEV_FB_USED", "GPU_I_ID")):
         parts = [each.labels for each in named(found, family) if each.labels.get(label)]
@@ -386,12 +390,12 @@ async def test_a_value_that_no_card_can_have_is_left_out_counted_and_named_once(
 
 async def test_a_mig_instance_and_a_process_pass_the_same_gate() -> None:
     part = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 17.0, "DCGM_FI_DEV_FB_USED": 2147483632, **memory(TOTAL=1000, USED=1002)}
-    seen = (SeenProcess(1, "C", 1 << 62, 170.0), SeenProcess(2, "C", 5, 5.0))
+    seen = (GpuProcess(1, "C", 1 << 62, 170.0), GpuProcess(2, "C", 5, 5.0))
     card = device(instances=(MigInstance(1, 0, "1g.18gb", "MIG-a", part, seen),))
     seen = shown(DeviceSnapshot(1, EPOCH, (card,)), 15.0, EPOCH)
     (instance,) = seen.samples[0].instances
     assert instance.fields == memory(TOTAL=1000)
-    assert instance.seen == (SeenProcess(1, "C", None, None), SeenProcess(2, "C", 5, 5.0))
+    assert instance.seen == (GpuProcess(1, "C", None, None), GpuProcess(2, "C", 5, 5.0))
     assert sorted((each.gpu, each.why.value) for each in seen.refused) == [("0", "over_total")] * 2 + [("0", "too_large")] * 3
 
 
@@ -722,13 +726,30 @@ async def test_a_reload_that_takes_long_holds_nobody_up(tmp_path: Path, monkeypa
     assert ended_in_time == [True] and b"DCGM_FI_DEV_FB_USED" in b"".join(made.page.pieces)
 
 
+def flags(line: str) -> argparse.Namespace:
+    """The arguments of `fairlead gpu-exporter` with these flags."""
+    args = make_parser(gpu_exporter, "fairlead").parse(line.split())
+    gpu_exporter.fill_from_variables(args, {})
+    return args
+
+
+def test_flags_become_the_settings_of_the_same_name() -> None:
+    chosen = settings_of(
+        flags("-c 500 -o -n -k --kubernetes-enable-pod-uid --mig-device-fields repeat -d g:1 --stale-after 7s --process-metrics process")
+    )
+    assert (chosen.interval_seconds, chosen.stale_seconds, chosen.devices) == (0.5, 7.0, printed_devices("g:1"))
+    assert chosen.labels == DcgmLabels(hostnames=(), has_old_names=True, has_pods=True, has_pod_uids=True, repeats_card=True)
+    assert chosen.has_containers and chosen.has_processes and not chosen.needs_gpus
+    assert settings_of(flags("--health-require-gpus --process-metrics off")).needs_gpus
+
+
 def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = tmp_path / "default-counters.csv"
     monkeypatch.setattr(counters_file, "USUAL_FILE", str(usual))
-    assert settings_from_flags().collectors == ""
+    assert settings_of(flags("")).collectors == ""
     usual.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
-    assert settings_from_flags().collectors == str(usual)
-    assert settings_from_flags(collectors="mine.csv").collectors == "mine.csv"
+    assert settings_of(flags("")).collectors == str(usual)
+    assert settings_of(flags("-f mine.csv")).collectors == "mine.csv"
 
 
 def test_bad_flags_are_sentences(tmp_path: Path) -> None:
@@ -739,12 +760,12 @@ def test_bad_flags_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="line 2: `DCGM_FI_DEV_TEA` is no field of DCGM"):
         exporter([], GpuExporterSettings(collectors=str(bad), is_strict_csv=True))
     with pytest.raises(UserError, match="below 100 ms"):
-        settings_from_flags(interval_ms=50)
+        sampling_seconds(50)
     with pytest.raises(UserError, match="`--hostname-label HOST` is not known"):
-        settings_from_flags(hostname_label="HOST")
+        hostname_labels("HOST")
     for bad in ("g:", "g:4-2", "g:a", "x", "g:0,,1", "i+g", "f+g"):
         with pytest.raises(UserError, match="names no GPUs"):
-            settings_from_flags(devices=bad)
+            printed_devices(bad)
     with pytest.raises(UserError, match="`nvml` is no family"):
         parse_compat("dcgm,nvml", COMPATIBILITIES)
 

@@ -16,7 +16,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.device import DeviceSample, DeviceSnapshot, MigInstance
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.kubelet import GivenShare, HeldDevices
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import GpuProcess
 from fairlead.model.devices.series_names import LocalPod
 from fairlead.model.refusal import Refusal
 from fairlead.rules.metrics.container_gpu import container_families, process_families
@@ -162,7 +162,7 @@ class Homes:
 async def test_processes_are_put_to_their_containers(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     await pods.ask()
-    seen = (SeenProcess(7, "C", 300 << 20, 40.0), SeenProcess(8, "C", 100 << 20, 5.0), SeenProcess(9, "C", 1 << 40, 100.0))
+    seen = (GpuProcess(7, "C", 300 << 20, 40.0), GpuProcess(8, "C", 100 << 20, 5.0), GpuProcess(9, "C", 1 << 40, 100.0))
     (sample,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])
     rows = [(each.pod, each.memory_used_bytes >> 20, each.sm_percent, each.processes) for each in sample.processes]
     assert rows == [("p", 300.0, 40.0, 1), ("", 100.0, 5.0, 1)], "one that has ended meanwhile is nobody's"
@@ -171,7 +171,7 @@ async def test_processes_are_put_to_their_containers(node: Node) -> None:
 async def test_each_process_has_its_series_when_they_are_asked_for(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     await pods.ask()
-    seen = (SeenProcess(8, "C+G", 100 << 20, None), SeenProcess(7, "C", None, 150.0), SeenProcess(9, "C", 1 << 40, 100.0))
+    seen = (GpuProcess(8, "C+G", 100 << 20, None), GpuProcess(7, "C", None, 150.0), GpuProcess(9, "C", 1 << 40, 100.0))
     memory, work = process_families(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)]))
     labels = [dict(zip(memory.metric.labels, key, strict=True)) for key in memory.keys]
     assert [(each["pod_name"], each["pid"], each["process_name"], each["process_type"]) for each in labels] == [
@@ -183,7 +183,7 @@ async def test_each_process_has_its_series_when_they_are_asked_for(node: Node) -
 
 async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_sole_holder_uses_what_the_card_does(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment)
-    card = structs.replace(device(used=500, util=42), uuid=CARD, seen=(SeenProcess(1, "C", 300 << 20, 40.0),))
+    card = structs.replace(device(used=500, util=42), uuid=CARD, seen=(GpuProcess(1, "C", 300 << 20, 40.0),))
     await pods.ask()
     (shared,) = pods.attributed([card])
     assert [(each.memory_used_bytes, each.processes) for each in shared.processes] == [(None, None)]
@@ -217,7 +217,7 @@ async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_th
     sharers nothing is known.
     """
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
-    mute = structs.replace(device(used=500, util=42), uuid=CARD, seen=(SeenProcess(7, "C", None, None),))
+    mute = structs.replace(device(used=500, util=42), uuid=CARD, seen=(GpuProcess(7, "C", None, None),))
     await pods.ask()
     (shared,) = pods.attributed([mute])
     assert [(each.memory_used_bytes, each.sm_percent, each.processes) for each in shared.processes] == [(None, None, 1)]
@@ -233,7 +233,7 @@ async def test_a_driver_that_does_not_tell_of_processes_leaves_an_only_holder_th
 async def test_a_mig_instance_tells_what_its_only_holder_uses_and_several_in_one_share_it(node: Node) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
     told = {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.25, **memory(TOTAL=70000, USED=1000)}
-    parts = [MigInstance(1, 0, "3g.71gb", "MIG-a", told, (SeenProcess(7, "C", 300 << 20, None),))]
+    parts = [MigInstance(1, 0, "3g.71gb", "MIG-a", told, (GpuProcess(7, "C", 300 << 20, None),))]
     node.held = (held("nvidia.com/mig-3g.71gb", "MIG-a"), HeldDevices("nvidia.com/mig-3g.71gb", ("MIG-a",), "c", pod_uid="u"))
     await pods.ask()
 
@@ -273,7 +273,7 @@ async def test_without_a_row_of_the_agent_a_pods_annotations_say_which_card_it_s
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes(), identities=Known(annotations))
     await pods.ask()
     await pods.ask()
-    (card,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=(SeenProcess(7, "C", 300 << 20, 40.0),))])
+    (card,) = pods.attributed([structs.replace(device(), uuid=CARD, seen=(GpuProcess(7, "C", 300 << 20, 40.0),))])
     (holder,) = card.processes
     assert (holder.pod, holder.container, holder.allocate_mode, holder.memory_used_bytes) == ("p", "c", "share", 300 << 20)
     assert holder.memory_limit_bytes == (None if mib is None else mib << 20), "units are of no size that the exporter knows"
@@ -288,8 +288,8 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(node: N
     """Another plugin's shares, or a grants file that is not mounted: an alert on strangers would be false."""
     node.given = ()
     pods = PodMap(node, node, 60.0, lambda: node.moment, Homes())
-    shared = structs.replace(device(), uuid=CARD, seen=(SeenProcess(7, "C", 300 << 20, 40.0),))
-    other = structs.replace(device(1), seen=(SeenProcess(8, "C", 1 << 20, 1.0),))
+    shared = structs.replace(device(), uuid=CARD, seen=(GpuProcess(7, "C", 300 << 20, 40.0),))
+    other = structs.replace(device(1), seen=(GpuProcess(8, "C", 1 << 20, 1.0),))
     for number in range(3):
         await pods.ask()
         found = {each.name: each.values for each in gpu_families(pods.attributed([shared, other]))}
@@ -311,7 +311,7 @@ async def test_what_nobody_knows_of_a_cards_users_is_absent(node: Node, mode: st
     pods = PodMap(node, node, 60.0, lambda: node.moment, None if mode == "no names" else Homes())
     if mode != "no list":
         await pods.ask()
-    seen = None if mode == "no processes" else (SeenProcess(8, "C", 100 << 20, 5.0),)
+    seen = None if mode == "no processes" else (GpuProcess(8, "C", 100 << 20, 5.0),)
     found = {
         each.name.removeprefix("fairlead_gpu_"): each
         for each in gpu_families(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)]))
@@ -344,7 +344,7 @@ async def test_that_processes_cannot_be_seen_is_said(node: Node) -> None:
     await pods.ask()
     pods.attributed([structs.replace(device(), uuid=CARD, seen=())])
     assert dict(pods.state.errors)["no_host_pid"] == 0, "there was nothing to see"
-    pods.attributed([structs.replace(device(), uuid=CARD, seen=(SeenProcess(1, "C", 1, None),))])
+    pods.attributed([structs.replace(device(), uuid=CARD, seen=(GpuProcess(1, "C", 1, None),))])
     assert dict(pods.state.errors)["no_host_pid"] == 1
 
 
@@ -354,7 +354,7 @@ async def test_a_card_is_shared_by_mps_while_its_programs_go_through_it(node: No
     await pods.ask()
 
     def mode(*types: str) -> str:
-        seen = tuple(SeenProcess(7 + place, kind, 1 << 20, None) for place, kind in enumerate(types))
+        seen = tuple(GpuProcess(7 + place, kind, 1 << 20, None) for place, kind in enumerate(types))
         return str(pods.attributed([structs.replace(device(), uuid=CARD, seen=seen)])[0].processes[0].allocate_mode)
 
     assert [mode("C"), mode("M", "C"), mode(), mode("C")] == ["timeslice", "mps", "mps", "timeslice"], "an idle card keeps its word"
@@ -381,7 +381,7 @@ async def test_a_process_of_a_pod_that_nobody_knows_makes_the_kubelet_be_asked_s
     node.list_held = list_held  # type: ignore[method-assign]
     pods = PodMap(node, node, 7200.0, homes=Strangers(), ask_seconds=3600.0)
     running = asyncio.create_task(pods.run(lambda: None))
-    sample = structs.replace(device(), uuid=CARD, seen=(SeenProcess(7, "C", 1 << 20, None),))
+    sample = structs.replace(device(), uuid=CARD, seen=(GpuProcess(7, "C", 1 << 20, None),))
     try:
         await asyncio.wait_for(asked.wait(), 30)
         asked.clear()

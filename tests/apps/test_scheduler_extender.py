@@ -29,6 +29,7 @@ from fairlead.apps.question_protocol import BODY_BYTES_MAX, Question
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
 from fairlead.model.actions import Outcome, Result
+from fairlead.model.changes import KIND_NODES, KIND_PODS, listed
 from fairlead.ports import LeaseRecord
 
 Object = dict[str, Any]
@@ -367,9 +368,9 @@ def test_whatever_is_sent_gets_an_answer_and_no_card_is_sold_twice(asked: list[t
         driver = Extender(_Prompt(server, random.Random(1)), "me", lease_name="l", monotonic=lambda: 0.0)
         driver.leader.held_until = 1.0
         driver.machine.feed.is_rebuilt = True
-        driver.machine.feed.node_sink.replace(dict(server.nodes), ())
+        driver.machine.feed.observe(listed(KIND_NODES, dict(server.nodes)))
         server.write(pod_row())
-        driver.machine.feed.pod_sink.replace(dict(server.pods), ())  # what the API server says of a pod counts, not what is asked about it
+        driver.machine.feed.observe(listed(KIND_PODS, dict(server.pods)))  # what the API server reports of a pod counts
         app = SchedulerExtender(driver)
         for verb, body, cut in asked:
             text = body if isinstance(body, bytes) else json.dumps(body).encode()

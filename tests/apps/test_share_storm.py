@@ -16,6 +16,7 @@ from tests.apps.share_storm import live
 from tests.examples import long_case
 
 from fairlead.apps.extender import Extender
+from fairlead.model.changes import KIND_PODS, Changes, listed
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 
@@ -80,9 +81,15 @@ def freeing_early(*args: Any, **options: Any) -> Extender:
 def forgetful(*args: Any, **options: Any) -> Extender:
     """What was bound before the start is not looked at."""
     extender = Extender(*args, **options)
-    sink = extender.machine.feed.pod_sink
-    replace = sink.replace
-    sink.replace = lambda rows, unreadable: replace({uid: pod for uid, pod in rows.items() if not pod.node}, unreadable)  # type: ignore[method-assign]
+    feed = extender.machine.feed
+    observe = feed.observe
+
+    def without_bound(changes: Changes[Any]) -> None:
+        if changes.kind == KIND_PODS and changes.is_list:
+            changes = listed(KIND_PODS, {uid: pod for uid, pod in changes.all_rows().items() if not pod.node}, changes.unreadable)
+        observe(changes)
+
+    feed.observe = without_bound  # type: ignore[method-assign]
     return extender
 
 

@@ -1,19 +1,52 @@
-"""`arena` as a process of its own, and the smallest kubeconfig that leads it to a server of the test."""
+"""`arena` in this process or in its own, and the smallest kubeconfig that leads it to a server of the test."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
+
+from fairlead.run.main import main
+
+PROGRAM = (sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()")
+"""argv of the installed `arena`."""
+
+
+def environment(home: Path, **env: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **env}
 
 
 def arena(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.run.programs import run_arena; run_arena()"
-    clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    """Runs `arena` here: a process of its own costs a third of a second, which few tests are about."""
+    return run_main("arena", arguments, environment(home, **env))
+
+
+def run_main(program: str, arguments: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs `program` in this process with this environment. Its stdin is that of pytest: empty."""
+    out, err = _utf8_stream(), _utf8_stream()
+    with patch.dict(os.environ, env, clear=True), redirect_stdout(out), redirect_stderr(err):
+        time.tzset()
+        status = main(program, arguments)
+    time.tzset()
+    return subprocess.CompletedProcess([program, *arguments], status, _text(out), _text(err))
+
+
+def arena_process(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """For tests of the process: the locale and hash seed with which Python starts, an exit status."""
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, env={**clean, **env}, check=False
+        [*PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(home, **env),
+        check=False,
     )
 
 
@@ -29,3 +62,13 @@ def kubeconfig(folder: Path, server: str) -> Path:
         )
     )
     return path
+
+
+def _utf8_stream() -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    stream.seek(0)
+    return stream.read()

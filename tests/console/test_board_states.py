@@ -33,7 +33,8 @@ async def test_the_next_picture_has_ready_what_somebody_asked_for(
     world = still_world(living_cluster())
     known = BoardStates(world, TopicVersions(), lambda: 1.0, lambda seconds: None)
     first = await known.latest()
-    assert "gpu_map" not in vars(first) and "nodes" in vars(first), "large parts are made for nobody"
+    unasked = {"gpu_map", "nodes", "jobs", "quota", "overview"}
+    assert not unasked & vars(first).keys(), "a part is made when a page asks for it"
     await known.latest("gpu_map")
     assert isinstance(world.cluster, StillCluster)
     world.cluster.show(world.cluster.snapshot())
@@ -41,6 +42,13 @@ async def test_the_next_picture_has_ready_what_somebody_asked_for(
     assert second is not first
     assert ("gpu_map" in vars(second)) is is_ready
     assert "gpus" not in vars(second)
+
+
+async def test_a_part_is_made_when_a_page_asks_for_it_in_the_present_board_state() -> None:
+    known = BoardStates(still_world(living_cluster()), TopicVersions(), lambda: 1.0, lambda seconds: None)
+    first = await known.latest()
+    assert await known.latest("jobs", "quota") is first
+    assert {"jobs", "quota"} <= vars(first).keys() and "overview" not in vars(first)
 
 
 def test_a_board_state_goes_when_nobody_has_it_any_more() -> None:

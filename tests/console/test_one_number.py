@@ -81,7 +81,7 @@ def test_what_is_allocated_is_one_number(seed: int, divided: bool) -> None:
     summary = summarize(seen, all_instances(seen), EPOCH)
     (metric,) = [family.values[0] for family in native_families(summary) if family.name == "fairlead_cluster_gpus_allocated"]
     assert metric is not None and rounded_gpus(metric) == expected
-    if not divided:  # arena knows no divided card (docs/limits.md)
+    if not divided:  # arena knows no divided card (docs/project/limits.md)
         assert rounded_gpus(sum(report.gpus_allocated for report in report_nodes(seen))) == expected
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
 from fairlead.console.pages.list_query import ListQuery
 from fairlead.console.pages.quota import QuotaRow
+from fairlead.model.keys import QUOTA_CONDITION
+from fairlead.model.node import Condition
 from fairlead.model.quota.tree import QuotaNode
+from fairlead.rules.jobs.waiting import why_pod_waits
 
 from .clusters import EPOCH, GATED, cluster, gpu_node, pod, quota_tree, training_job
+from .quota_demo import full
 
 
 def board_state(*args: object, **more: object) -> BoardState:
@@ -127,3 +132,23 @@ def test_a_leaf_that_has_its_minimum_of_what_its_pods_wait_for_is_not_starved() 
 def test_without_a_tree_there_are_no_rows_and_a_sentence() -> None:
     seen = board_state()
     assert (seen.quota_list, seen.quota_resources, seen.quota_sentence.code) == ([], (), "quota-none")
+
+
+@pytest.mark.parametrize("reason_is_the_plans", [True, False], ids=["the plan's reason", "another reason"])
+def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans: bool) -> None:
+    """No page reads the condition's sentence: one of other words has the plan's clauses, too. A condition
+    with a reason that the plan does not give is shown as it is.
+    """
+    before = full()
+    row = next(row for row in before.waiting.entries if row.row.namespace == "ns1").row
+    assert row.reason is not None
+    reason = row.reason if reason_is_the_plans else "GatedByOthers"
+    condition = Condition(QUOTA_CONDITION, "False", reason, "words of an older version", EPOCH)
+    pods = [replace(each, conditions=(condition,)) if each.namespace == "ns1" and each.gates else each for each in before.snapshot.pods]
+    seen = BoardState(replace(before.snapshot, pods=tuple(pods)), EPOCH)
+    pod = next(each for each in seen.snapshot.pods if each.conditions == (condition,))
+    wait = why_pod_waits(pod)
+    assert wait is not None and wait.message == "words of an older version"
+    told = seen.explainer.explain(wait, [pod]).clauses
+    assert [(each.code, each.values) for each in told] == ([(each.code, each.values) for each in row.clauses] if reason_is_the_plans else [])
+    assert row.clauses[0].code == "told-asks" and row.told[0].values == {"resource": "cpu", "asks": "5"}

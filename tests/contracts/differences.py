@@ -1,6 +1,7 @@
 """In what does the simulated API server differ from the real one, knowingly? Each entry looks, and says what it sees in either world.
 
-`docs/differences.md` is written from this list (`tools/docs_differences.py`), and `test_differences` asks both servers whether it is true.
+`docs/reference/differences.md` is written from this list (`tools/docs_differences.py`), and
+`test_differences` asks both servers whether it is true.
 An entry whose two worlds agree is a failure: then the line has to go.
 """
 

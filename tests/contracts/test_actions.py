@@ -25,9 +25,9 @@ from fairlead.model.actions import (
     ObjectRef,
     Outcome,
     PatchObject,
+    RecordEvent,
     Result,
     ScaleJob,
-    TellEvent,
     TouchPod,
     WriteGrants,
     object_ref,
@@ -199,6 +199,6 @@ def test_a_job_is_lowered_and_raised_and_what_its_owner_wrote_meanwhile_stays(ap
 
 
 def test_an_event_is_told(api: ApiClient, waiting: Pod) -> None:
-    assert as_service(api, TellEvent(waiting, "GPUShareNoRoom", "no card has room")).result is Result.DONE
+    assert as_service(api, RecordEvent(waiting, "GPUShareNoRoom", "no card has room")).result is Result.DONE
     [told] = api.get(f"/api/v1/namespaces/{waiting.namespace}/events").body["items"]
     assert (told["reason"], told["involvedObject"]["uid"], told["type"]) == ("GPUShareNoRoom", waiting.uid, "Warning")

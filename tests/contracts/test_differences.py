@@ -1,4 +1,4 @@
-"""Contract: the two servers differ in what docs/differences.md says, and in what it says they do."""
+"""Contract: the two servers differ in what docs/reference/differences.md says, and in what it says they do."""
 
 from __future__ import annotations
 

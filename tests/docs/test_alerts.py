@@ -22,7 +22,7 @@ try:
     TOOL = importlib.import_module("prometheus_rules")
 finally:
     sys.path.remove(str(ROOT / "tools"))
-PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "alerts.md").read_text(encoding="utf-8")
 DEPLOY = ROOT / "deploy" / "prometheus"
 RULES: list[dict[str, Any]] = [
     rule for group in yaml.safe_load((DEPLOY / "fairlead.rules.yaml").read_text(encoding="utf-8"))["groups"] for rule in group["rules"]
@@ -107,9 +107,9 @@ def test_the_operators_rules_are_the_same() -> None:
 def test_an_alert_says_what_is_wrong_and_leads_to_its_section(name: str) -> None:
     told = ALERTS[name]["annotations"]
     assert set(told) == {"summary", "description", "runbook_url"}
-    assert told["runbook_url"] == f"docs/alerts.md#fairlead{name.lower()}"
+    assert told["runbook_url"] == f"docs/reference/alerts.md#fairlead{name.lower()}"
     section = re.search(rf"^## Fairlead{name}\n(.+?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    assert section, f"docs/alerts.md has no section of {name}"
+    assert section, f"docs/reference/alerts.md has no section of {name}"
     assert "To see it:" in section[1]
     assert re.search(r"What to do: \S", section[1])
 
@@ -121,8 +121,8 @@ def test_links_lead_to_where_the_page_is_kept(tmp_path: Path) -> None:
     for text in shipped.values():
         links = re.findall(r"runbook_url: (.+)", text)
         assert len(links) == len(EXPECTED)
-        assert {link.partition("#")[0] for link in links} == {"docs/alerts.md"}
-    base = "https://git.example.com/fairlead/docs/alerts.md"
+        assert {link.partition("#")[0] for link in links} == {"docs/reference/alerts.md"}
+    base = "https://git.example.com/fairlead/docs/reference/alerts.md"
     (script,) = re.findall(r"^\$ sed -i '(.+)' deploy/prometheus/\*rule\*\.yaml$", PAGE, re.MULTILINE)
     for name, text in shipped.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

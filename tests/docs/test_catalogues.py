@@ -18,8 +18,8 @@ from fairlead.console.boards import job_life
 from fairlead.console.boards.health import AFFECTS, SETTINGS
 from fairlead.console.http.answers import CODES_BY_STATUS
 from fairlead.console.pages.health import STATES
+from fairlead.model.quota.clauses import CLAUSES
 from fairlead.model.quota.plan import Reason
-from fairlead.model.quota.told import CLAUSES
 from fairlead.model.quota.tree import ViolationCode
 
 ROOT: Final = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ MADE: Final = {
     ("jobs_rows.py", "f'wait-{wait.code}'"): WAITS,
     ("jobs_rows.py", "f'why-{found.kind}-leaf'"): tuple(f"why-{kind}-leaf" for kind in SHORTFALLS),
     ("attention.py", "f'attention-{code or kind}'"): tuple(f"attention-{kind}" for kind in ATTENTION),
-    ("waiting.py", "f'told-{code}'"): tuple(f"told-{code}" for code in CLAUSES),
+    ("waiting.py", "f'told-{each.code}'"): tuple(f"told-{code}" for code in CLAUSES),
     ("health.py", "f'health-affects-{name}'"): tuple(f"health-affects-{name}" for name in AFFECTS),
     ("health.py", "f'health-set-{name}'"): tuple(f"health-set-{name}" for name in SETTINGS),
     ("health.py", "code"): ("health-clock-ahead", "health-clock-behind"),

@@ -15,11 +15,11 @@ from fairlead.settings import CLUSTER_EXPORTER_LEASE, QUOTA_LEASE, SCHEDULER_EXT
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGE = (ROOT / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
-QUOTA_PAGE = (ROOT / "docs" / "quota-operations.md").read_text(encoding="utf-8")
-NODE_PAGE = (ROOT / "docs" / "gpu-node.md").read_text(encoding="utf-8")
-BOARDS_PAGE = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if "spec" not in page.parts)
+PAGE = (ROOT / "docs" / "how-to" / "gpu-sharing.md").read_text(encoding="utf-8")
+QUOTA_PAGE = (ROOT / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
+NODE_PAGE = (ROOT / "docs" / "how-to" / "gpu-node.md").read_text(encoding="utf-8")
+BOARDS_PAGE = (ROOT / "docs" / "how-to" / "boards.md").read_text(encoding="utf-8")
 FILES = sorted(str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.is_file())
 OBJECTS: list[dict[str, Any]] = [
     each for path in sorted(DEPLOY.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each

@@ -14,7 +14,7 @@ from fairlead.model.devices.gpu_load import TESTED, LoadTest
 from fairlead.rules.devices.load_check import FIELD_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "gpu-load.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8")
 PODS: list[dict[str, Any]] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)]
 DOCUMENT_002 = yaml.safe_load((ROOT / "examples" / "dcgmproftester.yaml").read_text(encoding="utf-8"))
 
@@ -32,7 +32,7 @@ def test_arguments_of_the_manifests_are_taken() -> None:
 
 
 def test_every_field_is_on_the_page_with_what_it_reaches() -> None:
-    rows = {match[1]: match[0] for match in re.finditer(r"^\| ([\d, ]+) \| .*$", PAGE.partition("## On a card")[0], re.MULTILINE)}
+    rows = {match[1]: match[0] for match in re.finditer(r"^\| ([\d, ]+) \| .*$", PAGE.partition("\n## On a GPU\n")[0], re.MULTILINE)}
     told = {int(field): row for fields, row in rows.items() for field in re.findall(r"\d{4}", fields) if "`" in row}
     assert told.keys() == TESTED == FIELD_NAMES.keys()
     for field, row in told.items():

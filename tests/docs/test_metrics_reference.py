@@ -49,7 +49,7 @@ def test_every_series_of_a_page_is_documented_with_its_labels(page: Path) -> Non
     for sample in parse_page(page.read_text(encoding="utf-8")).samples:
         if sample.name in counters:
             continue
-        assert sample.name in labels_of, f"`{sample.name}` is not in docs/metrics.md"
+        assert sample.name in labels_of, f"`{sample.name}` is not in docs/reference/metrics.md"
         assert set(sample.labels) <= labels_of[sample.name]
 
 

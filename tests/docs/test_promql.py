@@ -17,7 +17,7 @@ from fairlead.apps.configuration.counters_file import built_in_counters
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-PAGE = ROOT / "docs" / "alerts.md"
+PAGE = ROOT / "docs" / "reference" / "alerts.md"
 DCGM = frozenset({"gpu", "UUID", "pci_bus_id", "device", "modelName", "Hostname", "container", "namespace", "pod", "err_code", "err_msg"})
 
 
@@ -73,7 +73,7 @@ def documents(path: Path) -> list[Any]:
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.suffix in (".yaml", ".json"))
 SHIPPED = [Asked(str(path.relative_to(ROOT)), text) for path in FILES for text in expressions(documents(path))]
 PRINTED = [
-    Asked("docs/alerts.md", line)
+    Asked("docs/reference/alerts.md", line)
     for block in re.findall(r"To see it:.*?```promql\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for line in block.splitlines()
 ]

@@ -1,4 +1,4 @@
-"""docs/scenarios.md is true: its example loads and lives, and it names every key, card, load and image there is."""
+"""docs/how-to/scenarios.md is true: its example loads and lives, and it names every key, card, load and image there is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fairlead_sim.scenario.scenario import (
     Xid,
 )
 
-PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "scenarios.md").read_text(encoding="utf-8")
 STRUCTS = (
     Scenario,
     NodePool,
@@ -50,7 +50,7 @@ STRUCTS = (
 
 def test_the_example_loads_and_lives() -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    scenario = parse_scenario(example, "docs/scenarios.md")
+    scenario = parse_scenario(example, "docs/how-to/scenarios.md")
     world = sharing_world(scenario, 0, 1_767_600_000.0)
     world.warm_up()
     assert world.cluster.resource_version > 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ SPEC = ROOT / "docs" / "spec"
 RULES = ROOT / "deploy" / "prometheus" / "fairlead.rules.yaml"
 SAMPLES = [path for folder in ("jobs", "top_node") for path in sorted((ROOT / "tests" / "golden" / folder).glob("S*.txt"))]
 REFERENCE = re.compile(r"docs/spec/([a-z-]+\.md)(?:#([\w-]+))?")
+SCENARIOS = sorted((ROOT / "tests" / "scenarios" / "quota").glob("*.toml"))
 SOURCES = {".py", ".ts", ".tsx", ".c", ".h", ".yaml", ".toml", ".css", ".sh"}
 
 
@@ -33,6 +35,13 @@ def test_every_reference_to_the_specification_has_its_heading() -> None:
         if page not in headings or (anchor and anchor not in headings[page])
     ]
     assert not lost, "\n".join(lost)
+
+
+def test_every_quota_scenario_names_its_section() -> None:
+    """`section` is a reference to one heading; that the heading exists, the test above finds."""
+    named = {path.name: tomllib.loads(path.read_text(encoding="utf-8"))["section"] for path in SCENARIOS}
+    assert len(named) > 20
+    assert {name: section for name, section in named.items() if not re.fullmatch(r"docs/spec/quota\.md#[\w-]+", section)} == {}
 
 
 def test_the_samples_are_what_the_golden_files_have() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fairlead.edge.kube.reflector import Mirror
+from fairlead.model.changes import changed, listed
 
 
 def letters(*rows: str) -> Mirror[str]:
     mirror: Mirror[str] = Mirror(lambda row: row)
-    mirror.replace({row[0]: row for row in rows}, ())
+    mirror.observe(listed("letters", {row[0]: row for row in rows}))
     return mirror
 
 
@@ -16,16 +17,16 @@ def test_rows_come_in_order_and_as_one_value_until_something_changes() -> None:
     first = mirror.rows()
     assert first == ("a1", "b1")
     assert mirror.rows() is first
-    mirror.remove("unknown")
+    mirror.observe(changed("letters", "unknown", None))
     assert mirror.rows() is first
-    mirror.upsert("a", "a2")
+    mirror.observe(changed("letters", "a", "a2"))
     assert mirror.rows() == ("a2", "b1")
 
 
 def test_an_unreadable_object_keeps_the_row_it_had_and_a_new_one_has_none() -> None:
     mirror = letters("a1", "b1", "c1")
-    mirror.replace({"c": "c2"}, ["a", "never-seen"])
+    mirror.observe(listed("letters", {"c": "c2"}, ["a", "never-seen"]))
     assert mirror.rows() == ("a1", "c2")
-    mirror.replace({}, [])
+    mirror.observe(listed("letters", {}))
     assert mirror.rows() == ()
     assert len(mirror) == 0

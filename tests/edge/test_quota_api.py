@@ -5,67 +5,50 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Collection
-from typing import Any, Generic, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any
 
 from tests.waiting import until
 
+from fairlead.edge.kube.follow.follower import DISCOVERY_SECONDS
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.quota_api import DISCOVERY_SECONDS, KubeQuotaApi
-from fairlead.model.node import Node
-from fairlead.model.pod import Pod
-from fairlead.model.quota.rows import Budget, Namespace, Workload
-from fairlead.model.quota.tree import QuotaTree
+from fairlead.edge.kube.quota_api import FOLLOWED, KubeQuotaApi
+from fairlead.model.changes import Changes
 
 from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status
 from .test_world import HOLD, MPI, MPI_SERVED, NODES, PODS, TREES, groups, mpi_job, node, tree
 from .twins import connection_to
 
-Row = TypeVar("Row")
 NAMESPACES, BUDGETS = "/api/v1/namespaces", "/apis/policy/v1/poddisruptionbudgets"
 REPLICA_SETS = "/apis/apps/v1/replicasets"
 SERVED = ("apps", "v1", "replicasets")
+ALL = {each.name for each in FOLLOWED}
 FORBIDDEN = status(403, "Forbidden", "not for you")
 NOT_FOUND = Reply(b"404 page not found", 404, {"Content-Type": "text/plain"})
 
 
-class Sink(Generic[Row]):
-    """`rows` is None before the first list."""
+class Reported:
+    """What was reported, by kind; a kind that was not listed yet is absent. `lists`: the kinds of the lists, in order."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Row] | None = None
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.lists: list[str] = []
 
-    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
-        self.rows = rows
+    def observe(self, changes: Changes[Any]) -> None:
+        if changes.is_list:
+            self.rows[changes.kind] = changes.all_rows()
+            self.lists.append(changes.kind)
+            return
+        for key, row in changes.rows.items():
+            if row is None:
+                self.rows[changes.kind].pop(key)
+            else:
+                self.rows[changes.kind][key] = row
 
-    def upsert(self, key: str, row: Row) -> None:
-        assert self.rows is not None
-        self.rows[key] = row
-
-    def remove(self, key: str) -> None:
-        assert self.rows is not None
-        self.rows.pop(key)
-
-    @property
-    def names(self) -> list[str] | None:
-        return None if self.rows is None else sorted(row.name for row in self.rows.values())  # type: ignore[attr-defined]
-
-
-class Sinks:
-    def __init__(self) -> None:
-        self.pods: Sink[Pod] = Sink()
-        self.nodes: Sink[Node] = Sink()
-        self.trees: Sink[QuotaTree] = Sink()
-        self.namespaces: Sink[Namespace] = Sink()
-        self.budgets: Sink[Budget] = Sink()
-        self.by_kind: dict[str, Sink[Workload]] = {}
-
-    def workloads(self, kind: str) -> Sink[Workload]:
-        return self.by_kind.setdefault(kind, Sink())
-
-    @property
-    def all(self) -> list[Sink[Any]]:
-        return [self.pods, self.nodes, self.trees, self.namespaces, self.budgets, *self.by_kind.values()]
+    def names(self, kind: str) -> list[str] | None:
+        """None before the first list."""
+        rows = self.rows.get(kind)
+        return None if rows is None else sorted(row.name for row in rows.values())
 
 
 class Following:
@@ -73,7 +56,7 @@ class Following:
 
     def __init__(self, server: ScriptedServer) -> None:
         self.server = server
-        self.sinks = Sinks()
+        self.reported = Reported()
         self.discover = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
@@ -84,7 +67,7 @@ class Following:
             await asyncio.sleep(min(seconds, 0.01))
 
     async def listed(self) -> None:
-        await until(lambda: all(each.rows is not None for each in self.sinks.all))
+        await until(lambda: self.reported.rows.keys() == ALL)
 
 
 def script(**changes: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
@@ -113,7 +96,7 @@ async def following(steps: dict[str, list[Reply | Stream]]) -> AsyncIterator[Fol
         made = Following(server)
         async with KubeApi(connection_to(server.url), rng=random.Random(1), sleep=made.sleep) as api:
             quota = KubeQuotaApi(api, ("ns", "lease"), rng=random.Random(1), sleep=made.sleep)
-            task = asyncio.create_task(quota.follow(made.sinks))
+            task = asyncio.create_task(quota.follow(lambda changes: made.reported.observe(changes)))
             try:
                 yield made
             finally:
@@ -125,12 +108,13 @@ def test_every_kind_is_listed_and_what_is_not_served_is_empty() -> None:
     async def story() -> None:
         async with following(script()) as world:
             await world.listed()
-            sinks = world.sinks
-            assert [each.names for each in (sinks.pods, sinks.nodes, sinks.namespaces)] == [["a"], ["n1"], ["team"]]
-            assert (sinks.trees.names, sinks.budgets.names) == (["elasticquotatree"], ["web"])
-            filled = {kind: sink.names for kind, sink in sinks.by_kind.items() if sink.names}
-            assert filled == {"replicasets": ["web-1"], "mpijobs": ["train"]}
-            assert {"tfjobs", "pytorchjobs", "rayjobs", "jobs.batch"} <= sinks.by_kind.keys()
+            reported = world.reported
+            filled = {kind: names for kind in reported.rows if (names := reported.names(kind))}
+            core = {"pods": ["a"], "nodes": ["n1"], "namespaces": ["team"]}
+            quota = {"elasticquotatrees": ["elasticquotatree"], "poddisruptionbudgets": ["web"]}
+            assert filled == core | quota | {"replicasets": ["web-1"], "mpijobs": ["train"]}
+            assert {"tfjobs", "pytorchjobs", "rayjobs", "jobs.batch"} <= reported.rows.keys()
+            assert len(reported.lists) == len(ALL)
 
     asyncio.run(story())
 
@@ -138,10 +122,11 @@ def test_every_kind_is_listed_and_what_is_not_served_is_empty() -> None:
 def test_what_may_not_be_read_counts_as_empty_where_it_is_optional_alone() -> None:
     async def story() -> None:
         async with following(script(BUDGETS=[FORBIDDEN], MPI=[FORBIDDEN], TREES=[NOT_FOUND], PODS=[FORBIDDEN])) as world:
-            sinks = world.sinks
-            await until(lambda: [sinks.budgets.names, sinks.workloads("mpijobs").names, sinks.trees.names] == [[], [], []])
-            await until(lambda: len(world.server.requests_of(PODS)) > 2)
-            assert sinks.pods.rows is None
+            names = world.reported.names
+            await until(lambda: [names("poddisruptionbudgets"), names("mpijobs"), names("elasticquotatrees")] == [[], [], []])
+            await until(lambda: len(world.server.requests_of(PODS)) > 2 and len(world.server.requests_of(BUDGETS)) > 2)
+            assert names("pods") is None
+            assert world.reported.lists.count("poddisruptionbudgets") == 1, "it is reported once that there are none"
 
     asyncio.run(story())
 
@@ -154,14 +139,15 @@ def test_the_tree_is_gone_with_its_crd_and_comes_back_with_it() -> None:
 
     async def story() -> None:
         async with following(steps) as world:
-            seen: list[list[str] | None] = []
-            replace = world.sinks.trees.replace
+            seen: list[list[str]] = []
+            observe = world.reported.observe
 
-            def note(rows: dict[str, QuotaTree], unreadable: Collection[str]) -> None:
-                replace(rows, unreadable)
-                seen.append(world.sinks.trees.names)
+            def note(changes: Changes[Any]) -> None:
+                observe(changes)
+                if changes.kind == "elasticquotatrees":
+                    seen.append(sorted(row.name for row in changes.all_rows().values()))
 
-            world.sinks.trees.replace = note  # type: ignore[method-assign]
+            world.reported.observe = note  # type: ignore[method-assign]
             await until(lambda: seen == [["elasticquotatree"], [], ["elasticquotatree"]])
 
     asyncio.run(story())
@@ -178,9 +164,9 @@ def test_a_kind_that_is_installed_later_is_followed_from_then_on() -> None:
     async def story() -> None:
         async with following(steps) as world:
             await world.listed()
-            assert world.sinks.workloads("mpijobs").names == []
+            assert world.reported.names("mpijobs") == []
             world.discover.set()
-            await until(lambda: world.sinks.workloads("mpijobs").names == ["late", "train"])
+            await until(lambda: world.reported.names("mpijobs") == ["late", "train"])
 
     asyncio.run(story())
 
@@ -195,6 +181,6 @@ def test_what_discovery_forgets_for_a_moment_is_followed_on() -> None:
             for count in (2, 3):
                 world.discover.set()
                 await until(lambda count=count: len(world.server.requests_of("/apis")) >= count)  # type: ignore[misc]
-            assert world.sinks.workloads("mpijobs").names == ["train"]
+            assert world.reported.names("mpijobs") == ["train"]
 
     asyncio.run(story())

@@ -7,7 +7,7 @@ import contextlib
 import gc
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from fairlead.edge.kube import kube_api
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector, quiet_collector
 from fairlead.errors import Forbidden
+from fairlead.model.changes import Changes
 from fairlead.model.pod import Pod
 from fairlead.wire.kube.forms import PROTOBUF
 
@@ -42,23 +43,25 @@ in_protobuf = pytest.mark.parametrize("form", ["protobuf"], indirect=True)
 
 
 class Mirror:
-    """A sink that also keeps the story: what was done to it, in order."""
+    """It also keeps the story: what was reported, in order."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Pod] = {}
         self.story: list[str] = []
 
-    def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
-        kept = {key: self.rows[key] for key in unreadable if key in self.rows}
-        self.rows = {**rows, **kept}
-        self.story.append("replace " + ",".join(self.names))
-
-    def upsert(self, key: str, row: Pod) -> None:
-        self.rows[key] = row
-        self.story.append(f"upsert {row.name} {row.phase}")
-
-    def remove(self, key: str) -> None:
-        self.story.append(f"remove {self.rows.pop(key).name}")
+    def observe(self, changes: Changes[Pod]) -> None:
+        assert changes.kind == "pods"
+        if changes.is_list:
+            kept = {key: self.rows[key] for key in changes.unreadable if key in self.rows}
+            self.rows = {**changes.all_rows(), **kept}
+            self.story.append("replace " + ",".join(self.names))
+            return
+        for key, row in changes.rows.items():
+            if row is None:
+                self.story.append(f"remove {self.rows.pop(key).name}")
+            else:
+                self.rows[key] = row
+                self.story.append(f"upsert {row.name} {row.phase}")
 
     @property
     def names(self) -> list[str]:
@@ -72,7 +75,7 @@ class Followed:
         self.mirror = Mirror()
         self.waits: list[float] = []
         self.api = KubeApi(connection_to(url), rng=random.Random(1), sleep=self._sleep)
-        self.reflector = Reflector(self.api, pod_reader(), self.mirror, rng=random.Random(1), sleep=self._sleep)
+        self.reflector = Reflector(self.api, pod_reader(), "pods", self.mirror.observe, rng=random.Random(1), sleep=self._sleep)
 
     async def _sleep(self, seconds: float) -> None:
         self.waits.append(seconds)

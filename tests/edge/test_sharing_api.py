@@ -15,9 +15,9 @@ from tests.waiting import until
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
-from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
+from fairlead.model.actions import Action, BindPod, Outcome, RecordEvent, Result, TouchPod, WriteGrants
+from fairlead.model.changes import Changes
 from fairlead.model.devices.gpu import Grant
-from fairlead.model.pod import Pod
 from fairlead.model.resources import SHARED_GPU_PREFIX
 from fairlead.model.sharing import MANAGED
 from fairlead.rules.sharing.feed import LedgerFeed
@@ -159,25 +159,13 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
     news = [event("ADDED", shared("ours", 11)), event("MODIFIED", shared("ours", 12, asks=False)), event("ADDED", odd)]
     more = [event("ADDED", shared("theirs", 14)), event("DELETED", odd), event("MODIFIED", shared("ours", 15, asks=False))]
     last = [event("DELETED", shared("theirs", 16, asks=False)), bookmark(17)]
-    heard: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
     feed = LedgerFeed(DEFAULT_POLICIES, lambda: None)
 
-    class Heard:
-        """The ledger's own sink of pods, and what it is told."""
-
-        def replace(self, rows: dict[str, Pod], unreadable: Any) -> None:
-            feed.pod_sink.replace(rows, unreadable)
-
-        def upsert(self, key: str, row: Pod) -> None:
-            heard.append((key, row.name))
-            feed.pod_sink.upsert(key, row)
-
-        def remove(self, key: str) -> None:
-            heard.append((key, "removed"))
-            feed.pod_sink.remove(key)
-
-        def holds(self, key: str) -> bool:
-            return feed.pod_sink.holds(key)
+    def observe(changes: Changes[Any]) -> None:
+        if changes.kind == "pods" and not changes.is_list:
+            reported.extend((uid, "removed" if row is None else row.name) for uid, row in changes.rows.items())
+        feed.observe(changes)
 
     pods = "/api/v1/pods"
     empty = {path: [page([])] for path in ("/api/v1/nodes", pods, "/api/v1/namespaces/kube-system/configmaps")}
@@ -188,7 +176,7 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
 
     async def whole() -> list[str]:
         async with KubeApi(connection_to(server.url)) as api:
-            following = asyncio.ensure_future(KubeSharingApi(api, ("ns", "lease")).follow(feed.node_sink, Heard(), feed.withheld_sink))
+            following = asyncio.ensure_future(KubeSharingApi(api, ("ns", "lease")).follow(observe, feed.is_known))
             await until(lambda: len(watched()) >= 3, 10, pause_seconds=0.002)
             following.cancel()
             await asyncio.wait([following])
@@ -197,12 +185,12 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
     with ScriptedServer({**empty, f"watch {pods}": watches}) as server:
         assert asyncio.run(whole()) == ["10", "13", "17"]
     ours, theirs, gone = (f"uid-default-{name}" for name in ("ours", "theirs", "odd"))
-    assert heard == [(ours, "ours")] * 2 + [(theirs, "theirs"), (gone, "removed"), (ours, "ours"), (theirs, "removed")]
+    assert reported == [(ours, "ours")] * 2 + [(theirs, "theirs"), (gone, "removed"), (ours, "ours"), (theirs, "removed")]
     assert not feed.pods[ours].limits
 
 
 def test_an_event_about_a_pod() -> None:
     with ScriptedServer({"/api/v1/namespaces/default/events": [Reply({}, status=201)]}) as server:
-        assert applied(server, TellEvent(pod(), "GPUShareNoRoom", "no"), None) == Outcome()
+        assert applied(server, RecordEvent(pod(), "GPUShareNoRoom", "no"), None) == Outcome()
         event = server.seen[0].json()
     assert (event["involvedObject"]["uid"], event["reason"], event["type"]) == ("uid-p", "GPUShareNoRoom", "Warning")

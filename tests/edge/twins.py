@@ -14,15 +14,15 @@ from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import NODES, PODS
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.objects import NODE_FORM, POD_FORM
 
 
 def pod_reader() -> ItemReader[Pod]:
-    return ItemReader(PODS, WirePod, parse_pod)
+    return ItemReader(PODS, POD_FORM)
 
 
 def node_reader() -> ItemReader[Node]:
-    return ItemReader(NODES, WireNode, parse_node)
+    return ItemReader(NODES, NODE_FORM)
 
 
 def fixed(authorization: str | None = None) -> Credentials:

@@ -1,4 +1,7 @@
-"""Fairlead's images for the containers of a real node, as `deploy/Dockerfile` and docs/gpu-load.md say them: three, on common layers."""
+"""Fairlead's images for the containers of a real node: three, on common layers.
+
+They are built as `deploy/Dockerfile` and docs/how-to/gpu-load.md describe.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,9 @@ def write_fairlead_images(tar: Path) -> None:
 def fairlead_images() -> dict[str, Image]:
     python = Image(environment={"PATH": "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"}, command=("python3",))
     stages = read_images((ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8"), {"python:3.11-slim": python})
-    told = re.findall(r"^```dockerfile\n(.*?)^```", (ROOT / "docs" / "gpu-load.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    told = re.findall(
+        r"^```dockerfile\n(.*?)^```", (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     (load,) = (read_images(text, {FAIRLEAD: stages[""]})[""] for text in told)
     return {FAIRLEAD: stages[""], EXPORTER: stages["dcgm-exporter"], LOAD: load}
 

@@ -449,7 +449,7 @@ def test_the_default_scheduler_asks_the_extender_as_the_page_says(deployed: Cont
     deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
     deployed.admin.run("delete", "-f", str(DEPLOY / "gpushare-admission.yaml"), "-l", "fairlead.io/admission=scheduler")
     deployed.components["kube-scheduler"].stop()
-    page = (DEPLOY.parent / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
+    page = (DEPLOY.parent / "docs" / "how-to" / "gpu-sharing.md").read_text(encoding="utf-8")
     (diff,) = (block for block in re.findall(r"```diff\n(.+?)```", page, re.DOTALL) if "KubeSchedulerConfiguration" in block)
     text = "\n".join(line[1:] for line in diff.splitlines())
     kubeconfig = str(deployed.folder / "kube-scheduler.kubeconfig")
@@ -494,7 +494,7 @@ def test_the_readers_rights_are_enough(deployed: ControlPlane, file: str) -> Non
 
 def test_the_gpu_exporter_asks_with_the_patch_and_the_rights_of_its_page(cluster: ControlPlane, rights: dict[str, Any]) -> None:
     """The patch as printed, on the shipped DaemonSet; then the process that it names, on invented cards."""
-    page = (DEPLOY.parent / "docs" / "gpu-exporter.md").read_text(encoding="utf-8")
+    page = (DEPLOY.parent / "docs" / "how-to" / "gpu-exporter.md").read_text(encoding="utf-8")
     (patch,) = re.findall(r"patch daemonset fairlead-gpu-exporter --type=json -p '(.+?)'", page, re.DOTALL)
     counters = "DCGM_FI_DEV_SM_CLOCK, gauge, of the ConfigMap"
     cluster.admin.run("create", "configmap", "fairlead-gpu-counters", "-n", SYSTEM, f"--from-literal=metrics={counters}")

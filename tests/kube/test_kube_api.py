@@ -30,6 +30,7 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Mirror, Reflector
 from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.errors import Forbidden
+from fairlead.wire.kube.forms import JsonForm
 
 NAMESPACE = "edge-tests"
 CONFIG_MAPS = Resource("", "v1", "configmaps", kind="ConfigMap")
@@ -47,7 +48,9 @@ class Leaflet(Struct, frozen=True):
 
 
 def leaflet_reader() -> ItemReader[Leaflet]:
-    return ItemReader(CONFIG_MAPS, WireConfigMap, lambda wire: Leaflet(wire.metadata.name or "", (wire.data or {}).get("text", "")))
+    return ItemReader(
+        CONFIG_MAPS, JsonForm(WireConfigMap, lambda wire: Leaflet(wire.metadata.name or "", (wire.data or {}).get("text", "")))
+    )
 
 
 def leaflet(name: str, text: str) -> dict[str, Any]:
@@ -180,7 +183,7 @@ def test_another_authority_is_not_trusted(company: ControlPlane, tmp_path: Path)
 async def test_a_mirror_follows_every_change(company: ControlPlane, namespace: str) -> None:
     async with KubeApi(connect(company.kubeconfig)) as api:
         mirror: Mirror[Leaflet] = Mirror(lambda row: row.name)
-        reflector = Reflector(api, leaflet_reader(), mirror, selection=ONLY_LEAFLETS)
+        reflector = Reflector(api, leaflet_reader(), "leaflets", mirror.observe, selection=ONLY_LEAFLETS)
         task = asyncio.create_task(reflector.run())
         await until(lambda: reflector.is_current)
         for number in range(30):
@@ -230,7 +233,7 @@ async def test_a_whole_cluster_becomes_a_snapshot(company: ControlPlane) -> None
 async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_version(company: ControlPlane, namespace: str) -> None:
     async with KubeApi(connect(company.kubeconfig)) as api:
         mirror: Mirror[Leaflet] = Mirror(lambda row: row.name)
-        reflector = Reflector(api, leaflet_reader(), mirror, selection=ONLY_LEAFLETS)
+        reflector = Reflector(api, leaflet_reader(), "leaflets", mirror.observe, selection=ONLY_LEAFLETS)
         task = asyncio.create_task(reflector.run())
         await api.create(CONFIG_MAPS, leaflet("before", "x"), namespace)
         await until(lambda: any(row.name == "before" for row in mirror.rows()))

@@ -364,8 +364,8 @@ def test_everybody_of_the_table_is_somebody_else() -> None:
 
 
 def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place) -> None:
-    """With kubectl alone: the commands of docs/quota-operations.md, typed as printed. Last of those that need the place."""
-    page = (DEPLOY.parent / "docs" / "quota-operations.md").read_text(encoding="utf-8")
+    """With kubectl alone: the commands of docs/how-to/quota-operations.md, typed as printed. Last of those that need the place."""
+    page = (DEPLOY.parent / "docs" / "how-to" / "quota-operations.md").read_text(encoding="utf-8")
     (block,) = (each for each in re.findall(r"```console\n(.+?)```", page, re.DOTALL) if "get pods" in each)
     for name in ("waits", "waits-too"):
         place.make(name, {}, admitted=False)

@@ -11,7 +11,7 @@ import pytest
 from tests.contracts.api_client import ApiClient
 from tests.contracts.api_client import until as until_real
 from tests.contracts.rights import ask_for
-from tests.edge.test_quota_api import Sinks
+from tests.edge.test_quota_api import ALL, Reported
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds, install_more_job_kinds
 from tests.kube.deployed import of_file
@@ -32,8 +32,8 @@ from fairlead.model.actions import (
     EvictPod,
     ObjectRef,
     PatchObject,
+    RecordObjectEvent,
     SetPodCondition,
-    TellObjectEvent,
     WriteTreeStatus,
 )
 from fairlead.model.node import Condition
@@ -138,7 +138,7 @@ WRITES: dict[tuple[str, str, str], Action] = {
     ("", "pods/status", "patch"): SetPodCondition(POD, SAID),
     ("", "pods/eviction", "create"): EvictPod(POD),
     ("", "namespaces", "patch"): PatchObject(ObjectRef("v1", "Namespace", "nobody", "", "no-uid"), {"metadata": {"labels": {}}}),
-    ("", "events", "create"): TellObjectEvent(POD, "QuotaWaiting", "why"),
+    ("", "events", "create"): RecordObjectEvent(POD, "QuotaWaiting", "why"),
     ("scheduling.sigs.k8s.io", "elasticquotatrees/status", "patch"): WriteTreeStatus(QuotaTree("nobody", "kube-system", uid="no-uid")),
     **{(*key, "patch"): PatchObject(target, {"spec": {"suspend": True}}) for key, target in SUSPENDED.items()},
 }
@@ -191,7 +191,7 @@ def test_each_right_to_read_is_needed(cluster: ControlPlane, account: Connection
             take_away(cluster, right)
             caplog.clear()
             async with KubeApi(account) as api:
-                following = asyncio.create_task(KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(Sinks()))
+                following = asyncio.create_task(KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(Reported().observe))
                 try:
                     await until(lambda: told(caplog))
                     assert told(caplog) == {right[1:4]}
@@ -211,12 +211,12 @@ def told(caplog: pytest.LogCaptureFixture) -> set[tuple[str, str, str]]:
 def test_with_all_rights_it_reads_all_that_is_served(cluster: ControlPlane, account: Connection, caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
         async with KubeApi(account) as api:
-            sinks = Sinks()
-            following = asyncio.create_task(KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(sinks))
+            reported = Reported()
+            following = asyncio.create_task(KubeQuotaApi(api, (SYSTEM, QUOTA_LEASE)).follow(reported.observe))
             try:
-                await until(lambda: len(sinks.all) > 5 and all(each.rows is not None for each in sinks.all))
-                assert sinks.trees.names == ["elasticquotatree"]
-                assert PLACE in (sinks.namespaces.names or ())
+                await until(lambda: reported.rows.keys() == ALL)
+                assert reported.names("elasticquotatrees") == ["elasticquotatree"]
+                assert PLACE in (reported.names("namespaces") or ())
                 assert told(caplog) == set()
             finally:
                 following.cancel()

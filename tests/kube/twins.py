@@ -46,7 +46,7 @@ _SIGNS = (
     (r"kubectl-1\.36\.3-edit-\d+", "kubectl-edit-N"),
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "STAMP"),
     (r"\b3\d{4}/TCP", "PORT/TCP"),
-    (r"Warning: the simulated cluster .*\n", ""),  # told in docs/differences.md
+    (r"Warning: the simulated cluster .*\n", ""),  # told in docs/reference/differences.md
     (r"[IWE]\d{4} [\d:.]+ +\d+ reflector\.go.*\n", ""),  # the client's own race between the end of its patience and its watch's
     (r" {2,}|\t", " "),
     (r" +\n", "\n"),

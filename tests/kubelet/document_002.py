@@ -101,8 +101,10 @@ def own_exporter() -> tuple[list[Object], str, str]:
 
 
 def told_load_pod() -> Object:
-    """That of docs/gpu-load.md for nodes whose cards are played."""
-    blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "gpu-load.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    """That of docs/how-to/gpu-load.md for nodes whose cards are played."""
+    blocks = re.findall(
+        r"^```yaml\n(.*?)^```", (ROOT / "docs" / "how-to" / "gpu-load.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     (pod,) = (found for found in map(yaml.safe_load, blocks) if "volumes" in found["spec"])
     return {**pod, "metadata": {**pod["metadata"], "namespace": NAMESPACE}}
 

@@ -217,7 +217,7 @@ def labelled(cluster: ControlPlane, label: str) -> Iterator[None]:
 
 
 def test_the_pod_of_our_document_tells_its_card_what_to_show(scene: Scene) -> None:
-    """As docs/gpu-load.md prints it, in a folder of the node."""
+    """As docs/how-to/gpu-load.md prints it, in a folder of the node."""
     pod, folder = document.told_load_pod(), scene.cluster.folder / "node" / "disk" / "fairlead" / "gpu-load"
     name = pod["metadata"]["name"]
     with applied(scene.cluster, pod):

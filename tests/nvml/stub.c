@@ -153,7 +153,7 @@ static const char *text(const char *key, const char *without) {
     return found;
 }
 
-/* --- loads that a generator without a card told (src/fairlead/wire/gpus/told_load.py) --------------------------- */
+/* --- loads that a generator without a card told (src/fairlead/wire/gpus/simulated_load.py) --------------------------- */
 
 static const struct { const char *key; int field; } TOLD[] = {
     {"gpu", 1001}, {"memory", 1005}, {"gpm.1", 1001}, {"gpm.2", 1002}, {"gpm.3", 1003}, {"gpm.5", 1004},

@@ -56,7 +56,7 @@ FREE = Page(
     {},
 )
 OTHER_TYPES = {"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL": "gauge"}
-"""A rate, in MB/s, is no counter: docs/spec/telemetry.md#dcgm-fields-from-nvml, and docs/gpu-exporter.md."""
+"""A rate, in MB/s, is no counter: docs/spec/telemetry.md#dcgm-fields-from-nvml, and docs/how-to/gpu-exporter.md."""
 VGPU = {
     "0.clock.1": 1755,
     "0.clock.2": 1593,

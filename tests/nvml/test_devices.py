@@ -25,7 +25,7 @@ from fairlead.edge.nvml.kernel_log import KernelLog
 from fairlead.edge.nvml.known_card import NvmlBeat
 from fairlead.errors import OutsideError
 from fairlead.model.devices.device import CollectorRun, DeviceSample, DeviceSnapshot
-from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
+from fairlead.model.devices.readings import GpuProcess, GroupReading, InstanceReading
 from fairlead.model.devices.xid import XidReport
 from fairlead.rules.devices.xid_reports import joined_reports
 from fairlead.rules.metrics.exporter import ExporterState, exporter_families
@@ -204,7 +204,7 @@ async def test_it_ends_within_five_seconds_although_a_call_hangs(library: Path, 
 
 async def test_a_lost_card_is_down_without_values_and_comes_back(exported: Exported) -> None:
     fields = {UTIL: 5, "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": 0x40}
-    exported.script.readings[5] = GroupReading(fields, processes=(SeenProcess(7, "C", 1, 1.0),))
+    exported.script.readings[5] = GroupReading(fields, processes=(GpuProcess(7, "C", 1, 1.0),))
     await exported.until(lambda: exported.card(5).throttle_reasons == 0x40)
     exported.script.failing[5] = pynvml.NVMLError(LOST)
     await exported.until(lambda: not exported.card(5).up)

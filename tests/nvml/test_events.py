@@ -17,7 +17,7 @@ from fairlead.edge.nvml.cards import shown_card
 from fairlead.edge.nvml.driver import NvmlDriver
 from fairlead.edge.nvml.library import close_library, open_library
 from fairlead.errors import OutsideError
-from fairlead.model.devices.driver import SeenXid
+from fairlead.model.devices.driver import DriverXid
 
 NOT_SUPPORTED, FUNCTION_NOT_FOUND, UNINITIALIZED, LOST, UNKNOWN = 3, 13, 1, 15, 999
 
@@ -26,14 +26,14 @@ def test_xids_come_once_in_order_each_with_its_card(driver: NvmlDriver, state: S
     assert driver.xids() == []
     for xid, card in ((31, 0), (79, 1), (48, 0)):
         state.report_xid(xid, card)
-    assert _heard(driver, 3) == [SeenXid(31, uuid(0)), SeenXid(79, uuid(1)), SeenXid(48, uuid(0))]
+    assert _heard(driver, 3) == [DriverXid(31, uuid(0)), DriverXid(79, uuid(1)), DriverXid(48, uuid(0))]
     assert driver.xids() == []
 
 
 def test_an_event_without_a_card_is_of_none(driver: NvmlDriver, state: StubState) -> None:
     driver.cards()
     state.report_xid(62)
-    assert _heard(driver, 1) == [SeenXid(62, None)]
+    assert _heard(driver, 1) == [DriverXid(62, None)]
 
 
 def test_asking_does_not_wait(driver: NvmlDriver) -> None:
@@ -47,7 +47,7 @@ def test_a_card_that_fell_off_the_bus_is_still_named(driver: NvmlDriver, state: 
     driver.cards()
     state.fail("nvmlDeviceGetUUID", LOST, 1)
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [SeenXid(79, uuid(1))]
+    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
 
 
 def test_a_card_too_old_for_events_is_left_in_peace(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
@@ -56,7 +56,7 @@ def test_a_card_too_old_for_events_is_left_in_peace(driver: NvmlDriver, state: S
     driver.cards()
     state.report_xid(48, 0)
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [SeenXid(79, uuid(1))]
+    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
     assert state.calls().count("set") == 1
     assert caplog.records == []
 
@@ -74,7 +74,7 @@ def test_a_driver_without_events_has_cards_all_the_same(driver: NvmlDriver, stat
     state.say({"count": 1})
     driver.cards()
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [SeenXid(79, uuid(0))]
+    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
 
 
 def test_a_card_that_cannot_be_registered_is_tried_again(driver: NvmlDriver, state: StubState, caplog: pytest.LogCaptureFixture) -> None:
@@ -89,7 +89,7 @@ def test_a_card_that_cannot_be_registered_is_tried_again(driver: NvmlDriver, sta
     state.fail("nvmlDeviceRegisterEvents", None, 0)
     driver.cards()
     state.report_xid(48, 0)
-    assert _heard(driver, 1) == [SeenXid(48, uuid(0))]
+    assert _heard(driver, 1) == [DriverXid(48, uuid(0))]
 
 
 def test_a_card_that_comes_back_is_heard(driver: NvmlDriver, state: StubState) -> None:
@@ -98,7 +98,7 @@ def test_a_card_that_comes_back_is_heard(driver: NvmlDriver, state: StubState) -
     state.fail("nvmlDeviceGetHandleByIndex_v2", None, 1)
     driver.cards()
     state.report_xid(79, 1)
-    assert _heard(driver, 1) == [SeenXid(79, uuid(1))]
+    assert _heard(driver, 1) == [DriverXid(79, uuid(1))]
 
 
 @pytest.mark.parametrize("code", [LOST, UNKNOWN])
@@ -107,7 +107,7 @@ def test_waiting_that_fails_is_begun_anew(driver: NvmlDriver, state: StubState, 
     state.fail("nvmlEventSetWait_v2", code)
     wait_until("a new event set", lambda: driver.xids() == [] and state.calls().count("set") > 2, 10.0, 0.02)
     state.fail("nvmlEventSetWait_v2", None)
-    seen: list[SeenXid] = []
+    seen: list[DriverXid] = []
 
     def is_heard() -> bool:
         state.report_xid(48, 0)
@@ -115,7 +115,7 @@ def test_waiting_that_fails_is_begun_anew(driver: NvmlDriver, state: StubState, 
         return bool(seen)
 
     wait_until("an XID", is_heard, 10.0, 0.05)
-    assert set(seen) == {SeenXid(48, uuid(0))}
+    assert set(seen) == {DriverXid(48, uuid(0))}
     assert state.calls().count("init") == 1
 
 
@@ -126,14 +126,14 @@ def test_what_was_heard_is_told_before_the_driver_is_gone(driver: NvmlDriver, st
     state.fail("nvmlEventSetWait_v2", UNINITIALIZED)
     state.fail("nvmlInitWithFlags", UNINITIALIZED)
     wait_until("the thread ends", lambda: "xid-events" not in _threads(), 10.0, 0.02)
-    assert driver.xids() == [SeenXid(79, uuid(0))]
+    assert driver.xids() == [DriverXid(79, uuid(0))]
 
     wait_until("the driver is gone", lambda: _is_refused(driver.xids), 10.0, 0.05)
     state.fail("nvmlEventSetWait_v2", None)
     state.fail("nvmlInitWithFlags", None)
     assert driver.xids() == []
     state.report_xid(48, 1)
-    assert _heard(driver, 1) == [SeenXid(48, uuid(1))]
+    assert _heard(driver, 1) == [DriverXid(48, uuid(1))]
 
 
 def test_a_call_that_does_not_come_back_is_told_until_it_does(
@@ -147,7 +147,7 @@ def test_a_call_that_does_not_come_back_is_told_until_it_does(
     state.say({"hang": None, "longest-wait": None})
     wait_until("it is back", lambda: not _is_refused(driver.cards), 10.0, 0.02)
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [SeenXid(79, uuid(0))]
+    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]
     assert not any("waits" in call for call in state.calls())
 
 
@@ -192,8 +192,8 @@ def _threads() -> set[str]:
     return {thread.name for thread in threading.enumerate()}
 
 
-def _heard(driver: NvmlDriver, count: int) -> list[SeenXid]:
-    seen: list[SeenXid] = []
+def _heard(driver: NvmlDriver, count: int) -> list[DriverXid]:
+    seen: list[DriverXid] = []
 
     def is_all() -> bool:
         seen.extend(driver.xids())
@@ -216,7 +216,7 @@ def test_a_change_of_instances_is_told_once_for_each_card(state: StubState, libr
         wait_until("all are heard", lambda: state.calls().count("heard") == 4, 10.0, 0.02)
         divided: list[str | None] = []
         wait_until("they are told", lambda: divided.extend(events.drain_divided()) or set(divided) == {uuid(0), uuid(1)}, 10.0, 0.02)
-        assert events.drain() == [SeenXid(48, uuid(0))]
+        assert events.drain() == [DriverXid(48, uuid(0))]
         assert events.drain_divided() == []
     finally:
         events.end()
@@ -241,8 +241,8 @@ def test_an_xid_is_of_when_it_was_heard_and_not_of_when_somebody_asked(state: St
         state.report_xid(94, 0, gpu_instance=3)
         wait_until("both are heard", lambda: state.calls().count("heard") == 2, 10.0, 0.02)
         clock.now = 60.0
-        found: list[xid_events.HeardXid] = []
-        wait_until("they are told", lambda: found.extend(events.drain_heard()) or len(found) == 2, 10.0, 0.02)
+        found: list[xid_events.TimedXid] = []
+        wait_until("they are told", lambda: found.extend(events.drain_timed()) or len(found) == 2, 10.0, 0.02)
         assert [(each.xid, each.gpu_instance) for each in found] == [(79, None), (94, 3)]
         assert found[0].at == 5.0
     finally:
@@ -268,4 +268,4 @@ def test_a_driver_that_does_not_say_which_events_it_has_tells_xids(driver: NvmlD
     state.fail("nvmlDeviceGetSupportedEventTypes", FUNCTION_NOT_FOUND)
     driver.cards()
     state.report_xid(79, 0)
-    assert _heard(driver, 1) == [SeenXid(79, uuid(0))]
+    assert _heard(driver, 1) == [DriverXid(79, uuid(0))]

@@ -12,7 +12,7 @@ from pynvml import NVMLError
 from tests.nvml.conftest import ReaderOn, Seconds
 from tests.nvml.stub import MIB, StubState, mig_uuid
 
-from fairlead.model.devices.readings import InstanceReading, SeenProcess
+from fairlead.model.devices.readings import GpuProcess, InstanceReading
 
 SM, GR, TX, DECODER = (f"DCGM_FI_PROF_{name}" for name in ("SM_ACTIVE", "GR_ENGINE_ACTIVE", "PCIE_TX_BYTES", "NVDEC0_ACTIVE"))
 ASKED = "instances are asked for"
@@ -43,7 +43,7 @@ def test_each_instance_has_memory_profile_and_processes_of_its_own(reader_on: Re
             profile,
             mig_uuid(0, slot),
             _memory(slot) | {SM: gi / 10, GR: gi / 10},
-            (SeenProcess(100 + slot, "C", (500 + slot) * MIB, None),),
+            (GpuProcess(100 + slot, "C", (500 + slot) * MIB, None),),
         )
         for slot, (gi, ci, profile) in enumerate([(1, 0, "3g.71gb"), (2, 0, "1c.2g.35gb"), (2, 1, "1c.2g.35gb")])
     )

@@ -11,16 +11,16 @@ import pytest
 from tests.nvml.conftest import ReaderOn, Seconds
 from tests.nvml.stub import MIB, StubState
 
-from fairlead.model.devices.readings import EngineTime, SeenProcess
+from fairlead.model.devices.readings import EngineTime, GpuProcess
 
 ALL_ONES = 2**64 - 1
 START = 1_000_000_000
 """What the clock of these tests says at first, in microseconds."""
 
 
-def timed(pid: int, kind: str, memory: int | None, percent: float | None) -> SeenProcess:
+def timed(pid: int, kind: str, memory: int | None, percent: float | None) -> GpuProcess:
     """A process whose time the driver tells: of memory and video engines none."""
-    return SeenProcess(pid, kind, memory, percent, EngineTime(0.0, 0.0, 0.0))
+    return GpuProcess(pid, kind, memory, percent, EngineTime(0.0, 0.0, 0.0))
 
 
 def test_kinds_memory_and_shares(reader_on: ReaderOn, state: StubState) -> None:
@@ -80,9 +80,9 @@ def test_shares_that_a_card_does_not_tell_are_unknown(reader_on: ReaderOn, state
     state.fail("nvmlDeviceGetProcessUtilization", code)
     reader = reader_on(0)
     told = reader.fast()
-    assert (told.processes, told.failures) == ((SeenProcess(7, "C", MIB, None),), {})
+    assert (told.processes, told.failures) == ((GpuProcess(7, "C", MIB, None),), {})
     state.fail("nvmlDeviceGetProcessUtilization", None)
-    assert reader.fast().processes == (SeenProcess(7, "C", MIB, None),)
+    assert reader.fast().processes == (GpuProcess(7, "C", MIB, None),)
     clock.now += 600
     assert reader.fast().processes == (timed(7, "C", MIB, 40.0),)
 
@@ -92,7 +92,7 @@ def test_shares_fail(reader_on: ReaderOn, state: StubState, code: int, words: st
     state.say({"0.compute": f"7:{MIB}", "0.samples": f"7:{START}:40"})
     state.fail("nvmlDeviceGetProcessUtilization", code)
     told = reader_on(0).fast()
-    assert (told.processes, told.failures) == ((SeenProcess(7, "C", MIB, None),), {"processes": words})
+    assert (told.processes, told.failures) == ((GpuProcess(7, "C", MIB, None),), {"processes": words})
 
 
 @pytest.mark.parametrize(("code", "failures"), [(999, {"processes": "Unknown Error"}), (21, {})])
@@ -120,7 +120,7 @@ def test_two_hundred_processes(reader_on: ReaderOn, state: StubState) -> None:
 
 def test_an_old_driver_lists_processes(reader_on: ReaderOn, state: StubState, old_library: Path) -> None:
     state.say({"0.compute": f"7:{MIB}", "0.graphics": f"8:{MIB}"})
-    assert reader_on(0, library=old_library).fast().processes == (SeenProcess(7, "C", MIB), SeenProcess(8, "G", MIB))
+    assert reader_on(0, library=old_library).fast().processes == (GpuProcess(7, "C", MIB), GpuProcess(8, "G", MIB))
 
 
 def test_time_of_memory_and_of_video_engines_is_told_beside_that_of_the_multiprocessors(reader_on: ReaderOn, state: StubState) -> None:

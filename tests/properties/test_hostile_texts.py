@@ -25,9 +25,6 @@ SECONDS = 0.15
 MADE_LATER = {
     "fairlead.apps.owner_names:text": "the operator's own flag, over keys of labels, which Kubernetes bounds to 317 letters",
     "fairlead.kinds.parts.companions:re.escape(self.name) + suffix": "a name as it is, and a suffix of this source without repeats",
-    "fairlead.model.quota.told:''.join((re.escape(text) + name for text, name in zip(parts[::2], [*names, ''], strict=True)))": (
-        "catalogues of this source, over sentences of this source"
-    ),
 }
 """Patterns that are made while the program runs, and why no text makes them try long."""
 

@@ -168,8 +168,8 @@ class TestWhatIsWaitedFor:
 
     def test_whom_room_in_the_tree_would_not_help_is_left_out(self) -> None:
         for reason in ("UserCap", "NoFitOnNodes", "NonPreemptibleOverMin", "GangIncomplete", "NeverFits"):
-            assert lacks(runs("a", 7), waits("b", 2, said_reason=reason)) == {}, reason
-        assert lacks(runs("a", 7), waits("b", 2, said_reason="PDBBlocked")) == {"root.a": {GPU: (1, 2)}}
+            assert lacks(runs("a", 7), waits("b", 2, condition_reason=reason)) == {}, reason
+        assert lacks(runs("a", 7), waits("b", 2, condition_reason="PDBBlocked")) == {"root.a": {GPU: (1, 2)}}
         assert lacks(waits("b", 9)) == {}, "more than the tree has"
 
     def test_nothing_in_a_broken_tree(self) -> None:

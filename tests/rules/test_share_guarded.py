@@ -13,6 +13,7 @@ import pytest
 from tests.rules.sharing import bound, cards, container, ledger, node, pod, used
 
 from fairlead.model.actions import BindPod, Outcome
+from fairlead.model.changes import KIND_NODES, KIND_PODS, changed
 from fairlead.model.devices.granted import DeviceRefusal
 from fairlead.model.devices.kubelet import HeldDevices
 from fairlead.model.node import Node
@@ -200,7 +201,7 @@ def test_a_reservation_that_others_overtook_waits_for_them() -> None:
 
 def machine(*rows: Pod) -> SharingMachine:
     made = SharingMachine()
-    made.feed.node_sink.upsert("n", guarded())
+    made.feed.observe(changed(KIND_NODES, "n", guarded()))
     for row in rows:
         made.bindings.remember(row)
     return made
@@ -215,7 +216,7 @@ def do_bind(made: SharingMachine, name: str, now: float = 0.0) -> Pod:
     assert isinstance(call, BindPod)
     assert made.bindings.called(call, Outcome(), now) == [AnswerBind(asking(name), "")]
     row = bound(call.pod, "n", call.grants)
-    made.feed.pod_sink.upsert(row.uid, row)
+    made.feed.observe(changed(KIND_PODS, row.uid, row))
     return row
 
 
@@ -226,7 +227,7 @@ def test_a_question_waits_and_goes_on_when_the_others_have_started() -> None:
     assert made.bindings.ask(asking("b"), 11.0) == [], "the same question waits for the same answer"
     assert made.bindings.waited(14.9) == []
     do_bind(made, "c", 14.9)
-    made.feed.pod_sink.upsert(first.uid, msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}))
+    made.feed.observe(changed(KIND_PODS, first.uid, msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})))
     (call,) = made.bindings.waited(14.95)
     assert isinstance(call, BindPod)
     assert cards(call.grants) == {"main": [(1, 8)]}
@@ -263,9 +264,9 @@ def test_room_that_is_gone_ends_the_wait() -> None:
 def test_a_pod_that_somebody_else_put_there_is_given_cards_when_the_others_have_started() -> None:
     made = machine(pod("a", 8))
     first = do_bind(made, "a")
-    made.feed.pod_sink.upsert("uid-x", pod("x", 8, node="n"))
+    made.feed.observe(changed(KIND_PODS, "uid-x", pod("x", 8, node="n")))
     assert [action for action in made.adoption.look() if action is not None] == []
-    made.feed.pod_sink.upsert(first.uid, msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"}))
+    made.feed.observe(changed(KIND_PODS, first.uid, msgspec.structs.replace(first, annotations={"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})))
     (written,) = [action for action in made.adoption.look() if action is not None]
     assert cards(written.grants) == {"main": [(1, 8)]}  # type: ignore[union-attr]
 

@@ -11,6 +11,7 @@ import pytest
 from tests.rules.sharing import node, placed, pod
 
 from fairlead.model.actions import WriteGrants
+from fairlead.model.changes import KIND_NODES, KIND_PODS, changed
 from fairlead.model.pod import Pod
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Tenant
 from fairlead.rules.holding.need import gpu_need
@@ -82,9 +83,9 @@ def test_pods_whose_card_nobody_knows_are_counted_by_what_they_may_hold() -> Non
 def waiting_for_cards(count: int) -> SharingMachine:
     """A machine that has just heard of pods of one unit that somebody else put on the node."""
     made = SharingMachine()
-    made.feed.node_sink.upsert("n", node("n", (UNITS,) * CARDS))
+    made.feed.observe(changed(KIND_NODES, "n", node("n", (UNITS,) * CARDS)))
     for number in range(count):
-        made.feed.pod_sink.upsert(f"uid-p{number}", pod(f"p{number}", 1, node="n"))
+        made.feed.observe(changed(KIND_PODS, f"uid-p{number}", pod(f"p{number}", 1, node="n")))
     return made
 
 
@@ -104,7 +105,7 @@ def test_a_pod_that_is_gone_when_its_turn_comes_is_given_no_card() -> None:
     turns = made.adoption.look()
     while not made.ledger.tenants["uid-p0"].grants:
         next(turns)
-    made.feed.pod_sink.remove("uid-p2")
+    made.feed.drop_pod("uid-p2")
     written = [action.pod.uid for action in turns if isinstance(action, WriteGrants)]
     assert (written, "uid-p2" in made.ledger.tenants) == (["uid-p0", "uid-p1"], False)
 

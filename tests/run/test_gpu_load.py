@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.run.test_laptop import PORTS, Laptop, environment, get, post
-from tests.run.test_processes import page_of, running
+from tests.cli.arena import environment
+from tests.run.laptop import PORTS, Laptop, get, post
+from tests.run.server_process import page_of, running
 from tests.waiting import wait_until
 
 SECONDS = 60.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -10,7 +9,6 @@ import re
 import shlex
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import time
@@ -18,65 +16,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from tests.cli.arena import arena, arena_process, environment, run_main
 from tests.examples import long_case
+from tests.run.laptop import BARE, PORTS, START_SECONDS, Laptop, get, kubeconfig_of, post, young_scenario
 from tests.waiting import wait_until
 
 from fairlead.edge.files.laptop_state import laptop_home, running_laptop
-
-START_SECONDS = 120.0
-PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
-BARE = (*PORTS, "--scenario", "empty")
-"""Nothing to live through before it starts."""
-
-
-def environment(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
-
-
-class Laptop:
-    def __init__(self, folder: Path, *arguments: str, home: Path | None = None) -> None:
-        self.home = home or folder
-        self.ready_file = folder / "ready.json"
-        self.log = (folder / "log").open("w+")
-        argv = [sys.executable, "-m", "fairlead", "up", "--ready-file", str(self.ready_file), *arguments]
-        self.process = subprocess.Popen(argv, stdout=self.log, stderr=subprocess.STDOUT, env=environment(self.home), text=True)
-
-    def wait_ready(self) -> dict[str, str]:
-        self.wait_for(self.ready_file)
-        ready: dict[str, str] = json.loads(self.ready_file.read_text())
-        return ready
-
-    def wait_for(self, file: Path) -> None:
-        wait_until(self.output, lambda: file.exists() or self.process.poll() is not None, START_SECONDS, 0.05)
-        assert self.process.poll() is None, self.output()
-
-    def end(self, number: int = signal.SIGTERM) -> float:
-        """Seconds until the process was gone."""
-        started = time.monotonic()
-        self.process.send_signal(number)
-        self.process.wait(timeout=20)
-        return time.monotonic() - started
-
-    def output(self) -> str:
-        self.log.seek(0)
-        return self.log.read()
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
-
-
-def get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        text: str = answer.read().decode()
-        return text
-
 
 PRODUCTION = """# of ann
 clusters:
@@ -99,12 +47,17 @@ def with_production(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     folder = tmp_path_factory.mktemp("laptop")
-    running = Laptop(folder, *PORTS, "--seed", "7", "--kubeconfig", str(with_production(folder)))
+    running = Laptop(folder, *PORTS, "--seed", "7", "--scenario", young_scenario(folder), "--kubeconfig", str(with_production(folder)))
     try:
         running.wait_ready()
         yield running
     finally:
         running.close()
+
+
+def fairlead(laptop: Laptop, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command at this home, in the test's process."""
+    return run_main("fairlead", words, environment(laptop.home))
 
 
 def test_the_ready_file_names_servers_that_answer_already(laptop: Laptop) -> None:
@@ -136,15 +89,14 @@ def test_a_kubeconfig_with_production_in_it_gets_a_context_more_and_keeps_its_ow
     document = yaml.safe_load(path.read_text())
     assert document["current-context"] == "prod" and {"name": "prod", "context": {"cluster": "prod"}} in document["contexts"]
     assert path.read_text().startswith("# of ann\n")
-    asked = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", "whoami", "--context=fairlead"]
-    ended = subprocess.run([*asked, f"--kubeconfig={path}"], capture_output=True, text=True, env=environment(laptop.home), timeout=30)
+    ended = arena(laptop.home, "whoami", "--context=fairlead", f"--kubeconfig={path}")
     assert "fairlead-admin" in ended.stdout, ended.stderr
     assert f"context:           fairlead in {path}\n" in laptop.output()
 
 
 def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
-    arena = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", "top", "node"]
-    ended = subprocess.run(arena, capture_output=True, text=True, env=environment(laptop.home), timeout=30, check=True)
+    ended = arena_process(laptop.home, "top", "node")
+    assert ended.returncode == 0, ended.stderr
     overview = json.loads(get(laptop.wait_ready()["console"] + "api/v1/overview"))
     assert f"/{overview['gpus']['total']} (" in ended.stdout
     assert f"the laptop's simulated cluster (process {laptop.process.pid})" in ended.stderr
@@ -153,27 +105,17 @@ def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
 def test_the_doctor_of_quota_finds_the_laptop_well(laptop: Laptop) -> None:
     """Every check is answered, and a dry run has made no pod."""
     laptop.wait_ready()
-
-    def fairlead(*words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "fairlead", *words]
-        return subprocess.run(argv, capture_output=True, text=True, env=environment(laptop.home), timeout=60)
-
-    ended = fairlead("quota", "doctor")
+    ended = fairlead(laptop, "quota", "doctor")
     states = {line.split()[1]: line.split()[0] for line in ended.stdout.partition("\n\n")[0].splitlines()[1:]}
     wanted = ("definition", "max", "tree", "labels", "injector", "guard", "controller", "lease", "rights")
     assert (ended.returncode, states) == (0, dict.fromkeys(wanted, "ok")), ended.stdout + ended.stderr
-    assert (
-        "no pod and no job" in fairlead("quota", "why", f"{ended.stdout.split('a new pod in ')[1].split()[0]}/fairlead-quota-doctor").stderr
-    )
+    namespace = ended.stdout.split("a new pod in ")[1].split()[0]
+    assert "no pod and no job" in fairlead(laptop, "quota", "why", f"{namespace}/fairlead-quota-doctor").stderr
 
 
 def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
-    def arena(*words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", *words]
-        return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(laptop.home), timeout=60)
-
-    running = [line.split()[:2] for line in arena("list", "-A").stdout.splitlines() if " RUNNING " in line]
-    tries = [arena("attach", "-n", namespace, job) for namespace, job in running[:3]]
+    running = [line.split()[:2] for line in arena(laptop.home, "list", "-A").stdout.splitlines() if " RUNNING " in line]
+    tries = [arena(laptop.home, "attach", "-n", namespace, job) for namespace, job in running[:3]]
     told = [done for done in tries if "in a completed Instance" not in done.stderr]  # a job may end while we look
     assert told and all(done.returncode == 1 and done.stdout == "" for done in tries)
     assert all(
@@ -182,17 +124,11 @@ def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> Non
 
 
 def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_path: Path) -> None:
-    env = environment(laptop.home)
-    fairlead = [sys.executable, "-m", "fairlead"]
-    subprocess.run([*fairlead, "snapshot", "save", str(tmp_path / "s")], env=env, timeout=30, check=True, capture_output=True)
-    shown = subprocess.run(
-        [*fairlead, "snapshot", "show", str(tmp_path / "s")], env=env, timeout=30, check=True, capture_output=True, text=True
-    )
-    assert re.search(r"^Nodes: +9 \(4 exclusive, 3 none, 2 share\)$", shown.stdout, re.MULTILINE)
+    assert fairlead(laptop, "snapshot", "save", str(tmp_path / "s")).returncode == 0
+    shown = fairlead(laptop, "snapshot", "show", str(tmp_path / "s"))
+    assert re.search(r"^Nodes: +9 \(4 exclusive, 3 none, 2 share\)$", shown.stdout, re.MULTILINE), shown.stderr
     assert re.search(r"^GPUs: +32, 32 with readings$", shown.stdout, re.MULTILINE)
-    table = subprocess.run(
-        [*fairlead, "top", "node", f"--snapshot={tmp_path / 's'}"], env=env, timeout=30, check=True, capture_output=True, text=True
-    )
+    table = fairlead(laptop, "top", "node", f"--snapshot={tmp_path / 's'}")
     assert table.stdout.startswith("NAME          IPADDRESS     ROLE           STATUS  GPU(Total)  GPU(Allocated)  GPU(Mode)")
 
 
@@ -201,15 +137,16 @@ def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(laptop: Laptop, 
     config["users"][0]["user"]["as"] = "nobody"
     (tmp_path / "config").write_text(json.dumps(config))
     (tmp_path / "s").write_bytes(b"")
-    save = [sys.executable, "-m", "fairlead", "snapshot", "save", f"--kubeconfig={tmp_path / 'config'}", str(tmp_path / "s")]
-    refused = subprocess.run(save, env=environment(laptop.home), timeout=60, check=False, capture_output=True, text=True)
+    save = ("snapshot", "save", f"--kubeconfig={tmp_path / 'config'}", str(tmp_path / "s"))
+    refused = fairlead(laptop, *save)
     assert (refused.returncode, refused.stdout, (tmp_path / "s").read_bytes()) == (2, "", b""), refused.stderr
     (error,) = (line for line in refused.stderr.splitlines() if line.startswith("error: "))
     for name in ("nodes", "pods", "events", "elasticquotatrees", "mpijobs", "deployments.apps", "poddisruptionbudgets.policy"):
         assert re.search(rf"[ :]{re.escape(name)}[, ]", error), name
     assert refused.stderr.count('nodes is forbidden: User "nobody" cannot list resource "nodes"') == 1
     assert "next try" not in refused.stderr, "a command tries once"
-    partial = subprocess.run([*save, "--partial"], env=environment(laptop.home), timeout=60, check=True, capture_output=True, text=True)
+    partial = fairlead(laptop, *save, "--partial")
+    assert partial.returncode == 0, partial.stderr
     assert partial.stdout.startswith("saved 0 nodes, 0 pods and 0 jobs of ") and ", without " in partial.stdout
 
 
@@ -218,11 +155,9 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        refused = Laptop(tmp_path, *PORTS[2:], "--port", str(port))
-        refused.process.wait(timeout=START_SECONDS)
-        assert refused.process.returncode == 1
-        assert f"error: cannot listen on `127.0.0.1:{port}`: the port is taken\nhint: " in refused.output()
-        refused.close()
+        refused = run_main("fairlead", ["up", *PORTS[2:], "--port", str(port)], environment(tmp_path))
+    assert refused.returncode == 1
+    assert f"error: cannot listen on `127.0.0.1:{port}`: the port is taken\nhint: " in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -253,13 +188,11 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple
         with contextlib.suppress(OSError):  # somebody else has it already
             taken.bind(("127.0.0.1", 8080))
             taken.listen()
-        refused = Laptop(tmp_path, *(flag.replace("THESIS", str(thesis)) for flag in flags))
-        try:
-            refused.process.wait(timeout=START_SECONDS)
-            output = refused.output()
-        finally:
-            refused.close()
-    assert refused.process.returncode == 1, output
+        ready = ("--ready-file", str(tmp_path / "ready.json"))
+        words_of_up = ["up", *ready, *(flag.replace("THESIS", str(thesis)) for flag in flags)]
+        refused = run_main("fairlead", words_of_up, environment(tmp_path))
+    output = refused.stdout + refused.stderr
+    assert refused.returncode == 1, output
     assert words in output and " is taken" not in output
     assert "hint: " in output and "Traceback" not in output
     assert thesis.read_text() == "my thesis"
@@ -334,9 +267,7 @@ def test_a_second_laptop_leaves_the_first_ones_files_alone(laptop: Laptop, tmp_p
     assert kubeconfig == first.parent / str(second.process.pid) / "kubeconfig"
     assert f"another laptop (process {laptop.process.pid}) keeps its files in" in second.output()
     (typed,) = re.findall(r'eval "\$\(fairlead (env --state-dir \S+)\)"', second.output())
-    asked = subprocess.run(
-        [sys.executable, "-m", "fairlead", *shlex.split(typed)], env=environment(laptop.home), capture_output=True, text=True
-    )
+    asked = fairlead(laptop, *shlex.split(typed))
     assert asked.stdout == f"export KUBECONFIG={kubeconfig}\n", asked.stderr
     second.end()
     second.close()
@@ -372,19 +303,3 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["world.sqlite"]
     assert not list(laptop_home({"HOME": str(second.home)}).iterdir())
     second.close()
-
-
-def kubeconfig_of(ready: dict[str, str]) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(Path(ready["kubeconfig"]).read_text())
-    return read
-
-
-def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
-    """A request with the authority and the token of the kubeconfig."""
-    config = kubeconfig_of(ready)
-    cluster = config["clusters"][0]["cluster"]
-    trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}", "content-type": "application/json"}
-    request = urllib.request.Request(cluster["server"] + path, json.dumps(body).encode(), headers, method="POST")
-    with urllib.request.urlopen(request, context=trust, timeout=10):
-        pass

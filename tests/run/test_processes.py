@@ -3,78 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.cli.arena import environment, run_main
 from tests.examples import long_case
+from tests.run.laptop import young_scenario
+from tests.run.server_process import SECONDS, line_of, page_of, running, status_of
 from tests.waiting import wait_until
 
-SECONDS = 30.0
 NOBODY = (
     "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"
 )
 
 
-def environment(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
-
-
 def refused(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "fairlead", *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, env=environment(home), check=False)
-
-
-@contextmanager
-def running(home: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process and its address, told by the line it prints."""
-    argv = [sys.executable, "-m", "fairlead", *arguments, "--listen", "127.0.0.1:0"]
-    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment(home))
-    try:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        while " http://127.0.0.1:" not in line:
-            assert line, "it ended without a word"
-            line = process.stderr.readline()
-        yield process, "http://" + line.split(" http://", 1)[1].split("/", 1)[0]
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def said_by(process: subprocess.Popen[str], words: str) -> str:
-    """The next line on its stderr with these words."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        if words in line:
-            return line
-    raise AssertionError(f"it never said `{words}`")
-
-
-def status_of(url: str) -> int:
-    statuses: list[int] = []
-
-    def has_answered() -> bool:
-        try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
-                statuses.append(answer.status)
-        except urllib.error.HTTPError as error:
-            statuses.append(error.code)
-        except OSError:
-            return False
-        return True
-
-    wait_until(f"{url} answers", has_answered, SECONDS, 0.05)
-    return statuses[0]
+    return run_main("fairlead", arguments, environment(home))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +63,7 @@ def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
     (tmp_path / "config").write_text(NOBODY)
     with running(tmp_path, *words, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert (status_of(f"{url}/healthz"), status_of(f"{url}/readyz")) == (200, 503)
-        assert "hint: check the address in the kubeconfig" in said_by(process, "refused the connection; ")
+        assert "hint: check the address in the kubeconfig" in line_of(process, "refused the connection; ")
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
@@ -132,11 +81,6 @@ def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
         assert (overview["gpus"]["total"], overview["gpuNodes"]["total"]) == (32, 6)
         assert overview["gpuMemory"]["usedMiB"] > 0
         assert overview["generatedAt"].startswith("2026-01-05T11:00:00")
-
-
-def page_of(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
-        return str(answer.read().decode())
 
 
 def page_with_cards(url: str) -> str:
@@ -176,7 +120,8 @@ def test_pods_and_their_uids_are_named_when_asked(tmp_path: Path) -> None:
 
 
 def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
-    with running(tmp_path, "gpu-exporter", "--backend", "sim", "--no-hostname", "--seed", "3") as (process, url):
+    words = ("--backend", "sim", "--no-hostname", "--seed", "3", "--scenario", young_scenario(tmp_path))
+    with running(tmp_path, "gpu-exporter", *words) as (process, url):
         samples = [line for line in page_with_cards(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
         assert "Hostname" not in samples[0] and 'gpu="0"' in samples[0]
         assert not [line for line in samples if 'pod="' in line], "nobody asked for pods"

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.cli.arena import environment
 
-CODE = "import sys; sys.modules['fairlead_sim'] = None; from fairlead.run.main import main; sys.exit(main(sys.argv[1], sys.argv[2:]))"
-
-
-def run(home: Path, *line: str) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
-    return subprocess.run([sys.executable, "-c", CODE, *line], capture_output=True, text=True, timeout=60, env=env, check=False)
+WITHOUT_IT = "import sys; sys.modules['fairlead_sim'] = None; from fairlead.run.main import main; "
+CODE = WITHOUT_IT + "sys.exit(main(sys.argv[1], sys.argv[2:]))"
+EACH = WITHOUT_IT + "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
+"""Several command lines in one process, which loads the servers once; the exit status of each on its stderr."""
 
 
-@pytest.mark.parametrize("server", ["console", "cluster-exporter", "scheduler-extender", "quota-controller"])
-def test_a_real_server_lacks_nothing_but_its_cluster(server: str, tmp_path: Path) -> None:
-    ended = run(tmp_path, "fairlead", server, "--listen", "127.0.0.1:0")
-    assert (ended.returncode, "there is no cluster to follow" in ended.stderr) == (1, True), ended.stderr
+def run(home: Path, *line: str, code: str = CODE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *line], capture_output=True, text=True, timeout=60, env=environment(home), check=False
+    )
 
 
-@pytest.mark.parametrize("server", ["up", "api-server", "gpu-exporter --backend sim"])
-def test_a_simulated_server_says_what_it_lacks(server: str, tmp_path: Path) -> None:
-    listening = ["--listen", "127.0.0.1:0"] if server.startswith("gpu-exporter") else []
-    ended = run(tmp_path, "fairlead", *server.split(), *listening)
-    assert ended.returncode == 1 and f"`fairlead {server}` needs the simulated cluster" in ended.stderr, ended.stderr
+def test_a_real_server_lacks_nothing_but_its_cluster(tmp_path: Path) -> None:
+    servers = ("console", "cluster-exporter", "scheduler-extender", "quota-controller")
+    ended = run(tmp_path, *(f"{server} --listen 127.0.0.1:0" for server in servers), code=EACH)
+    lines = ended.stderr.splitlines()
+    assert [line for line in lines if line.isdecimal()] == ["1"] * len(servers), ended.stderr
+    assert ended.stderr.count("there is no cluster to follow") == len(servers), ended.stderr
+
+
+def test_a_simulated_server_names_what_it_lacks(tmp_path: Path) -> None:
+    servers = ("up", "api-server", "gpu-exporter --backend sim")
+    ended = run(tmp_path, *servers[:2], f"{servers[2]} --listen 127.0.0.1:0", code=EACH)
+    lines = ended.stderr.splitlines()
+    assert [line for line in lines if line.isdecimal()] == ["1"] * len(servers), ended.stderr
+    for server in servers:
+        assert f"`fairlead {server}` needs the simulated cluster" in ended.stderr, ended.stderr
 
 
 def test_a_command_without_a_cluster_says_so(tmp_path: Path) -> None:

@@ -23,9 +23,8 @@ PODS = {"metadata": {"resourceVersion": "1"}, "items": [pod("p", "real-1", {"nvi
 
 
 def test_without_any_cluster_the_embedded_one_answers_and_says_so_once(tmp_path: Path) -> None:
-    first, second = arena(tmp_path, "top", "node", "-d"), arena(tmp_path, "top", "node", "-d", TZ="Asia/Shanghai", PYTHONHASHSEED="7")
+    first = arena(tmp_path, "top", "node", "-d")
     assert first.returncode == 0 and "Name:    gpu-a100-1\n" in first.stdout
-    assert first.stdout == second.stdout
     assert first.stderr.count("simulated cluster (scenario default, seed 0)") == 1
     assert "level=info" in first.stderr
 

@@ -18,17 +18,17 @@ from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, 
 from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
-from fairlead.wire.kube import message_rows
+from fairlead.wire.kube import message_pages, message_rows, objects
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
-from fairlead.wire.kube.forms import UnreadableProtobuf
-from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
+from fairlead.wire.kube.forms import JsonForm, UnreadableProtobuf
+from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, WirePod, parse_pod
 
 READERS: Mapping[str, ItemReader[Any]] = {
-    "Pod": ItemReader(PODS, WirePod, parse_pod),
-    "Node": ItemReader(NODES, WireNode, parse_node),
-    "Event": ItemReader(EVENTS, WireEvent, parse_event),
-    "Namespace": ItemReader(NAMESPACES, WireNamespace, parse_namespace),
-    "ConfigMap": ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map),
+    "Pod": ItemReader(PODS, POD_FORM),
+    "Node": ItemReader(NODES, NODE_FORM),
+    "Event": ItemReader(EVENTS, EVENT_FORM),
+    "Namespace": ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace)),
+    "ConfigMap": ItemReader(CONFIG_MAPS, JsonForm(WireConfigMap, parse_withheld_map)),
 }
 
 # objects as their JSON: any of their parts may be absent
@@ -221,7 +221,7 @@ def test_a_quantity_that_nobody_knows_and_a_text_that_is_none_leave_out_no_other
 
 
 def pod_reader(mark: bytes = b"") -> ItemReader[Any]:
-    return ItemReader(PODS, WirePod, parse_pod, mark, lambda _: not mark)
+    return ItemReader(PODS, POD_FORM, mark, lambda _: not mark)
 
 
 def in_frames(*told: tuple[str, Mapping[str, Any]]) -> list[bytes]:
@@ -297,13 +297,20 @@ def test_conditions_of_a_sound_pod_from_before_there_were_generations() -> None:
 
 def test_which_kinds_are_taken_in_protobuf() -> None:
     assert all(reader.takes_protobuf for reader in READERS.values())
-    assert not ItemReader(SERVICES, WireNamespace, parse_namespace).takes_protobuf
-    assert not ItemReader(PODS, WireNamespace, parse_namespace).takes_protobuf
+    assert not ItemReader(SERVICES, JsonForm(WireNamespace, parse_namespace)).takes_protobuf
+    assert not ItemReader(PODS, JsonForm(WireNamespace, parse_namespace)).takes_protobuf
 
 
-def test_a_parser_that_protobuf_would_not_call_is_refused() -> None:
-    with pytest.raises(TypeError, match="pods come in protobuf, too"):
-        ItemReader(PODS, WirePod, lambda wire: parse_pod(wire))
+def test_a_parser_of_json_alone_is_called_for_every_object() -> None:
+    """Of a kind that has a parser for each form, too: such a reader does not ask for protobuf."""
+    reader = ItemReader(PODS, JsonForm(WirePod, lambda wire: parse_pod(wire).name))
+    assert not reader.takes_protobuf
+    page = reader.parse_page(reader.decode_page(b'{"items":[{"metadata":{"name":"a","uid":"u"}}]}'))
+    assert page.rows == {"u": "a"}
+
+
+def test_each_kind_with_two_parsers_has_them_in_both_forms() -> None:
+    assert {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)} == set(message_pages._PARSERS) == set(objects._JSON)
 
 
 def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watch() -> None:
@@ -401,7 +408,7 @@ def test_an_object_that_is_strange_and_broken_leaves_out_no_other() -> None:
 
 
 def test_what_is_not_marked_makes_no_row_however_often_it_comes_at_once() -> None:
-    reader = ItemReader(PODS, WirePod, parse_pod, mark=b"aliyun.com/gpu", is_known=lambda key: False)
+    reader = ItemReader(PODS, POD_FORM, mark=b"aliyun.com/gpu", is_known=lambda key: False)
     plain, marked = (
         {"metadata": {"name": name, "uid": name}, "spec": {"containers": [{"name": "c", "resources": {"limits": {resource: "1"}}}]}}
         for name, resource in (("a", "cpu"), ("b", "aliyun.com/gpu-mem"))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
-from fairlead.wire.metrics.one_reading import Clashes, ToldCards, TwiceTold, one_per_card, twice_scraped
+from fairlead.wire.metrics.one_reading import Clashes, DuplicateCard, PageCards, one_per_card, twice_scraped
 
 
-def told(page: str, at: float, *uuids: str, native: bool = False, is_kept: bool = False) -> ToldCards:
+def told(page: str, at: float, *uuids: str, native: bool = False, is_kept: bool = False) -> PageCards:
     readings = [GpuReading(page, index, uuid, read_at=at) for index, uuid in enumerate(uuids)]
-    return ToldCards(page, readings, frozenset(uuids) if native else frozenset(), is_kept)
+    return PageCards(page, readings, frozenset(uuids) if native else frozenset(), is_kept)
 
 
 def test_our_family_comes_before_a_newer_page_of_another() -> None:
     counted = one_per_card([told("dcgm", 9.0, "GPU-a"), told("ours", 1.0, "GPU-a", native=True)])
     assert [each.node for each in counted.readings] == ["ours"]
-    assert counted.clashes == Clashes(1, TwiceTold("GPU-a", ("ours", "dcgm")), {"dcgm": 1})
+    assert counted.clashes == Clashes(1, DuplicateCard("GPU-a", ("ours", "dcgm")), {"dcgm": 1})
 
 
 def test_of_two_pages_of_one_family_the_newest_counts() -> None:
@@ -26,15 +26,15 @@ def test_of_two_pages_of_one_family_the_newest_counts() -> None:
 def test_the_order_of_pages_changes_nothing() -> None:
     pages = [told("b", 5.0, "GPU-a", "GPU-b"), told("a", 5.0, "GPU-b", "GPU-c"), told("c", 4.0, "GPU-a", native=True)]
     forwards, backwards = one_per_card(pages), one_per_card(reversed(pages))
-    assert forwards.clashes == backwards.clashes == Clashes(2, TwiceTold("GPU-a", ("c", "b")), {"b": 2})
+    assert forwards.clashes == backwards.clashes == Clashes(2, DuplicateCard("GPU-a", ("c", "b")), {"b": 2})
     assert {each.uuid: each.node for each in forwards.readings} == {"GPU-a": "c", "GPU-b": "a", "GPU-c": "a"}
     assert set(forwards.readings) == set(backwards.readings)
 
 
 def test_pages_that_speak_of_a_card_are_named_in_one_order_whoever_was_last() -> None:
     before, after = [told("a", 1.0, "GPU-a"), told("b", 2.0, "GPU-a")], [told("a", 3.0, "GPU-a"), told("b", 2.0, "GPU-a")]
-    assert one_per_card(before).clashes.first == one_per_card(after).clashes.first == TwiceTold("GPU-a", ("a", "b"))
-    of_four = Clashes(1, TwiceTold("GPU-a", ("a", "b", "c", "d"))).sentence
+    assert one_per_card(before).clashes.first == one_per_card(after).clashes.first == DuplicateCard("GPU-a", ("a", "b"))
+    of_four = Clashes(1, DuplicateCard("GPU-a", ("a", "b", "c", "d"))).sentence
     assert of_four == "GPU `GPU-a` is told by `a` and by `b`, and by 2 more; each counts once"
 
 
@@ -48,9 +48,9 @@ def test_a_prometheus_that_scrapes_a_card_twice_is_seen() -> None:
     same = Sample("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-a", "instance": "n1:9400"}, 1.0)
     theirs = Sample("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-a", "instance": "a1:9401"}, 1.0)
     assert twice_scraped([ours, same]) == Clashes()
-    assert twice_scraped([theirs, ours, same]) == Clashes(1, TwiceTold("GPU-a", ("n1:9400", "a1:9401")), {"a1:9401": 1})
+    assert twice_scraped([theirs, ours, same]) == Clashes(1, DuplicateCard("GPU-a", ("n1:9400", "a1:9401")), {"a1:9401": 1})
 
 
 def test_the_sentence_names_pages_and_card() -> None:
     assert Clashes().sentence == ""
-    assert Clashes(1, TwiceTold("GPU-a", ("a", "b"))).sentence == "GPU `GPU-a` is told by `a` and by `b`; each counts once"
+    assert Clashes(1, DuplicateCard("GPU-a", ("a", "b"))).sentence == "GPU `GPU-a` is told by `a` and by `b`; each counts once"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from fairlead.model.quota.clauses import clause
 from fairlead.model.quota.plan import (
     Blocked,
     Borrower,
-    How,
+    EvictionMethod,
     QuotaAdmission,
     QuotaClaim,
     QuotaEviction,
@@ -41,6 +42,7 @@ def test_the_sample_of_the_contract() -> None:
                 blocked=(Blocked("root", "cpu", asks=5000, used=40_000, claimed=0, max=40_000),),
                 borrowers=(Borrower("root.a.1", "cpu", 5000),),
                 spared=(Spared("namespace1/nginx1-w", "PodDisruptionBudget namespace1/web allows 0"),),
+                clauses=(clause("never"),),
             ),
         ),
     )
@@ -70,6 +72,7 @@ def test_the_sample_of_the_contract() -> None:
                 "reason": "WaitingForIdleQuota",
                 "position": 1,
                 "message": "..",
+                "clauses": [{"code": "never", "values": {}}],
                 "blocked": [{"node": "root", "resource": "cpu", "asks": "5", "used": "40", "claimed": "0", "max": "40"}],
                 "borrowers": [{"leaf": "root.a.1", "resource": "cpu", "over": "5"}],
                 "spared": [{"pod": "namespace1/nginx1-w", "why": "PodDisruptionBudget namespace1/web allows 0"}],
@@ -83,9 +86,13 @@ def test_the_sample_of_the_contract() -> None:
 def test_jobs_returned_pods_nodes_and_violations() -> None:
     job = Workload("Job", "batch/v1", "ns", "train", "uid-job", pods=4)
     plan = QuotaPlan(
-        evict=(QuotaEviction(QuotaPod("ns", "train-0", "u"), "a", "b/p", how=How.SUSPEND, workload=job, frees={"memory": 16 << 30}),),
+        evict=(
+            QuotaEviction(
+                QuotaPod("ns", "train-0", "u"), "a", "b/p", method=EvictionMethod.SUSPEND, workload=job, frees={"memory": 16 << 30}
+            ),
+        ),
         waiting=(QuotaWaiting("ns/train", "a", (), Reason.OVER_MAX, "why", workload=job),),
-        returned=(QuotaReturn(QuotaPod("ns", "lost", "l"), "a"), QuotaReturn(QuotaPod("ns", "bare", "b"), "a", is_told=True)),
+        returned=(QuotaReturn(QuotaPod("ns", "lost", "l"), "a"), QuotaReturn(QuotaPod("ns", "bare", "b"), "a", is_event_only=True)),
         resume=(QuotaResume(job, "a"),),
         nodes=(
             QuotaNodeUse("a", ("ns",), (), used={"cpu": 500, "nvidia.com/gpu": 2}, firm_used={"cpu": 500}, waiting_units=1, waiting_pods=4),

@@ -74,7 +74,7 @@ CONTAINERS: Final = Group(
                 "$ kubectl -n NAMESPACE describe pod POD",
             ),
             "Tell its owner, and delete the pod when neighbours fail. Whether the node can hold containers to their grant stands in"
-            " [gpu-node.md](gpu-node.md).",
+            " [gpu-node.md](../how-to/gpu-node.md).",
             hold="1m",
         ),
     ),
@@ -95,7 +95,8 @@ EXPORTERS: Final = Group(
             "The exporter's pod does not run or is not scraped on that node, or it runs and finds no driver"
             " (`fairlead_exporter_nvml_up` 0). Nothing is known of the node's cards.",
             (_PODS, _LOGS, 'fairlead_exporter_nvml_up{node_name="NODE"}'),
-            "No pod on the node: its labels do not match ([gpu-exporter.md](gpu-exporter.md)). It runs and `nvml_up` is 0: the driver is"
+            "No pod on the node: its labels do not match ([gpu-exporter.md](../how-to/gpu-exporter.md))."
+            " It runs and `nvml_up` is 0: the driver is"
             " missing, was updated without a restart, or the runtime does not hand it in. It runs and Prometheus has nothing: look at"
             " the target's error in Prometheus.",
             hold="5m",

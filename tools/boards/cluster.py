@@ -192,7 +192,7 @@ BOARD = Board(
                     "Firing alerts",
                     (Query('ALERTS{alertname=~"Fairlead.*", alertstate="firing"}', "Firing"),),
                     Kind.TABLE,
-                    empty="No alert of Fairlead fires. Are its rules loaded? docs/boards.md",
+                    empty="No alert of Fairlead fires. Are its rules loaded? docs/how-to/boards.md",
                     width=24,
                     labels=(
                         ("alertname", "Alert"),

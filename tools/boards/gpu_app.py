@@ -101,7 +101,7 @@ BOARD = Board(
                 Panel(
                     "Containers refused a device",
                     (Query(f"sum by (result) ({once(_REFUSED, 'node_name, result')})", "{{result}}"),),
-                    empty="Nothing is known of refusals. Is the node agent scraped? docs/boards.md",
+                    empty="Nothing is known of refusals. Is the node agent scraped? docs/how-to/boards.md",
                     description="On all nodes, of all applications: the node agent's counter knows no pods.",
                     width=12,
                     least=0,

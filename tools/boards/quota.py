@@ -8,7 +8,7 @@ RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.co
 _CHOSEN = 'path=~"$Organization", quota=~"$QuotaName", resource=~"$ResourceName"'
 _KEY = "path, quota, resource"
 _WAITING = 'fairlead_quota_waiting_pods{path=~"$Organization", quota=~"$QuotaName"}'
-_EMPTY = "No leaf of the quota tree names this resource. docs/quota.md"
+_EMPTY = "No leaf of the quota tree names this resource. docs/concepts/quota.md"
 
 
 def _unit(resource: str) -> str:
@@ -87,7 +87,7 @@ BOARD = Board(
                 Panel(
                     "Waiting pods by reason",
                     (Query(f"sum by (reason) ({once(_WAITING, 'path, quota, reason')})", "{{reason}}"),),
-                    empty="No quota tree is there. docs/quota.md",
+                    empty="No quota tree is there. docs/concepts/quota.md",
                     width=12,
                     least=0,
                     is_stacked=True,
@@ -100,7 +100,7 @@ BOARD = Board(
                             "{{path}} {{resource}}",
                         ),
                     ),
-                    empty="No quota tree is there. docs/quota.md",
+                    empty="No quota tree is there. docs/concepts/quota.md",
                     description="Above the leaf's own min; others may take it back.",
                     width=12,
                     least=0,

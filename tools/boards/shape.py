@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-NO_CLUSTER_EXPORTER = "No series. Is fairlead-cluster-exporter scraped, and does the choice above match? docs/boards.md"
-NO_GPU_EXPORTER = "No series. Is fairlead-gpu-exporter scraped, and does the choice above match? docs/boards.md"
+NO_CLUSTER_EXPORTER = "No series. Is fairlead-cluster-exporter scraped, and does the choice above match? docs/how-to/boards.md"
+NO_GPU_EXPORTER = "No series. Is fairlead-gpu-exporter scraped, and does the choice above match? docs/how-to/boards.md"
 """What an empty panel says to do."""
 EVERYTHING = ".*"
 

@@ -27,7 +27,7 @@ from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
 from fairlead.console.charts.charts import OUTSIDE_SECONDS
 from fairlead.console.charts.counters import ConsoleCounters
 from fairlead.console.charts.history import History, LineSample
-from fairlead.console.charts.history_samples import samples_of
+from fairlead.console.charts.history_samples import SAMPLED, samples_of
 from fairlead.console.charts.idle import (
     SAMPLED_SECONDS,
     IdleTimes,
@@ -142,7 +142,7 @@ class ConsoleServer:
         while True:
             await asyncio.sleep(max(_SAMPLE_CHECK_SHORTEST_SECONDS, _SAMPLE_CHECK_SECONDS / max(1.0, self.speed())))
             if self.world.cluster.is_ready and self.history.is_due(self.world.clock.now()):
-                board_state = await self.newest_board_state("sample of the built-in series")
+                board_state = await self.newest_board_state("sample of the built-in series", *SAMPLED)
                 if board_state is not None:
                     await self._write_tick(board_state)
                     self._first_sample.set()
@@ -209,13 +209,14 @@ class ConsoleServer:
         snapshot = next(self._past, None)
         return None if snapshot is None else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
 
-    async def newest_board_state(self, purpose: str) -> BoardState | None:
-        """The board state; None where none can be made, and a traceback in the log, once per reason.
+    async def newest_board_state(self, purpose: str, *parts: str) -> BoardState | None:
+        """The board state with these parts made.
 
+        None where none can be made, and a traceback in the log, once per reason.
         A loop outlives an object that no page can show.
         """
         try:
-            board_state = await self.board_states.renew()
+            board_state = await self.board_states.prepare(await self.board_states.renew(), *parts)
         except Exception as error:  # noqa: BLE001 - told; requests answer 500 meanwhile
             if repr(error) != self._trouble:
                 _log.exception("no board state for a %s", purpose)

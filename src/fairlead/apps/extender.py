@@ -17,7 +17,7 @@ from typing import Final
 from fairlead.apps.leader import Leader
 from fairlead.apps.service import together
 from fairlead.errors import OutsideError
-from fairlead.model.actions import BindPod, Outcome, Result, SharingAction, TellEvent, TouchPod, WriteGrants
+from fairlead.model.actions import BindPod, Outcome, RecordEvent, Result, SharingAction, TouchPod, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -68,7 +68,7 @@ class Extender:
         self._answers: dict[BindAsked, asyncio.Future[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._undecided_until = float("-inf")
-        self._to_tell: deque[TellEvent] = deque(maxlen=_WAITING_EVENTS)
+        self._to_tell: deque[RecordEvent] = deque(maxlen=_WAITING_EVENTS)
         self._has_words = asyncio.Event()
         self._has_waiting = asyncio.Event()
 
@@ -167,7 +167,7 @@ class Extender:
                 answer = self._answers.pop(step.asked, None)
                 if answer is not None:
                     answer.set_result(step.why)
-            elif isinstance(step, TellEvent):
+            elif isinstance(step, RecordEvent):
                 self._to_tell.append(step)
                 self._has_words.set()
             else:
@@ -251,7 +251,7 @@ class Extender:
             self._restart.clear()
             feed.rebuild()
             feed.begin()
-            following = asyncio.ensure_future(self._api.follow(feed.node_sink, feed.pod_sink, feed.withheld_sink))
+            following = asyncio.ensure_future(self._api.follow(feed.observe, feed.is_known))
             restarting = asyncio.ensure_future(self._restart.wait())
             try:
                 done, _ = await asyncio.wait((following, restarting), return_when=asyncio.FIRST_COMPLETED)
@@ -327,4 +327,4 @@ class _Pauses:
 
 
 def _subject(action: SharingAction) -> Pod | Node:
-    return action.subject if isinstance(action, TellEvent) else action.pod
+    return action.subject if isinstance(action, RecordEvent) else action.pod

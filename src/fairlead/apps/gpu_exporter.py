@@ -20,16 +20,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from fairlead import __version__, settings
-from fairlead.apps.configuration.counters_file import CountersFile, CountersInForce, usual_file
+from fairlead.apps.configuration.counters_file import CountersFile, CountersInForce
 from fairlead.apps.configuration.web_guard import WebGuard
-from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
+from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
 from fairlead.apps.owner_names import OwnerNames
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceChoice, DeviceSample, DeviceSnapshot
 from fairlead.model.devices.series_names import SeriesNames
-from fairlead.model.said import Said
+from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.ports import Clock, Devices
 from fairlead.rules.devices.mig import chosen_devices
 from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
@@ -117,7 +117,7 @@ class GpuExporter:
         self._refused_of = 0
         self._named: set[tuple[str, str, str]] = set()
         self.faults: Counter[str] = Counter()
-        self._fault = Said()
+        self._fault = RepeatFilter()
         self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None
@@ -284,52 +284,29 @@ class GpuExporter:
         return f"no sample for {silent:.0f} s" if silent > 3 * self._chosen.interval_seconds + 10 else ""
 
 
-def settings_from_flags(
-    *,
-    collectors: str = "",
-    interval_ms: int = 5000,
-    compat: str = "dcgm,legacy",
-    hostname_label: str = "Hostname",
-    has_hostname: bool = True,
-    has_old_names: bool = False,
-    has_blanks_replaced: bool = False,
-    has_pods: bool = True,
-    has_pod_uids: bool = False,
-    is_strict_csv: bool = False,
-    node: str = "",
-    devices: str = "f",
-    backend: str = "sim",
-    stale_seconds: float | None = None,
-    repeats_card: bool = False,
-    has_virtual_gpus: bool = False,
-    has_claims: bool = False,
-    xid_window_ms: int = WINDOW_MS,
-    clock_window_ms: int = WINDOW_MS,
-) -> GpuExporterSettings:
-    """The settings that flags ask for; raises UserError for values that make no sense."""
-    if interval_ms < SHORTEST_INTERVAL_MS:
-        raise UserError(f"`--collect-interval {interval_ms}` is below {SHORTEST_INTERVAL_MS} ms", "give milliseconds, for example `5000`")
-    if interval_ms < 1000:
-        _log.warning("sampling every %d ms: the driver's own utilization samples are no faster than 1/6 s", interval_ms)
-    if hostname_label not in HOSTNAME_LABELS:
-        raise UserError(f"`--hostname-label {hostname_label}` is not known", f"choose from {', '.join(HOSTNAME_LABELS)}")
+def sampling_seconds(milliseconds: int) -> float:
+    """The interval of `--collect-interval`. Raises UserError below `SHORTEST_INTERVAL_MS`."""
+    if milliseconds < SHORTEST_INTERVAL_MS:
+        what = f"`--collect-interval {milliseconds}` is below {SHORTEST_INTERVAL_MS} ms"
+        raise UserError(what, "give milliseconds, for example `5000`")
+    if milliseconds < 1000:
+        slowest = "the driver's own utilization samples are no faster than 1/6 s"
+        _log.warning("sampling every %d ms: %s", milliseconds, slowest)
+    return milliseconds / 1000
+
+
+def hostname_labels(word: str) -> tuple[str, ...]:
+    """The labels of `--hostname-label`. Raises UserError for an unknown word."""
+    if word not in HOSTNAME_LABELS:
+        hint = f"choose from {', '.join(HOSTNAME_LABELS)}"
+        raise UserError(f"`--hostname-label {word}` is not known", hint)
+    return HOSTNAME_LABELS[word]
+
+
+def printed_devices(text: str) -> DeviceChoice:
+    """The GPUs of `--devices`, "" = all. Raises UserError."""
     try:
-        chosen_devices = parse_devices(devices or "f")
+        return parse_devices(text or "f")
     except ValueError as error:
-        raise UserError(f"`--devices {devices}` names no GPUs", "write `f` for all, or indexes such as `g:0,2-4`") from error
-    hostnames = HOSTNAME_LABELS[hostname_label] if has_hostname else ()
-    return GpuExporterSettings(
-        collectors=collectors or usual_file(),
-        is_strict_csv=is_strict_csv,
-        interval_seconds=interval_ms / 1000,
-        labels=DcgmLabels(
-            hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids, repeats_card, has_virtual_gpus, has_claims
-        ),
-        compat=parse_compat(compat, COMPATIBILITIES),
-        node=node or socket.gethostname(),
-        devices=chosen_devices,
-        backend=backend,
-        stale_seconds=stale_seconds,
-        xid_window_ms=xid_window_ms,
-        clock_window_ms=clock_window_ms,
-    )
+        hint = "write `f` for all, or indexes such as `g:0,2-4`"
+        raise UserError(f"`--devices {text}` names no GPUs", hint) from error

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from fairlead.apps.leader import UNHURRIED, Leader, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
-from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent, WriteTreeStatus
+from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, RecordObjectEvent, Result, SetPodCondition, WriteTreeStatus
 from fairlead.model.metric import MetricName
 from fairlead.model.quota.plan import Reason
 from fairlead.ports import QuotaApi
@@ -73,7 +73,7 @@ class QuotaController:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._changed = asyncio.Event()
-        self.machine = QuotaMachine(self._changed.set)
+        self.machine = QuotaMachine(self._changed.set, api.workload_kinds)
         self.leader = Leader(api, identity, self._taken, self._is_idle, monotonic, times)
         self._api = api
         self._now = now
@@ -120,7 +120,7 @@ class QuotaController:
             while not self.leader.is_held:  # noqa: ASYNC110 - time takes it away, nobody tells
                 await asyncio.sleep(STANDBY_SECONDS)
             self._begin()
-            following = asyncio.ensure_future(self._api.follow(self.machine.feed))
+            following = asyncio.ensure_future(self._api.follow(self.machine.feed.observe))
             ending = asyncio.ensure_future(self._until_lost())
             try:
                 done, _ = await asyncio.wait((following, ending), return_when=asyncio.FIRST_COMPLETED)
@@ -230,7 +230,7 @@ class QuotaController:
             return min(self.leader.left(), WRITE_SECONDS)
 
         try:
-            outcome = await self._api.apply(action, None if isinstance(action, TellObjectEvent) else left)
+            outcome = await self._api.apply(action, None if isinstance(action, RecordObjectEvent) else left)
         except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
             outcome = Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
         if outcome.result in (Result.REFUSED, Result.UNKNOWN):
@@ -259,7 +259,7 @@ class QuotaController:
 
 def _is_word(action: QuotaAction) -> bool:
     """A claim is a deed: evictions wait for it."""
-    return isinstance(action, TellObjectEvent | WriteTreeStatus) or (
+    return isinstance(action, RecordObjectEvent | WriteTreeStatus) or (
         isinstance(action, SetPodCondition) and action.condition.reason != Reason.WAITING_FOR_EVICTIONS
     )
 

@@ -110,7 +110,7 @@ class TouchPod(Struct, frozen=True):
     pod: Pod
 
 
-class TellEvent(Struct, frozen=True):
+class RecordEvent(Struct, frozen=True):
     """A Warning Event about a pod or a node."""
 
     subject: Pod | Node
@@ -160,7 +160,7 @@ class SetPodCondition(Struct, frozen=True):
     condition: Condition
 
 
-class TellObjectEvent(Struct, frozen=True):
+class RecordObjectEvent(Struct, frozen=True):
     """An Event about any object. `type`: `Normal` or `Warning`."""
 
     target: ObjectRef
@@ -184,8 +184,8 @@ class WriteTreeStatus(Struct, frozen=True):
 
 
 ObjectAction = CreateObject | PatchObject | DeleteObject
-SharingAction = BindPod | WriteGrants | TouchPod | TellEvent
-QuotaAction = AdmitPod | EvictPod | ScaleJob | SetPodCondition | TellObjectEvent | WriteTreeStatus | PatchObject | DeleteObject
+SharingAction = BindPod | WriteGrants | TouchPod | RecordEvent
+QuotaAction = AdmitPod | EvictPod | ScaleJob | SetPodCondition | RecordObjectEvent | WriteTreeStatus | PatchObject | DeleteObject
 Action = ObjectAction | SharingAction | QuotaAction
 
 

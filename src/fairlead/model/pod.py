@@ -35,17 +35,17 @@ class PodPhase(StrEnum):
 
 
 class ContainerState(StrEnum):
-    """`UNTOLD`: nothing is reported."""
+    """`UNREPORTED`: nothing is reported."""
 
     WAITING = "waiting"
     RUNNING = "running"
     TERMINATED = "terminated"
-    UNTOLD = ""
+    UNREPORTED = ""
 
     @classmethod
     def _missing_(cls, value: object) -> ContainerState:
         """A word that nobody knows tells nothing."""
-        return cls.UNTOLD
+        return cls.UNREPORTED
 
 
 _FINISHED: Final = (PodPhase.SUCCEEDED, PodPhase.FAILED)
@@ -77,7 +77,7 @@ class ContainerStatus(Struct, frozen=True, gc=False):
     name: str
     ready: bool = False
     restarts: int = 0
-    state: ContainerState = ContainerState.UNTOLD
+    state: ContainerState = ContainerState.UNREPORTED
     reason: str = ""
     message: str = ""
     exit_code: int | None = None

@@ -16,15 +16,16 @@ from msgspec import Struct, structs
 
 from fairlead import settings
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
+from fairlead.apps.configuration.counters_file import usual_file
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
-from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.server import bind_socket
 from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.edge.connection.connection import LaptopPages
-from fairlead.edge.files.told_loads import load_folder, told_loads
+from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
@@ -69,7 +70,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
         sockets, moved = bind_sockets(args)
         life = begin_life(args, asked, messages)
     simulation, credentials = life.simulation, life.credentials
-    simulation.told = told_loads(load_folder(env), messages.warn)
+    simulation.told = simulated_loads(load_folder(env), messages.warn)
     simulation.world.accounts.publish(credentials.authority.decode())
     api_url = url_of(sockets.api, "https")
     pages = LaptopPages(console=url_of(sockets.console), gpu_exporter=url_of(sockets.gpu_exporter) + "/metrics")
@@ -121,7 +122,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
 
 def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
     """Of a large world only what the console reads, less often: forty thousand cards say 800 MB each time."""
-    chosen = settings_from_flags()
+    chosen = GpuExporterSettings(collectors=usual_file(), node=socket.gethostname())
     if not is_large:
         return chosen
     return structs.replace(chosen, compat=(), only=frozenset(NATIVE_METRICS), interval_seconds=LARGE_INTERVAL_SECONDS)

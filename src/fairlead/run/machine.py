@@ -26,10 +26,10 @@ class OwnMachine:
     def read(self, name: str) -> bytes:
         return Path(name).expanduser().read_bytes()
 
-    def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> OwnFile:
+    def new_file(self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]) -> OwnFile:
         from fairlead.edge.files.own_files import FileKind, OwnFile
 
-        return OwnFile(Path(name), FileKind(what, example, is_ours))
+        return OwnFile(Path(name), FileKind(what, example, is_own))
 
     def snapshot(self, name: str) -> SavedSnapshot:
         from fairlead.edge.files.snapshot_files import load_snapshot
@@ -98,10 +98,10 @@ def load_backend(name: str, sim_gpus: str, env: Mapping[str, str], *, uses_matri
 
     signal.signal(signal.SIGTERM, _end)
     if name == "sim":
-        from fairlead.edge.files.told_backend import ToldBackend
-        from fairlead.edge.files.told_loads import load_folder
+        from fairlead.edge.files.simulated_backend import SimulatedBackend
+        from fairlead.edge.files.simulated_loads import load_folder
 
-        return ToldBackend(load_folder(env), _simulated(sim_gpus, env), env.get("NODE_NAME", ""))
+        return SimulatedBackend(load_folder(env), _simulated(sim_gpus, env), env.get("NODE_NAME", ""))
     from fairlead.edge.cuda.array_library import find_array_library
     from fairlead.edge.cuda.backend import CudaBackend
 

@@ -8,24 +8,30 @@ import logging
 import os
 import time
 from contextlib import AsyncExitStack, suppress
-from socket import socket
+from socket import gethostname, socket
 from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
-
 from fairlead.apps.configuration.card_jobs import CardJobs
-from fairlead.apps.configuration.counters_file import CountersFile, CountersInForce, WrittenCounters
+from fairlead.apps.configuration.counters_file import CountersFile, CountersInForce, WrittenCounters, usual_file
 from fairlead.apps.configuration.counters_map import KEY, CountersMap
 from fairlead.apps.configuration.regular_file import read_regular_file
 from fairlead.apps.configuration.web_guard import WebGuard
-from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.gpu_exporter import (
+    COMPATIBILITIES,
+    GpuExporter,
+    GpuExporterSettings,
+    hostname_labels,
+    printed_devices,
+    sampling_seconds,
+)
+from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.owner_names import OwnerNames, label_patterns
 from fairlead.apps.pod_map import PodMap
 from fairlead.apps.server import bind_socket, parse_address, systemd_socket
 from fairlead.apps.service import run
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.files.own_files import absolute
-from fairlead.edge.files.told_loads import load_folder, told_loads
+from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.node.process_homes import NodeProcesses, sees_node
 from fairlead.edge.nvml.devices import NvmlDevices
 from fairlead.edge.nvml.kernel_log import KernelLog
@@ -35,6 +41,7 @@ from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
 from fairlead.ports import Devices
 from fairlead.rules.devices.xid_reports import joined_reports
+from fairlead.rules.metrics.dcgm import DcgmLabels
 from fairlead.run.invocation import Invocation, needing_simulation, url_of
 from fairlead.run.log_lines import log_as_json
 from fairlead.wire.files.exporter_config import ExporterConfig, parse_exporter_config
@@ -63,7 +70,7 @@ async def run_gpu_exporter(asked: Invocation) -> None:
     if args.log_format == "json":
         log_as_json()
     config = read_config_file(asked)
-    chosen = _settings(args)
+    chosen = settings_of(args)
     async with AsyncExitStack() as ending:
         counters = await _counters(asked, config, chosen, ending)
         names = await _names(asked, chosen, ending)
@@ -77,32 +84,31 @@ async def run_gpu_exporter(asked: Invocation) -> None:
         await _run_node_exporter(asked, chosen, sock, guard, counters, names)
 
 
-def _settings(args: argparse.Namespace) -> GpuExporterSettings:
-    chosen = settings_from_flags(
-        collectors=args.collectors,
-        interval_ms=args.collect_interval,
-        compat=args.compat,
-        hostname_label=args.hostname_label,
-        has_hostname=not args.no_hostname,
-        has_old_names=args.use_old_namespace,
-        has_blanks_replaced=args.replace_blanks_in_model_name,
-        has_pods=args.kubernetes,
-        has_pod_uids=args.kubernetes_enable_pod_uid,
+def settings_of(args: argparse.Namespace) -> GpuExporterSettings:
+    """Raises UserError for values that make no sense together with this exporter."""
+    return GpuExporterSettings(
+        collectors=args.collectors or usual_file(),
         is_strict_csv=args.strict_csv,
-        node=args.node,
-        devices=args.devices,
+        interval_seconds=sampling_seconds(args.collect_interval),
+        labels=DcgmLabels(
+            hostnames=() if args.no_hostname else hostname_labels(args.hostname_label),
+            has_old_names=args.use_old_namespace,
+            has_blanks_replaced=args.replace_blanks_in_model_name,
+            has_pods=args.kubernetes,
+            has_pod_uids=args.kubernetes_enable_pod_uid,
+            repeats_card=args.mig_device_fields == "repeat",
+            has_virtual_gpus=args.kubernetes_virtual_gpus,
+            has_claims=args.kubernetes_enable_dra,
+        ),
+        compat=parse_compat(args.compat, COMPATIBILITIES),
+        node=args.node or gethostname(),
+        devices=printed_devices(args.devices),
+        read_seconds=args.web_read_timeout,
+        write_seconds=args.web_write_timeout,
         backend=args.backend,
         stale_seconds=args.stale_after,
         xid_window_ms=args.xid_count_window_size,
         clock_window_ms=args.clock_events_count_window_size,
-        repeats_card=args.mig_device_fields == "repeat",
-        has_virtual_gpus=args.kubernetes_virtual_gpus,
-        has_claims=args.kubernetes_enable_dra,
-    )
-    return structs.replace(
-        chosen,
-        read_seconds=args.web_read_timeout,
-        write_seconds=args.web_write_timeout,
         needs_gpus=args.health_require_gpus,
         has_containers=args.process_metrics != "off",
         has_processes=args.process_metrics == "process",
@@ -206,7 +212,7 @@ def _devices(asked: Invocation, chosen: GpuExporterSettings) -> Devices:
     if args.sim_gpus:
         with needing_simulation("`--sim-gpus`"):
             from fairlead_sim.gpus.node_cards import parse_models, simulated_node
-        told = told_loads(load_folder(asked.env), asked.messages.warn)
+        told = simulated_loads(load_folder(asked.env), asked.messages.warn)
         return simulated_node(chosen.node, parse_models(args.sim_gpus), time.time, chosen.interval_seconds, told)
     beat = NvmlBeat(chosen.interval_seconds, args.slow_interval, args.call_timeout)
     log = KernelLog() if args.kmsg == "on" else None

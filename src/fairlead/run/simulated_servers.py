@@ -18,7 +18,7 @@ from fairlead.apps.server import parse_address, require_loopback
 from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.standard_streams import Stdout
 from fairlead.edge.files.own_files import absolute
-from fairlead.edge.files.told_loads import load_folder, told_loads
+from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.errors import UserError
 from fairlead.run.beginnings import scenario_beginning
 from fairlead.run.invocation import Invocation, Process, free_or_named, url_of
@@ -44,7 +44,7 @@ async def run_simulated_exporter(
     if not args.all_nodes:
         chosen = structs.replace(chosen, node=_node_of(world, args.node, args.scenario), is_alone=True)
     simulation = Simulation(world, args.speed)
-    simulation.told = told_loads(load_folder(asked.env), asked.messages.warn)
+    simulation.told = simulated_loads(load_folder(asked.env), asked.messages.warn)
     exporter = GpuExporter(simulation.devices(chosen.interval_seconds), simulation, chosen, counters=counters, names=names)
     whose = f"all nodes of scenario {args.scenario}" if args.all_nodes else f"node {chosen.node} of scenario {args.scenario}"
     said = f"GPU metrics of {whose}, simulated, on {url_of(sock, 'https' if guard and guard.tls else 'http')}/metrics"

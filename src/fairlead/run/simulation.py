@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, Issued, bearer
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.gpu_load import ToldLoad
+from fairlead.model.devices.gpu_load import SimulatedLoad
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead_sim.api.credentials import ServerCredentials
 from fairlead_sim.gpus.sampled import SampledDevices
@@ -33,7 +33,7 @@ class Simulation:
         self.world = world
         self.driver = Driver(self.world, speed)
         self._has_past = has_past
-        self.told: Callable[[], Sequence[ToldLoad]] = tuple
+        self.told: Callable[[], Sequence[SimulatedLoad]] = tuple
 
     @property
     def speed(self) -> float:

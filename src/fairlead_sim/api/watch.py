@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from fairlead.model.change import ChangeType
+from fairlead.model.changes import ChangeType
 from fairlead_sim.api.reads import OBJECT_FORMS, Reads, request_version, too_new
 from fairlead_sim.api.request import ReceivedRequest, wanted_form
 from fairlead_sim.api.versions import Versions, Watch

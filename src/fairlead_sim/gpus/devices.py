@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import CardMode, GpuMode, Health
-from fairlead.model.devices.gpu_load import LoadTest, ToldLoad
+from fairlead.model.devices.gpu_load import LoadTest, SimulatedLoad
 from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold, Run, Stranger
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.division import CardPart, bad_division, divided
@@ -142,7 +142,7 @@ class SimulatedDevices:
         if kept:
             self._holds[uid] = kept
 
-    def tell(self, loads: Sequence[ToldLoad]) -> None:
+    def tell(self, loads: Sequence[SimulatedLoad]) -> None:
         """What cards are told to show from now on; those that are not named do only their containers' work.
 
         Of two loads for one card the greater counts, part by part.

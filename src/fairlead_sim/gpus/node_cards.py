@@ -12,9 +12,9 @@ from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.devices.device import DeviceSample
-from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot
-from fairlead.model.devices.gpu_load import ToldLoad
+from fairlead.model.devices.gpu_load import SimulatedLoad
 from fairlead_sim.gpus.cards import CARD_MODELS, CardModel, known_model
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.sampled import SampledDevices
@@ -65,7 +65,7 @@ class SimulatedDriver:
     def cards(self) -> Sequence[GpuSlot]:
         return self._cards
 
-    def xids(self) -> Sequence[SeenXid]:
+    def xids(self) -> Sequence[DriverXid]:
         return ()
 
     def probe(self, uuid: str) -> CardAnswer:
@@ -83,7 +83,7 @@ def simulated_node(
     models: Sequence[CardModel],
     now: Callable[[], float],
     interval_seconds: float,
-    told: Callable[[], Sequence[ToldLoad]] = tuple,
+    told: Callable[[], Sequence[SimulatedLoad]] = tuple,
 ) -> SampledDevices:
     """`ports.Devices` of such a node: what its cards would answer that are idle, but for what they are
     `told`.

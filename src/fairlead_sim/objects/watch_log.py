@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.model.change import ChangeType
+from fairlead.model.changes import ChangeType
 from fairlead_sim.schema.status import ApiStatus, too_old
 
 Object = dict[str, Any]

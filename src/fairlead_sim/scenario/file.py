@@ -53,7 +53,7 @@ def parse_scenario(text: str, source: str) -> Scenario:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"scenario `{source}` is not valid TOML: {error}", "see docs/scenarios.md for an example") from error
+        raise UserError(f"scenario `{source}` is not valid TOML: {error}", "see docs/how-to/scenarios.md for an example") from error
     try:
         scenario = msgspec.convert(raw, Scenario, dec_hook=_decode)
     except msgspec.ValidationError as error:
@@ -144,7 +144,9 @@ def _told_by_msgspec(message: str) -> tuple[str, KeyPath]:
 def _refusal(text: str, source: str, path: KeyPath, what: str) -> UserError:
     lines = locate_keys(text)
     line = next((lines[path[:length]] for length in range(len(path), 0, -1) if path[:length] in lines), 1)
-    return UserError(f"scenario `{source}` line {line}, key `{_spell(path)}`: {what}", "see docs/scenarios.md for every key and an example")
+    return UserError(
+        f"scenario `{source}` line {line}, key `{_spell(path)}`: {what}", "see docs/how-to/scenarios.md for every key and an example"
+    )
 
 
 def _spell(path: KeyPath) -> str:

@@ -2,7 +2,7 @@
 
 A scenario says what a company has and wants (machines, teams, quotas, services, jobs that keep coming), never
 what happens: that follows from it and the seed. Field names here are the keys of the TOML file;
-`docs/scenarios.md` explains them by example.
+`docs/how-to/scenarios.md` explains them by example.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from fairlead_sim.schema.crd import CustomVersion
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-READ_VERBS = ("get", "list", "watch")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

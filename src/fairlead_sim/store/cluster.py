@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from fairlead.model.change import ChangeType
+from fairlead.model.changes import ChangeType
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.object_names import ObjectNames

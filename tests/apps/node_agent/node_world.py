@@ -19,15 +19,17 @@ from fairlead.apps.node_agent.agent import NodeAgent
 from fairlead.apps.node_agent.desk import NodeAgentSettings
 from fairlead.edge.node.agent_files import NodeAgentFiles, NodeFolders
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, CreateObject, DeleteObject, Outcome, PatchObject, Result, TellObjectEvent
-from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.actions import Action, CreateObject, DeleteObject, Outcome, PatchObject, RecordObjectEvent, Result
+from fairlead.model.changes import KIND_NODES, KIND_PODS, Observe, changed, listed
+from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessHome, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.devices.kubelet import HeldDevices, OfferedDevice
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import MemoryUnit
 from fairlead.model.sharing import Withheld
-from fairlead.ports import DeviceAnswers, RowSink
+from fairlead.model.snapshot import GPU_WITHHELD
+from fairlead.ports import DeviceAnswers
 from fairlead.wire.gpus.allocation import render_grants
 from fairlead.wire.kube.objects import parse_gpu_slots
 from fairlead.wire.kube.time import parse_time
@@ -68,15 +70,15 @@ class FakeApi:
         self.refuses: Callable[[Action], Outcome | None] = lambda action: None
         self.test_pods: list[Pod] = []
         """What a reader of the runtime's test pod finds, one after the other; the last for ever."""
-        self._sinks: tuple[RowSink[Node], RowSink[Pod], RowSink[Withheld]] | None = None
+        self._observe: Observe = lambda _: None
         self.is_following = asyncio.Event()
 
-    async def follow(self, node: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
-        self._sinks = node, pods, withheld
+    async def follow(self, observe: Observe) -> None:
+        self._observe = observe
         await self.is_following.wait()
-        withheld.replace({}, ())
-        pods.replace(dict(self.pods), ())
-        node.replace({self.node.uid: self.node}, ())
+        observe(listed(GPU_WITHHELD, {}))
+        observe(listed(KIND_PODS, dict(self.pods)))
+        observe(listed(KIND_NODES, {self.node.uid: self.node}))
         await asyncio.Event().wait()
 
     async def apply(self, action: Action) -> Outcome:
@@ -98,24 +100,21 @@ class FakeApi:
 
     def show(self, node: Node) -> None:
         self.node = node
-        if self._sinks is not None:
-            self._sinks[0].upsert(node.uid, node)
+        self._observe(changed(KIND_NODES, node.uid, node))
 
     def label(self, **labels: str) -> None:
         self.show(structs.replace(self.node, labels={**self.node.labels, **labels}))
 
     def put(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod
-        if self._sinks is not None:
-            self._sinks[1].upsert(pod.uid, pod)
+        self._observe(changed(KIND_PODS, pod.uid, pod))
 
     def take_out(self, *indexes: int) -> None:
-        assert self._sinks is not None
-        self._sinks[2].upsert("map", Withheld(self.node.name, frozenset(indexes)))
+        self._observe(changed(GPU_WITHHELD, "map", Withheld(self.node.name, frozenset(indexes))))
 
     def events(self) -> list[tuple[str, str, str]]:
         """Kind and name of who was told, and the reason."""
-        told = [each for each in self.actions if isinstance(each, TellObjectEvent)]
+        told = [each for each in self.actions if isinstance(each, RecordObjectEvent)]
         return [(each.target.kind, each.target.name, each.reason) for each in told]
 
     def made(self, kind: type[CreateObject] | type[DeleteObject]) -> int:
@@ -129,7 +128,7 @@ class FakeDriver:
         self.hangs = False
         self.wedged = ""
         """The card of which nobody may ask."""
-        self.seen: list[SeenXid] = []
+        self.seen: list[DriverXid] = []
         self.ill: dict[str, str] = {}
         self.energy: int | None = None
         self.used: list[ProcessMemory] = []
@@ -139,7 +138,7 @@ class FakeDriver:
         self._answer()
         return [structs.replace(card, units=0) for card in self.shown]
 
-    def xids(self) -> Sequence[SeenXid]:
+    def xids(self) -> Sequence[DriverXid]:
         self._answer()
         seen, self.seen = self.seen, []
         return seen

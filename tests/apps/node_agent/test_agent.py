@@ -14,7 +14,7 @@ from tests.waiting import until
 
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, DeleteObject, Outcome, PatchObject, Result
-from fairlead.model.devices.driver import IsolationMeans, ProcessHome, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import DriverXid, IsolationMeans, ProcessHome, ProcessMemory
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits
 from fairlead.model.pod import ContainerStatus, Pod, PodPhase
@@ -40,7 +40,7 @@ def test_nothing_is_offered_before_all_is_known(world: World) -> None:
         assert world.agent.unready == "the node is not known yet"
         world.api.is_following.set()
         await asyncio.sleep(20)
-        assert world.agent.unready == "the kubelet has not told yet who holds devices"
+        assert world.agent.unready == "the kubelet has not reported yet which containers hold devices"
         assert not world.memory.lists and not world.api.actions
         world.kubelet.failure = ""
         await until(lambda: world.memory.counts == (28, 28))
@@ -78,11 +78,11 @@ def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(w
             chosen = ids(world, card)
             world.hold(chosen, name)
             assert await world.memory.answers.start(chosen) is None
-        world.driver.seen = [SeenXid(31, uuid(0))]
+        world.driver.seen = [DriverXid(31, uuid(0))]
         await asyncio.sleep(15)
         assert world.memory.counts == (28, 28), "a fault of the program"
         before = len(world.memory.lists)
-        world.driver.seen = [SeenXid(79, uuid(0))]
+        world.driver.seen = [DriverXid(79, uuid(0))]
         await until(lambda: world.memory.counts == (28, 14))
         assert len(world.memory.lists) == before + 1
         assert {each.id.startswith(uuid(0)) for each in world.memory.lists[-1] if not each.is_healthy} == {True}
@@ -97,7 +97,7 @@ def test_a_fatal_xid_takes_all_ids_of_one_card_at_once_and_who_uses_it_is_told(w
 
 async def one_falls_ill(world: World, xid: int) -> None:
     await until(lambda: world.memory.counts == (28, 28))
-    world.driver.seen = [SeenXid(xid, uuid(1))]
+    world.driver.seen = [DriverXid(xid, uuid(1))]
     await until(lambda: world.memory.counts == (28, 14))
 
 
@@ -145,7 +145,7 @@ def test_cards_without_a_counter_that_were_lost_when_the_agent_was_stopped_are_o
 
     async def story() -> None:
         await until(lambda: world.memory.counts == (28, 28))
-        world.driver.seen = [SeenXid(79, uuid(index)) for index in (0, 1)]
+        world.driver.seen = [DriverXid(79, uuid(index)) for index in (0, 1)]
         await until(lambda: world.memory.counts == (28, 0))
         world.driver.ill = {uuid(index): "GPU is lost" for index in (0, 1)}
         await asyncio.sleep(45)
@@ -163,12 +163,12 @@ def test_a_driver_that_was_taken_out_has_reset_its_cards_and_an_xid_that_comes_a
     async def story() -> None:
         world.driver.energy = 5_000_000
         await until(lambda: world.memory.counts == (28, 28))
-        world.driver.seen = [SeenXid(79, uuid(0)), SeenXid(79, uuid(1))]
+        world.driver.seen = [DriverXid(79, uuid(0)), DriverXid(79, uuid(1))]
         await until(lambda: world.memory.counts == (28, 0))
         world.driver.failure = "the driver is not loaded"
         await asyncio.sleep(5)
         world.driver.energy, world.driver.failure = 40_000, ""
-        world.driver.seen = [SeenXid(79, uuid(1))]
+        world.driver.seen = [DriverXid(79, uuid(1))]
         await until(lambda: world.memory.counts == (28, 14))
         await asyncio.sleep(900)
         assert world.memory.counts == (28, 14), "the new XID came after the reset"

@@ -24,7 +24,7 @@ from tests.apps.node_agent.node_world import EPOCH, MEMORY, WHOLE, World
 from tests.rules.devices.cards import T4_UNITS, uuid
 
 from fairlead.model.actions import BindPod
-from fairlead.model.devices.driver import SeenXid
+from fairlead.model.devices.driver import DriverXid
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import CdiDevices, ContainerEdits, HeldDevices
 from fairlead.model.pod import Container, Pod, PodPhase
@@ -254,7 +254,7 @@ class Storm:
         self.world.api.label(cgpu=self.chance.choice(("true", "false")))
 
     async def xid(self) -> None:
-        self.world.driver.seen = [SeenXid(self.chance.choice((31, 62)), uuid(self.chance.randint(0, 1)))]
+        self.world.driver.seen = [DriverXid(self.chance.choice((31, 62)), uuid(self.chance.randint(0, 1)))]
 
     # --- what must hold -------------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.api_objects import node, pod, snapshot_of
+from tests.cli.arena import environment, run_main
 from tests.cli.command import run_command
 
 from fairlead.cli.frame.parser import split_verb
@@ -40,12 +41,8 @@ HEAVY = (
 
 
 def started(program: str, line: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """The real program in a process of its own, with no kubeconfig unless `env` names one."""
-    code = f"import sys; from fairlead.run.main import main; sys.exit(main({program!r}, sys.argv[1:]))"
-    clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC"}
-    return subprocess.run(
-        [sys.executable, "-c", code, *line.split()], capture_output=True, text=True, timeout=60, env={**clean, **env}, check=False
-    )
+    """With no kubeconfig unless `env` names one."""
+    return run_main(program, line.split(), environment(home, TZ="UTC", **env))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +234,7 @@ def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> Non
 
 
 def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
-    code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['top', 'node', '-d']))"
+    code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['version']))"
     reader, writer = os.pipe()
     os.close(reader)
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}

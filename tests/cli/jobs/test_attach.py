@@ -6,13 +6,13 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.cli.arena import PROGRAM, run_main
 from tests.cli.command import run_command
 from tests.cli.job_objects import cluster, job_pod
 from tests.cli.jobs.test_job_requests import MPI, PODS, listed, script
@@ -26,7 +26,6 @@ from fairlead.errors import UserError
 
 POD_LIST = "/api/v1/namespaces/default/pods"
 CHIEF = "bert-launcher-x"
-COMMAND = (sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()")
 CA = Authority()
 SECONDS = 60
 
@@ -47,12 +46,17 @@ def environment(folder: Path, server: ExecServer) -> dict[str, str]:
 
 
 def attach(folder: Path, server: ExecServer, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    argv = [*COMMAND, "attach", *words]
+    argv = [*PROGRAM, "attach", *words]
     return subprocess.run(argv, input=stdin, capture_output=True, timeout=SECONDS, env=environment(folder, server), check=False)
 
 
+def attach_here(folder: Path, server: ExecServer, *words: str) -> subprocess.CompletedProcess[str]:
+    """In this process, whose stdin is empty."""
+    return run_main("arena", ["attach", *words], environment(folder, server))
+
+
 def start(folder: Path, server: ExecServer, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    argv = [*COMMAND, "attach", *words]
+    argv = [*PROGRAM, "attach", *words]
     return subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(folder, server))
 
 
@@ -83,35 +87,35 @@ def test_without_a_command_it_is_a_shell(tmp_path: Path, server: ExecServer) -> 
 
 
 def test_the_pod_and_the_container_that_are_named(tmp_path: Path, server: ExecServer) -> None:
-    assert attach(tmp_path, server, "bert", "-i", "bert-worker-0", "-c", "main", "--", "true").returncode == 0
+    assert attach_here(tmp_path, server, "bert", "-i", "bert-worker-0", "-c", "main", "--", "true").returncode == 0
     assert server.executed[-1].path == f"{POD_LIST}/bert-worker-0/exec"
     before = len(server.executed)
-    pod, container = attach(tmp_path, server, "bert", "-i", "x"), attach(tmp_path, server, "bert", "-c", "x")
-    assert b"invalid instance name x in job bert,please use 'arena get bert' to make sure instance name" in pod.stderr
-    assert b"container x is not valid for pod bert-launcher-x" in container.stderr
+    pod, container = attach_here(tmp_path, server, "bert", "-i", "x"), attach_here(tmp_path, server, "bert", "-c", "x")
+    assert "invalid instance name x in job bert,please use 'arena get bert' to make sure instance name" in pod.stderr
+    assert "container x is not valid for pod bert-launcher-x" in container.stderr
     assert (pod.returncode, container.returncode, len(server.executed)) == (1, 1, before)
 
 
 def test_flags_of_the_command_are_its_own(tmp_path: Path, server: ExecServer) -> None:
-    assert attach(tmp_path, server, "-n", "default", "bert", "--", "echo", "--help", "-n", "top").stdout == b"--help -n top\n"
+    assert attach_here(tmp_path, server, "-n", "default", "bert", "--", "echo", "--help", "-n", "top").stdout == "--help -n top\n"
 
 
 def test_a_job_must_be_named(tmp_path: Path, server: ExecServer) -> None:
-    done = attach(tmp_path, server)
-    assert done.returncode == 1 and b"not set job name,please set it" in done.stderr
+    done = attach_here(tmp_path, server)
+    assert done.returncode == 1 and "not set job name,please set it" in done.stderr
 
 
 def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     finished = job_pod(MPI, CHIEF, "launcher", on="n1", phase="Succeeded", owner="Job")
     with ExecServer(jobs(finished), CA.issue("api")) as server:
-        over = attach(tmp_path, server, "bert")
+        over = attach_here(tmp_path, server, "bert")
         server.script[POD_LIST] = [listed([])]
-        none, absent = attach(tmp_path, server, "bert"), attach(tmp_path, server, "nope")
+        none, absent = attach_here(tmp_path, server, "bert"), attach_here(tmp_path, server, "nope")
         assert server.executed == []
-    assert b"cannot exec into a container in a completed Instance; current phase is Succeeded" in over.stderr
-    assert f"`arena logs bert -n default -i {CHIEF}`".encode() in over.stderr
-    assert b"not found instances of the job bert" in none.stderr
-    assert b"training job not found,please use 'arena list' to make sure job is existed" in absent.stderr
+    assert "cannot exec into a container in a completed Instance; current phase is Succeeded" in over.stderr
+    assert f"`arena logs bert -n default -i {CHIEF}`" in over.stderr
+    assert "not found instances of the job bert" in none.stderr
+    assert "training job not found,please use 'arena list' to make sure job is existed" in absent.stderr
     assert (over.returncode, none.returncode, absent.returncode) == (1, 1, 1)
 
 
@@ -133,21 +137,21 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
 def test_a_server_that_says_no_is_quoted(refusal: Reply, told: str, tmp_path: Path, server: ExecServer) -> None:
     server.refusal = refusal
     try:
-        done = attach(tmp_path, server, "bert")
+        done = attach_here(tmp_path, server, "bert")
     finally:
         server.refusal = None
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert told in done.stderr.decode() and b"Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_server_that_speaks_no_v5_is_too_old(tmp_path: Path, server: ExecServer) -> None:
     server.protocols = ("v4.channel.k8s.io",)
     try:
-        done = attach(tmp_path, server, "bert")
+        done = attach_here(tmp_path, server, "bert")
     finally:
         server.protocols = ("v5.channel.k8s.io",)
     assert done.returncode == 1
-    assert b"does not speak `v5.channel.k8s.io`" in done.stderr and b"this needs Kubernetes 1.30 or later" in done.stderr
+    assert "does not speak `v5.channel.k8s.io`" in done.stderr and "this needs Kubernetes 1.30 or later" in done.stderr
 
 
 NOT_FOUND = b'{"status":"Failure","reason":"InternalError","message":"container not found (\\"main\\")","code":500}'
@@ -189,20 +193,20 @@ async def _no_status(_: web.Request, socket: web.WebSocketResponse) -> None:
 @pytest.mark.parametrize(
     ("on_exec", "stdout", "told"),
     [
-        (_not_found, b"", 'container not found (\\"main\\")'),
-        (_hang_up, b"half\n", "the API server hung up before the command ended: kubelet is away"),
-        (_die, b"half\n", "API server"),
-        (_rubbish, b"", "does not speak WebSocket as it should"),
-        (_text, b"", "does not speak WebSocket as it should"),
-        (_no_status, b"", "did not tell with a Status how the command ended"),
+        (_not_found, "", 'container not found (\\"main\\")'),
+        (_hang_up, "half\n", "the API server hung up before the command ended: kubelet is away"),
+        (_die, "half\n", "API server"),
+        (_rubbish, "", "does not speak WebSocket as it should"),
+        (_text, "", "does not speak WebSocket as it should"),
+        (_no_status, "", "did not tell with a Status how the command ended"),
     ],
 )
-def test_a_command_that_does_not_come_to_its_end_is_an_error(on_exec: Any, stdout: bytes, told: str, tmp_path: Path) -> None:
+def test_a_command_that_does_not_come_to_its_end_is_an_error(on_exec: Any, stdout: str, told: str, tmp_path: Path) -> None:
     with ExecServer(jobs(), CA.issue("api"), on_exec=on_exec) as server:
-        done = attach(tmp_path, server, "bert")
+        done = attach_here(tmp_path, server, "bert")
     assert (done.returncode, done.stdout) == (1, stdout)
-    assert told in done.stderr.decode()
-    assert b"Traceback" not in done.stderr and b"this is a bug" not in done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr and "this is a bug" not in done.stderr
 
 
 async def _windows(_: web.Request, socket: web.WebSocketResponse) -> None:
@@ -227,8 +231,8 @@ def test_a_command_that_wants_no_more_of_its_stdin_ends_as_it_says(tmp_path: Pat
 
 def test_a_great_exit_code_does_not_become_a_success(tmp_path: Path) -> None:
     with ExecServer(jobs(), CA.issue("api"), on_exec=_windows) as server:
-        done = attach(tmp_path, server, "bert")
-    assert done.returncode == 255 and b"command terminated with exit code 256" in done.stderr
+        done = attach_here(tmp_path, server, "bert")
+    assert done.returncode == 255 and "command terminated with exit code 256" in done.stderr
 
 
 def test_a_reader_who_has_seen_enough_is_no_failure_and_the_command_is_let_go(tmp_path: Path, server: ExecServer) -> None:
@@ -252,7 +256,7 @@ def test_ctrl_c_ends_a_command_that_has_no_terminal(tmp_path: Path, server: Exec
 
 
 def test_a_closed_stdin_is_an_empty_one(tmp_path: Path, server: ExecServer) -> None:
-    line = " ".join(["exec", f"'{COMMAND[0]}'", "-c", f"'{COMMAND[2]}'", "attach bert -- wc -c <&-"])
+    line = " ".join(["exec", f"'{PROGRAM[0]}'", "-c", f"'{PROGRAM[2]}'", "attach bert -- wc -c <&-"])
     done = subprocess.run(["sh", "-c", line], capture_output=True, timeout=SECONDS, env=environment(tmp_path, server), check=False)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, b"0", b"")
 

@@ -10,14 +10,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.arena import arena, kubeconfig
+from tests.cli.arena import PROGRAM, arena, kubeconfig
 from tests.cli.job_objects import job, job_pod
 from tests.edge.pki import Authority
 from tests.edge.scripted import Reply, ScriptedServer, Stream, status
@@ -351,7 +350,7 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
         config = kubeconfig(tmp_path, server.url)
         reading, writing = os.pipe()
         os.close(reading)
-        command = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", "--kubeconfig", str(config), "list"]
+        command = [*PROGRAM, "--kubeconfig", str(config), "list"]
         done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
         os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -360,15 +359,7 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_watch_quietly(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         config = kubeconfig(tmp_path, server.url)
-        command = [
-            sys.executable,
-            "-c",
-            "from fairlead.run.programs import run_arena; run_arena()",
-            "--kubeconfig",
-            str(config),
-            "list",
-            "-w",
-        ]
+        command = [*PROGRAM, "--kubeconfig", str(config), "list", "-w"]
         watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert watching.stdout is not None
         assert [watching.stdout.readline().split()[0] for _ in range(3)] == ["NAME", "bert", "mnist"]
@@ -381,15 +372,7 @@ def test_a_watch_shows_again_what_changes(tmp_path: Path) -> None:
     over = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, states=["Running", "Succeeded"], ended=60)
     with ScriptedServer(script(mpijobs=[listed([MPI]), listed([over])])) as server:
         config = kubeconfig(tmp_path, server.url)
-        command = [
-            sys.executable,
-            "-c",
-            "from fairlead.run.programs import run_arena; run_arena()",
-            "--kubeconfig",
-            str(config),
-            "list",
-            "-w",
-        ]
+        command = [*PROGRAM, "--kubeconfig", str(config), "list", "-w"]
         watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert watching.stdout is not None
         lines = [watching.stdout.readline().split() for _ in range(4)]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from tests.cli.api_objects import node, reading, snapshot_of
 from tests.cli.api_objects import pod as any_pod
-from tests.cli.arena import arena
+from tests.cli.arena import arena, arena_process
 from tests.cli.command import run_command
 from tests.cli.job_objects import CREATED, as_job, cluster, job, job_pod
 
@@ -315,9 +315,9 @@ def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) 
     run_command(f"snapshot save {saved}", company(events=[seen]), "fairlead")
     for line in ("list", "get bert -e", "top job"):
         words = [*line.split(), "--snapshot", str(saved)]
-        shown = arena(tmp_path, *words, LANG="C", COLUMNS="20", TZ="UTC")
+        shown = arena_process(tmp_path, *words, LANG="C", COLUMNS="20", TZ="UTC")
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert shown.stdout == arena(tmp_path, *words, LANG="zh_CN.UTF-8", TZ="UTC").stdout
+        assert shown.stdout == arena(tmp_path, *words, LANG="zh_CN.UTF-8", COLUMNS="200", TZ="UTC").stdout
     assert "bert   RUNNING    MPIJOB      1m  " in arena(tmp_path, "list", "--snapshot", str(saved)).stdout
     east = arena(tmp_path, "get", "bert", "--snapshot", str(saved), TZ="Asia/Shanghai")
     assert "CreateTime:  2026-01-05 17:58:20" in east.stdout

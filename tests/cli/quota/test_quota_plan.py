@@ -192,7 +192,7 @@ def test_pods_of_daemonsets_are_not_planned_for() -> None:
 
 
 def test_the_page_for_users_shows_what_the_commands_print() -> None:
-    page = Path("docs/quota.md").read_text()
+    page = Path("docs/concepts/quota.md").read_text()
     assert TREE.strip() in page
     assert plan(f"{NGINX4} --until-settled").out.split("\nEVICT")[0] in page
     assert run_command("quota tree", demo(), "fairlead").out in page

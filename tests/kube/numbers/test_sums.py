@@ -210,7 +210,7 @@ def test_a_chart_of_one_job_is_of_no_other(seen: CompanySeen) -> None:
 
 
 def test_mins_promise_more_than_nodes_have(seen: CompanySeen) -> None:
-    """28 are promised. On the cordoned node two GPUs are held, and count (docs/quota-operations.md): 26 are there, not 24."""
+    """28 are promised. On the cordoned node two GPUs are held, and count (docs/how-to/quota-operations.md): 26 are there, not 24."""
     assert seen.look().available(GPU) < 28
     assert seen.truth.min_of(seen.truth.root["children"][1], GPU) < 20
 

@@ -14,7 +14,7 @@ from fairlead.model.devices.device import DeviceProcess
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.kubelet import HeldDevices
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import GpuProcess
 from fairlead.rules.devices.container_use import container_use, filled_use
 from fairlead.rules.devices.pod_devices import device_processes
 
@@ -31,14 +31,14 @@ def uses(rows: tuple[DeviceProcess, ...]) -> list[tuple[str, str, float | None, 
 
 def test_each_container_has_its_own_and_a_pod_without_a_grant_is_foreign() -> None:
     containers = [holder("a", "ua"), holder("b", "ub")]
-    seen = [SeenProcess(pid, "C", pid * MIB, 1.0) for pid in (1, 2, 3, 4, 5)]
+    seen = [GpuProcess(pid, "C", pid * MIB, 1.0) for pid in (1, 2, 3, 4, 5)]
     homes = {1: ProcessHome("ua"), 2: ProcessHome("ub"), 3: ProcessHome("ua"), 4: ProcessHome("uc"), 5: ProcessHome()}
     assert uses(container_use(containers, seen, homes)) == [("a", "c", 4, 2), ("b", "c", 2, 1), ("", "", 9, 2)]
 
 
 def test_two_containers_of_one_pod_are_told_apart_by_the_token_of_their_shares() -> None:
     containers = [holder("a", "ua", "one", token="t1"), holder("a", "ua", "two", token="t2")]
-    seen = [SeenProcess(1, "C", MIB, None), SeenProcess(2, "C", 2 * MIB, None), SeenProcess(3, "C", 4 * MIB, None)]
+    seen = [GpuProcess(1, "C", MIB, None), GpuProcess(2, "C", 2 * MIB, None), GpuProcess(3, "C", 4 * MIB, None)]
     homes = {1: ProcessHome("ua", "t2"), 2: ProcessHome("ua", "t1"), 3: ProcessHome("ua")}
     assert uses(container_use(containers, seen, homes)) == [("a", "one", 6, 2), ("a", "two", 1, 1)]
 
@@ -46,7 +46,7 @@ def test_two_containers_of_one_pod_are_told_apart_by_the_token_of_their_shares()
 def test_a_grant_without_a_process_uses_nothing_and_with_one_of_which_nobody_knows_it_is_unknown() -> None:
     (idle,) = container_use([holder("a", "ua")], [], {})
     assert (idle.memory_used_bytes, idle.sm_percent, idle.processes) == (0, 0.0, 0)
-    seen = [SeenProcess(1, "C", MIB, 10.0), SeenProcess(2, "C", None, None), SeenProcess(3, "C", MIB, 20.0)]
+    seen = [GpuProcess(1, "C", MIB, 10.0), GpuProcess(2, "C", None, None), GpuProcess(3, "C", MIB, 20.0)]
     ours, other = container_use(
         [holder("a", "ua"), holder("b", "ub")], seen, {1: ProcessHome("ua"), 2: ProcessHome("ua"), 3: ProcessHome("ub")}
     )
@@ -56,7 +56,7 @@ def test_a_grant_without_a_process_uses_nothing_and_with_one_of_which_nobody_kno
 
 @pytest.mark.parametrize("mode", [GpuMode.EXCLUSIVE, GpuMode.MIG])
 def test_what_is_not_known_of_an_only_holder_the_card_tells(mode: GpuMode) -> None:
-    seen = [SeenProcess(1, "C", None, None), SeenProcess(2, "C", 3 * MIB, None)]
+    seen = [GpuProcess(1, "C", None, None), GpuProcess(2, "C", 3 * MIB, None)]
     rows = container_use([holder("a", "ua", mode=mode)], seen, {1: ProcessHome("ua"), 2: ProcessHome()})
     ours, stranger = filled_use(rows, 10 * MIB, 55.0)
     assert (ours.memory_used_bytes, ours.sm_percent) == (7 * MIB, 55.0), "of memory, what the others leave"
@@ -65,14 +65,14 @@ def test_what_is_not_known_of_an_only_holder_the_card_tells(mode: GpuMode) -> No
     assert (unknown.memory_used_bytes, unknown.sm_percent) == (None, None)
     hidden = container_use(
         [holder("a", "ua", mode=mode)],
-        [*seen, SeenProcess(3, "C", None, None)],
+        [*seen, GpuProcess(3, "C", None, None)],
         dict.fromkeys((2, 3), ProcessHome()) | {1: ProcessHome("ua")},
     )
     assert filled_use(hidden, 10 * MIB, 55.0)[0].memory_used_bytes is None, "how much is another's nobody says"
 
 
 def test_what_is_known_of_an_only_holder_is_its_own() -> None:
-    rows = container_use([holder("a", "ua", mode=GpuMode.EXCLUSIVE)], [SeenProcess(1, "C", MIB, 5.0)], {1: ProcessHome("ua")})
+    rows = container_use([holder("a", "ua", mode=GpuMode.EXCLUSIVE)], [GpuProcess(1, "C", MIB, 5.0)], {1: ProcessHome("ua")})
     assert filled_use(rows, 10 * MIB, 55.0) == rows
     idle = container_use([holder("a", "ua", mode=GpuMode.EXCLUSIVE)], [], {})
     assert filled_use(idle, 10 * MIB, 55.0) == idle, "nothing runs: 0 is known"
@@ -80,13 +80,13 @@ def test_what_is_known_of_an_only_holder_is_its_own() -> None:
 
 @pytest.mark.parametrize("mode", [GpuMode.SHARE, GpuMode.TIMESLICE])
 def test_a_sharer_alone_on_its_card_is_not_told_what_the_card_does(mode: GpuMode) -> None:
-    rows = container_use([holder("a", "ua", mode=mode)], [SeenProcess(1, "C", None, None)], {1: ProcessHome("ua")})
+    rows = container_use([holder("a", "ua", mode=mode)], [GpuProcess(1, "C", None, None)], {1: ProcessHome("ua")})
     assert filled_use(rows, 10 * MIB, 55.0) == rows
 
 
 def test_a_sole_holder_whose_uid_nobody_told_has_the_processes_that_run_in_pods() -> None:
     alone = [holder("a", "", mode=GpuMode.EXCLUSIVE)]
-    seen = [SeenProcess(1, "C", MIB, None), SeenProcess(2, "C", 2 * MIB, None)]
+    seen = [GpuProcess(1, "C", MIB, None), GpuProcess(2, "C", 2 * MIB, None)]
     homes = {1: ProcessHome("ua"), 2: ProcessHome()}
     assert uses(container_use(alone, seen, homes)) == [("a", "c", 1, 1), ("", "", 2, 1)]
     two = [holder("a", ""), holder("b", "")]
@@ -106,7 +106,7 @@ def test_the_uid_of_a_whole_cards_holder_is_the_checkpoints() -> None:
 def test_whoever_uses_it_nothing_is_lost_and_nothing_counts_twice(used: list[tuple[int, int]], homes: dict[int, str]) -> None:
     containers = [holder("a", "ua"), holder("b", "ub")]
     rows = container_use(
-        containers, [SeenProcess(pid, "C", size, None) for pid, size in used], {pid: ProcessHome(uid) for pid, uid in homes.items()}
+        containers, [GpuProcess(pid, "C", size, None) for pid, size in used], {pid: ProcessHome(uid) for pid, uid in homes.items()}
     )
     alive = [size for pid, size in used if pid in homes]
     assert sum(row.processes for row in rows) == len(alive)
@@ -116,5 +116,5 @@ def test_whoever_uses_it_nothing_is_lost_and_nothing_counts_twice(used: list[tup
 def test_two_containers_of_one_pod_are_told_apart_by_the_names_of_their_ids() -> None:
     containers = [holder("a", "ua", "main", GpuMode.EXCLUSIVE), holder("a", "ua", "side", GpuMode.EXCLUSIVE)]
     homes = {1: ProcessHome("ua", container="side"), 2: ProcessHome("ua", container="main"), 3: ProcessHome("ua")}
-    seen = [SeenProcess(pid, "C", 100 * pid * MIB, None) for pid in homes]
+    seen = [GpuProcess(pid, "C", 100 * pid * MIB, None) for pid in homes]
     assert uses(container_use(containers, seen, homes)) == [("a", "main", 500, 2), ("a", "side", 100, 1)]

@@ -44,7 +44,7 @@ def test_an_id_that_is_no_whole_card_is_refused_for_good(device_id: str) -> None
 def known(machine: NodeMachine) -> NodeMachine:
     machine.node = Node("n", labels={"cgpu": "true"})
     machine.pods = {}
-    machine.kubelet_tells(())
+    machine.kubelet_reports(())
     return machine
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_offered_of_two_cards_with_one_uuid() -> None:
 def test_a_pod_with_a_slice_of_a_card_may_use_it() -> None:
     machine = known(NodeMachine())
     machine.pods = {"u": Pod("ns", "p", uid="u", phase=PodPhase.RUNNING, node="n")}
-    machine.kubelet_tells([HeldDevices(WHOLE, (f"{uuid(0)}::1",), "c", "ns", "p")])
+    machine.kubelet_reports([HeldDevices(WHOLE, (f"{uuid(0)}::1",), "c", "ns", "p")])
     assert machine.whole_holders() == {uuid(0): {"u"}}
     machine.driver_shows([t4(0)], IsolationMeans())
     machine.healths.xid(79, uuid(0), 0.0)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, Result, ScaleJob, SetPodCondition
+from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
@@ -435,13 +436,8 @@ class FakeCluster:
         machine = self.machine
         if machine is None:
             return
-        feed = machine.feed
-        by_kind = {"pod": feed.pods, "budget": feed.budgets, "namespace": feed.namespaces, "tree": feed.trees}
-        sink: Any = by_kind.get(kind) or feed.workloads(kind)
-        if value is None:
-            sink.remove(key)
-        else:
-            sink.upsert(key, value)
+        by_kind = {"pod": KIND_PODS, "budget": KIND_BUDGETS, "namespace": KIND_NAMESPACES, "tree": KIND_QUOTA_TREES}
+        machine.feed.observe(changed(by_kind.get(kind, kind), key, value))
 
     def _tell_owner(self, uid: str) -> None:
         if self.owners[uid].kind != "Bare":
@@ -482,16 +478,16 @@ class FakeCluster:
         self._life += 1
         self._told_at.clear()
         self._look_at = None
-        machine = self.machine = self._machine_class(self._changed)
+        machine = self.machine = self._machine_class(self._changed, KINDS)
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:
-            feed.workloads(kind).replace({uid: self._row(each) for uid, each in self.owners.items() if each.kind == kind}, ())
-        feed.nodes.replace({"node": NODE}, ())
-        feed.trees.replace({"tree": self.tree} if self.tree else {}, ())
-        feed.namespaces.replace(dict(self.namespaces), ())
-        feed.budgets.replace(dict(self.budgets), ())
-        feed.pods.replace(dict(self.pods), ())
+            feed.observe(listed(kind, {uid: self._row(each) for uid, each in self.owners.items() if each.kind == kind}))
+        feed.observe(listed(KIND_NODES, {"node": NODE}))
+        feed.observe(listed(KIND_QUOTA_TREES, {"tree": self.tree} if self.tree else {}))
+        feed.observe(listed(KIND_NAMESPACES, dict(self.namespaces)))
+        feed.observe(listed(KIND_BUDGETS, dict(self.budgets)))
+        feed.observe(listed(KIND_PODS, dict(self.pods)))
         self._changed()
 
     def crash(self) -> None:

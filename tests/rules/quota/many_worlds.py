@@ -17,9 +17,9 @@ import msgspec
 from tests.rules.quota.random_worlds import Recipe, random_recipe
 from tests.rules.quota.small import SmallWorld
 
-from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.quota.clauses import clause, sentence_of
+from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting
 from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.told import clause, read_clauses
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.quota.plan import plan_quota
 
@@ -53,11 +53,13 @@ def check_world(recipe: Recipe) -> None:
 
 
 def check_sentences(plan: QuotaPlan) -> None:
-    """What is said of who waits can be read back, clause by clause, so that pages can say it in any language."""
-    for message in {row.message for row in plan.waiting if row.reason is not Reason.TREE_INVALID}:
-        clauses = read_clauses(message)
-        assert "; ".join(words for _, _, words in clauses) == message, f"nobody can read `{message}` back"
-        assert all(clause(code, **values) == words for code, values, words in clauses), message
+    """Every reason has clauses, so that pages can translate it: the sentence is made of them, and of
+    each clause the code and the values give its words again.
+    """
+    for row in plan.waiting:
+        assert row.clauses, f"no clauses of `{row.message}`"
+        assert sentence_of(row.clauses) == row.message
+        assert all(clause(each.code, **each.values) == each for each in row.clauses), row.message
 
 
 def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 from tests.scenarios.quota.files import parse_tree
 
-from fairlead.model.quota.plan import How, QuotaPlan
+from fairlead.model.quota.plan import EvictionMethod, QuotaPlan
 from fairlead.model.quota.rows import Workload, scaled
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
@@ -114,7 +114,7 @@ class SmallWorld:
             self._start(admission.pod.key)
         for eviction in plan.evict:
             self._stop(eviction.pod)
-            if eviction.how == How.LOWER:
+            if eviction.method == EvictionMethod.LOWER:
                 self._lower(eviction.workload)
             elif eviction.workload is not None:
                 self._suspend(eviction.workload, eviction.for_unit)
@@ -136,7 +136,7 @@ class SmallWorld:
                     continue
                 since = pod.claim_since if pod.claim_since is not None else self.now
                 is_claim = waiting.reason == "WaitingForEvictions"
-                self.change(pod.key, claim_since=since if is_claim else None, said_reason=str(waiting.reason))
+                self.change(pod.key, claim_since=since if is_claim else None, condition_reason=str(waiting.reason))
         return plan
 
     def settle(self, steps: int = 60) -> QuotaPlan:
@@ -188,7 +188,7 @@ class SmallWorld:
             self._come(gone)
 
     def _start(self, key: str) -> None:
-        self.change(key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, said_reason="")
+        self.change(key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, condition_reason="")
         self._bind(key)
 
     def _bind(self, key: str) -> None:

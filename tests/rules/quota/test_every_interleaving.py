@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from tests.rules.quota.small import tree
 
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition
+from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
@@ -70,11 +71,11 @@ def leader(pods: dict[str, Pod]) -> QuotaMachine:
     machine = QuotaMachine(nothing)
     feed = machine.feed
     feed.rebuild()
-    feed.nodes.replace({"node": NODE}, ())
-    feed.trees.replace({"tree": QuotaTree("elasticquotatree", "kube-system", ROOT, "tree")}, ())
-    feed.namespaces.replace(dict(SPACES), ())
-    feed.budgets.replace({}, ())
-    feed.pods.replace(dict(pods), ())
+    feed.observe(listed(KIND_NODES, {"node": NODE}))
+    feed.observe(listed(KIND_QUOTA_TREES, {"tree": QuotaTree("elasticquotatree", "kube-system", ROOT, "tree")}))
+    feed.observe(listed(KIND_NAMESPACES, dict(SPACES)))
+    feed.observe(listed(KIND_BUDGETS, {}))
+    feed.observe(listed(KIND_PODS, dict(pods)))
     return machine
 
 
@@ -99,11 +100,7 @@ def move(world: World, word: str, place: int) -> None:
     match word:
         case "deliver":
             uid, row = world.told.pop(0)
-            feed = world.machine.feed
-            if row is None:
-                feed.pods.remove(uid)
-            else:
-                feed.pods.upsert(uid, row)
+            world.machine.feed.observe(changed(KIND_PODS, uid, row))
             world.is_news = True
         case "look":
             world.is_news = False

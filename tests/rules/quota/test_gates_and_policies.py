@@ -11,7 +11,6 @@ from tests.rules.quota.small import SmallWorld, tree
 
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.state import NodeRoom
-from fairlead.model.quota.told import read_clauses
 from fairlead.rules.quota.node_use import node_uses
 
 GATE = "example.com/licence"
@@ -35,7 +34,7 @@ def test_it_asks_for_nothing_until_only_our_gate_is_left() -> None:
     assert plan.is_empty
     (row,) = plan.waiting
     assert (row.unit, row.reason) == ("b/p001", Reason.GATED_BY_OTHERS)
-    assert [(code, values["gate"]) for code, values, _ in read_clauses(row.message)] == [("gated", GATE)]
+    assert [(each.code, each.values["gate"]) for each in row.clauses] == [("gated", GATE)]
     used = {node.name: node for node in node_uses(world.state())}
     assert (used["b"].request.get("gpu", 0), used["b"].waiting_pods) == (0, 1)
     world.change("b/p001", gated_by="")

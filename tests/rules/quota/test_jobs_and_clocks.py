@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.rules.quota.small import SmallWorld, tree
 
 from fairlead.model.keys import MAX_JOBS
-from fairlead.model.quota.plan import How
+from fairlead.model.quota.plan import EvictionMethod
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode, Violation
@@ -36,9 +36,9 @@ def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
     world.settle()
     world.add("b", 1, 1, owner="b")
     plan = world.step()
-    assert {each.how for each in plan.evict} == {How.SUSPEND} and len(plan.evict) == 4
+    assert {each.method for each in plan.evict} == {EvictionMethod.SUSPEND} and len(plan.evict) == 4
     assert {each.workload.name for each in plan.evict if each.workload} == {"train"}
-    assert plan.evict[0].told == ("b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0; " + ORDER)
+    assert plan.evict[0].message == ("b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0; " + ORDER)
     world.settle()
     (row,) = plan_quota(world.state()).waiting
     assert (row.unit, row.pods, row.workload and row.workload.name) == ("a/train", (), "train")
@@ -57,7 +57,7 @@ def test_a_victim_is_told_of_the_resource_that_is_taken_back() -> None:
     world.add("a", 4, {"cpu": 10, "gpu": 1}, owner="a")
     world.settle()
     world.add("b", 1, {"cpu": 10, "gpu": 1}, owner="b")
-    assert [each.told for each in world.step().evict] == [
+    assert [each.message for each in world.step().evict] == [
         "b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0; " + ORDER
     ]
 
@@ -91,7 +91,7 @@ def test_a_launcher_is_no_surplus_of_its_workers() -> None:
     job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
     members = [running(name, gang="mpi", gang_size=2, owner="u") for name in ("launcher", "worker-0", "worker-1")]
     plan = plan_quota(QuotaState(tree("root[3]{a[0] b[3]}"), (*members, pod("owner", "b")), workloads={"u": job}))
-    assert [(each.pod.name, each.how) for each in plan.evict] == [(each.name, How.SUSPEND) for each in members]
+    assert [(each.pod.name, each.method) for each in plan.evict] == [(each.name, EvictionMethod.SUSPEND) for each in members]
 
 
 def test_room_is_kept_for_the_launcher_that_comes_later() -> None:
@@ -119,7 +119,7 @@ def test_who_is_never_bound_returns_and_a_bare_pod_is_told() -> None:
     owned, bare = (replace(running(name), node="", owner=owner, is_refused=True) for name, owner in (("owned", "u"), ("bare", "")))
     state = QuotaState(tree("root[4]{a[4]}"), (owned, bare, running("bound")), now=300.0)
     assert plan_quota(state).returned == ()
-    told = {each.pod.name: each.is_told for each in plan_quota(replace(state, now=301.0)).returned}
+    told = {each.pod.name: each.is_event_only for each in plan_quota(replace(state, now=301.0)).returned}
     assert told == {"owned": False, "bare": True}
 
 
@@ -141,7 +141,7 @@ def test_of_a_job_as_many_pods_go_as_are_needed_and_come_back_one_by_one() -> No
     assert world.running("a") == (4,)
     world.add("b", 1, 1, owner="b")
     plan = world.step()
-    assert [(each.how, each.workload and each.workload.name) for each in plan.evict] == [(How.LOWER, "sweep")]
+    assert [(each.method, each.workload and each.workload.name) for each in plan.evict] == [(EvictionMethod.LOWER, "sweep")]
     world.add("b", 1, 1, owner="b")
     world.settle()
     assert (world.running("a", "b"), world.evictions) == ((2, 2), 2)
@@ -172,17 +172,17 @@ def test_no_member_of_a_training_job_goes_alone_not_even_one_beyond_its_least() 
         job = Workload(kind, "", "a", "train", "u", can_suspend=True, pods=4, request={"gpu": 4}, least=2)
         members = [running(f"worker-{number}", gang="train", gang_size=2, owner="u") for number in range(4)]
         plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b")), workloads={"u": job}))
-        assert [each.how for each in plan.evict] == [How.SUSPEND] * 4, kind
+        assert [each.method for each in plan.evict] == [EvictionMethod.SUSPEND] * 4, kind
 
 
 def test_surplus_of_a_gang_job_goes_by_lowering_it_and_the_gang_by_suspending_it() -> None:
     job = Workload("Job", "", "a", "gang", "u", can_suspend=True, can_lower=True, is_gang=True, pods=4, parallelism=4, each={"gpu": 1})
     members = [running(f"p{number}", gang="g", gang_size=2, owner="u", created_at=float(number)) for number in range(4)]
-    for asked, how in ((1, {"p3": How.LOWER}), (2, {"p3": How.LOWER, "p2": How.LOWER})):
+    for asked, how in ((1, {"p3": EvictionMethod.LOWER}), (2, {"p3": EvictionMethod.LOWER, "p2": EvictionMethod.LOWER})):
         state = QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", asked)), workloads={"u": job})
-        assert {each.pod.name: each.how for each in plan_quota(state).evict} == how
+        assert {each.pod.name: each.method for each in plan_quota(state).evict} == how
     state = QuotaState(tree("root[4]{a[0] b[4]}"), (*members, pod("owner", "b", 3)), workloads={"u": job})
-    assert How.SUSPEND in {each.how for each in plan_quota(state).evict}
+    assert EvictionMethod.SUSPEND in {each.method for each in plan_quota(state).evict}
 
 
 def test_a_long_grace_period_is_cut() -> None:
@@ -209,7 +209,7 @@ def test_a_max_below_what_is_used_evicts_only_where_the_tree_says_so() -> None:
     drains = tree("root[9]{a[0/2] b[0]}", {"a": {"fairlead.io/drain-over-max": "true"}})
     plan = plan_quota(QuotaState(drains, pods))
     assert [each.pod.name for each in plan.evict] == ["p3", "p2"]
-    assert plan.evict[0].told == "a gives up what it uses above its max of 2 gpu"
+    assert plan.evict[0].message == "a gives up what it uses above its max of 2 gpu"
 
 
 def test_a_tree_that_breaks_its_rules_admits_and_evicts_nobody() -> None:

@@ -14,8 +14,8 @@ from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, SetPodCondition, WriteTreeStatus
+from fairlead.model.changes import KIND_QUOTA_TREES, changed, listed
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree, Violation
-from fairlead.ports import QuotaSinks
 from fairlead.rules.quota.machine import QuotaMachine
 
 DEMO = "root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}"
@@ -124,9 +124,10 @@ def test_a_second_tree_counts_for_nothing() -> None:
     """One that another tool's definition let in, and that is listed first."""
     world = FakeCluster(tree("root[20]{a[10/10]}"))
     right = world.tree
-    world.machine.feed.trees.replace({"1": QuotaTree("second", "kube-system", tree("root[20]{a[20]}"), "1")}, ())
+    second = QuotaTree("second", "kube-system", tree("root[20]{a[20]}"), "1")
+    world.machine.feed.observe(listed(KIND_QUOTA_TREES, {"1": second}))
     assert right is not None
-    world.machine.feed.trees.upsert(right.uid, right)
+    world.machine.feed.observe(changed(KIND_QUOTA_TREES, right.uid, right))
     world.create("Deployment", "a", "web", 4, 5)
     world.settle()
     assert world.running("a") == (2,)
@@ -230,9 +231,11 @@ def test_a_statefulset_goes_on_where_it_was() -> None:
     assert [pod.name for pod in world.waiting("a")] == ["db-2"]
 
 
-def test_the_feed_takes_what_the_api_server_tells() -> None:
-    sinks: QuotaSinks = QuotaMachine().feed
-    assert sinks.pods and sinks.workloads("Job")
+def test_the_feed_refuses_a_kind_that_quota_does_not_follow() -> None:
+    feed = QuotaMachine(workload_kinds=("Job",)).feed
+    feed.observe(listed("Job", {}))
+    with pytest.raises(ValueError, match="does not follow `pod`, only pods, nodes"):
+        feed.observe(listed("pod", {}))
 
 
 def test_sentences_of_leaves_at_which_no_plan_looked_follow_what_changed_elsewhere() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.quota.fake_cluster import FakeCluster, Faults
 from tests.rules.quota.small import tree
 
-from fairlead.model.actions import DeleteObject, EvictPod, PatchObject, ScaleJob, TellObjectEvent
+from fairlead.model.actions import DeleteObject, EvictPod, PatchObject, RecordObjectEvent, ScaleJob
 
 LEAVES = "root[20]{a[0] b[20]}"
 OWN, OURS = "fairlead.io/parallelism", "fairlead.io/lowered-parallelism"
@@ -38,7 +38,7 @@ def test_one_pod_is_taken_and_none_is_evicted_or_counted_as_failed() -> None:
     assert world.owners[job].marks == {OWN: "4", OURS: "3"}
     assert (len(world.removed), world.evictions, world.owners[job].failed) == (1, [], 0)
     assert not [call for call in world.calls if isinstance(call, EvictPod) and not call.is_trial]
-    told = [call for call in world.calls if isinstance(call, TellObjectEvent) and call.reason == "QuotaReclaimed"]
+    told = [call for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReclaimed"]
     assert {call.target.kind for call in told} == {"Pod", "Job"}
     assert any(call.message.endswith("parallelism 4 is 3 now") for call in told)
 
@@ -180,7 +180,7 @@ def test_pods_of_a_job_that_no_node_takes_are_never_deleted() -> None:
     world.run(400)
     assert not [call for call in world.calls if isinstance(call, DeleteObject)]
     assert (3, 2) in scaled(world) and world.owners[job].failed == 0
-    assert [call.reason for call in world.calls if isinstance(call, TellObjectEvent)].count("QuotaReturned") == 1
+    assert [call.reason for call in world.calls if isinstance(call, RecordObjectEvent)].count("QuotaReturned") == 1
     world.is_binding = True
     world.run(900)
     assert (world.running("b"), world.owners[job].replicas, world.owners[job].marks) == ((3,), 3, {})

@@ -18,9 +18,9 @@ from fairlead.model.actions import (
     Outcome,
     PatchObject,
     QuotaAction,
+    RecordObjectEvent,
     Result,
     SetPodCondition,
-    TellObjectEvent,
 )
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.tree import QuotaNode
@@ -200,7 +200,7 @@ def test_pods_that_no_node_takes_return_each_time_twice_as_late() -> None:
             times.append(world.now)
     gaps = [late - early for early, late in itertools.pairwise(times)]
     assert [round(gap / 100) for gap in gaps] == [3, 6, 12], gaps
-    told = [call.reason for call in world.calls if isinstance(call, TellObjectEvent) and call.reason == "QuotaReturned"]
+    told = [call.reason for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReturned"]
     assert len(told) == 3
 
 
@@ -210,7 +210,7 @@ def test_a_bare_pod_that_no_node_takes_is_told_once() -> None:
     world.create("Bare", "b", "one", 1, 5)
     world.run(1200)
     assert not [call for call in world.calls if isinstance(call, DeleteObject)]
-    assert len([call for call in world.calls if isinstance(call, TellObjectEvent) and call.reason == "QuotaReturned"]) == 1
+    assert len([call for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaReturned"]) == 1
 
 
 def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
@@ -221,7 +221,7 @@ def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
     said = [each for pod in world.pods.values() for each in pod.conditions if each.reason == "Admitted"]
     assert [each.message for each in said] == sentences
     assert {each.status for each in said} == {"True"}
-    events = [call.message for call in world.calls if isinstance(call, TellObjectEvent) and call.reason == "QuotaAdmitted"]
+    events = [call.message for call in world.calls if isinstance(call, RecordObjectEvent) and call.reason == "QuotaAdmitted"]
     assert sorted(events) == sorted(sentences)
 
 

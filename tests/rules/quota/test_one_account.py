@@ -14,7 +14,6 @@ from tests.rules.quota.small import SmallWorld, tree
 from fairlead.model.quota.plan import QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Workload, scaled
 from fairlead.model.quota.state import QuotaPod, QuotaState
-from fairlead.model.quota.told import read_clauses
 from fairlead.model.resources import amount_text
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.usage import usage_of
@@ -32,11 +31,11 @@ def after(state: QuotaState, plan: QuotaPlan) -> QuotaState:
 
     def told(pod: QuotaPod) -> QuotaPod:
         if pod.key in admitted:
-            return replace(pod, is_admitted=True, claim_since=None, said_reason="")
+            return replace(pod, is_admitted=True, claim_since=None, condition_reason="")
         if pod.key not in claimed:
             return replace(pod, claim_since=None)
         return replace(
-            pod, claim_since=state.now if pod.claim_since is None else pod.claim_since, said_reason=str(Reason.WAITING_FOR_EVICTIONS)
+            pod, claim_since=state.now if pod.claim_since is None else pod.claim_since, condition_reason=str(Reason.WAITING_FOR_EVICTIONS)
         )
 
     return replace(state, pods=tuple(map(told, state.pods)), workloads={**state.workloads, **resumed(state, plan)})
@@ -58,7 +57,7 @@ def wrong(row: QuotaWaiting, table: dict[str, QuotaNodeUse], state: QuotaState) 
     """Clauses of a sentence with a number that the table does not have."""
     found = []
     nodes = {node.name: node for node in state.tree.walk()}
-    clauses = read_clauses(row.message)
+    clauses = [(each.code, each.values, each.text) for each in row.clauses]
     resource = next((values["resource"] for _, values, _ in clauses if "resource" in values), "")
     for code, values, words in clauses:
         name = values.get("node") or values.get("leaf") or ""

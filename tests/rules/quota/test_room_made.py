@@ -56,7 +56,8 @@ def test_the_node_where_the_fewest_go_is_taken() -> None:
     assert (plan.admit, victims(plan)) == ((), ["n2-big"])
     assert [(each.unit, str(row.reason)) for each, row in zip(plan.claims, plan.waiting, strict=True)] == [("a/a1", "WaitingForEvictions")]
     assert (
-        plan.evict[0].told == "a/a1 is guaranteed by a and needs room on n2; c uses 18 of guaranteed 0 gpu, and the fewest have to go there"
+        plan.evict[0].message
+        == "a/a1 is guaranteed by a and needs room on n2; c uses 18 of guaranteed 0 gpu, and the fewest have to go there"
     )
 
 
@@ -264,7 +265,7 @@ def test_claimants_of_one_plan_share_a_node() -> None:
 def test_nobody_is_admitted_whom_a_scheduler_could_put_into_the_room_of_a_claimant() -> None:
     """a needs all of n1, where four are free and four stop. b fits on n2; but a scheduler, who knows of no claims, may choose n1."""
     stops = running("c1", "n1", gpus=4, is_stopping=True, stopping_at=90.0)
-    pods = [stops, running("c2", "n2", gpus=6), waiting("a1", gpus=8, claim_since=90.0, said_reason="WaitingForEvictions")]
+    pods = [stops, running("c2", "n2", gpus=6), waiting("a1", gpus=8, claim_since=90.0, condition_reason="WaitingForEvictions")]
     small = waiting("b1", "b", gpus=2)
     plan = planned([*pods, small], [room("n1"), room("n2"), *SMALL], now=100.0)
     assert (plan.admit, plan.evict) == ((), ())

@@ -426,9 +426,14 @@ def test_bare_pods_are_not_preemptible_unless_somebody_says_so(
 def test_a_claim_lives_on_the_pods_condition() -> None:
     said = condition("False", Reason.WAITING_FOR_EVICTIONS.value, message="waits")
     found = counted({**gated(), "status": {"phase": "Pending", "conditions": [said]}})
-    assert (found.claim_since, found.said_reason, found.said, found.said_at) == (1767600600.0, "WaitingForEvictions", "waits", 1767600600.0)
+    assert (found.claim_since, found.condition_reason, found.condition_message, found.condition_since) == (
+        1767600600.0,
+        "WaitingForEvictions",
+        "waits",
+        1767600600.0,
+    )
     other = counted({**gated(), "status": {"phase": "Pending", "conditions": [condition("False", "OverMax")]}})
-    assert (other.claim_since, other.said_reason) == (None, "OverMax")
+    assert (other.claim_since, other.condition_reason) == (None, "OverMax")
     admitted = counted(pod(status={"conditions": [said]}))
     assert admitted.claim_since is None, "its gate is gone: what it waited for has come"
 

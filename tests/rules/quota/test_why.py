@@ -83,8 +83,8 @@ def test_positions_count_within_the_leaf() -> None:
 
 
 def test_what_the_condition_says_stands_if_it_is_for_the_same_reason() -> None:
-    said = replace(AFTER_NGINX3[-1], said_reason="WaitingForIdleQuota", said="as the controller wrote it")
-    other = replace(AFTER_NGINX3[-1], said_reason="OverMax", said="as it was before")
+    said = replace(AFTER_NGINX3[-1], condition_reason="WaitingForIdleQuota", condition_message="as the controller wrote it")
+    other = replace(AFTER_NGINX3[-1], condition_reason="OverMax", condition_message="as it was before")
 
     assert ask("b1/web-4", [*AFTER_NGINX3[:-1], said]).sentence == "as the controller wrote it"
     assert ask("b1/web-4", [*AFTER_NGINX3[:-1], other]).sentence == ask("b1/web-4").sentence
@@ -110,7 +110,7 @@ def test_a_job_that_we_suspended_waits_without_pods() -> None:
 
 def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
     """As it is now: the condition tells how it was when it was admitted."""
-    then = replace(AFTER_NGINX3[0], said_reason="Admitted", said="a1 uses 5 of guaranteed 10 cpu, borrows 0")
+    then = replace(AFTER_NGINX3[0], condition_reason="Admitted", condition_message="a1 uses 5 of guaranteed 10 cpu, borrows 0")
     answer = ask("a1/web-0", [then, *AFTER_NGINX3[1:]])
 
     assert answer.reason == "Admitted"
@@ -170,8 +170,8 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
         *deployment("a1", 3, 0),
         *deployment("a2", 3, 0),
         *(replace(pod, name=f"run-{pod.name}", uid=f"run/{pod.uid}") for leaf in ("b1", "b2") for pod in deployment(leaf, 1, 0)),
-        waits("b1", "claims-late", claim_since=20.0, said_reason="WaitingForEvictions", created_at=1.0),
-        waits("b2", "claims-soon", claim_since=10.0, said_reason="WaitingForEvictions", created_at=2.0),
+        waits("b1", "claims-late", claim_since=20.0, condition_reason="WaitingForEvictions", created_at=1.0),
+        waits("b2", "claims-soon", claim_since=10.0, condition_reason="WaitingForEvictions", created_at=2.0),
         waits("a1", "old", created_at=5.0),
         waits("a1", "urgent", priority=7, created_at=9.0),
         waits("a2", "young", created_at=6.0),
@@ -189,7 +189,9 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
     assert unit.ahead_elsewhere == {"b1": 1, "b2": 1}
     assert (answer.since, answer.priority, answer.reason_since) == (5.0, 0, None)
     assert ask("a1/urgent", pods).priority == 7
-    said = [replace(pod, said_reason="OverMax", said_at=60.0, said="x") if pod.name == "old" else pod for pod in pods]
+    said = [
+        replace(pod, condition_reason="OverMax", condition_since=60.0, condition_message="x") if pod.name == "old" else pod for pod in pods
+    ]
     assert ask("a1/old", said).reason_since == (60.0 if answer.reason == "OverMax" else None)
 
 

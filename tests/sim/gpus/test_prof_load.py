@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.model.devices.gpu_chip import CHIPS
-from fairlead.model.devices.gpu_load import FIELD_GROUPS, LoadTest, ToldLoad, chosen_tests
+from fairlead.model.devices.gpu_load import FIELD_GROUPS, LoadTest, SimulatedLoad, chosen_tests
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.prof_load import ProfLoad
@@ -78,7 +78,7 @@ def values(devices: SimulatedDevices, field: str) -> list[float]:
 def test_cards_show_what_they_are_told_and_count_its_energy() -> None:
     devices, clock = told_node()
     before = values(devices, "DEV_TOTAL_ENERGY_CONSUMPTION")
-    devices.tell([ToldLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])
+    devices.tell([SimulatedLoad(1, "", 9e9, {1001: 0.98, 1004: 0.87}, ("1",))])
     clock.advance_to(1100.0)
     assert values(devices, "DEV_GPU_UTIL") == [0, 98] and values(devices, "PROF_PIPE_TENSOR_ACTIVE") == [0.0, 0.87]
     devices.tell([])
@@ -91,7 +91,11 @@ def test_cards_show_what_they_are_told_and_count_its_energy() -> None:
 def test_of_two_loads_the_greater_counts_and_other_nodes_are_left_alone() -> None:
     devices, _ = told_node()
     devices.tell(
-        [ToldLoad(1, "", 9e9, {1001: 0.2}), ToldLoad(2, "", 9e9, {1001: 0.5}, ("0",)), ToldLoad(3, "", 9e9, {1001: 1.0}, (), "n2")]
+        [
+            SimulatedLoad(1, "", 9e9, {1001: 0.2}),
+            SimulatedLoad(2, "", 9e9, {1001: 0.5}, ("0",)),
+            SimulatedLoad(3, "", 9e9, {1001: 1.0}, (), "n2"),
+        ]
     )
     assert values(devices, "DEV_GPU_UTIL") == [50, 20]
 

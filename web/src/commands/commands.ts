@@ -9,7 +9,7 @@ export const FIRST_JOB = "arena submit pytorchjob --name=first --gpus=1 --worker
 /** A first serving job. */
 export const FIRST_SERVING = "arena serve custom --name=first --version=v1 --gpus=1 --restful-port=8000 --image=nginx";
 
-/** The definition of a quota tree, as docs/quota-operations.md installs it, from a checkout of Fairlead. */
+/** The definition of a quota tree, as docs/how-to/quota-operations.md installs it, from a checkout of Fairlead. */
 export const QUOTA_DEFINITION = "kubectl apply --server-side --force-conflicts -f deploy/quota-crd.yaml";
 
 /** A first tree: 8 GPUs for two teams, each guaranteed 4 and free to use all. */

@@ -768,6 +768,8 @@ export const en = {
   "sentence.start-none": "nothing on {model}: a node has room, but the quota is full",
   "sentence.start-whole": "{amount} × {model}",
   "mine.behind": ", behind",
+  "sentence.told-max-jobs": "{node} runs {jobs} of at most {max} jobs",
+  "sentence.told-tree-invalid": "the quota tree is invalid: {fault}",
   "sentence.told-asks": "{resource} asks {asks}",
   "sentence.told-asks-firmly": "{resource} asks {asks}, not preemptible",
   "sentence.told-asks-on-one": "{resource} asks {asks} on one node",

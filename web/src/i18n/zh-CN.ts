@@ -769,6 +769,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "sentence.start-none": "{model} 上无法启动：节点有空位，但配额已满",
   "sentence.start-whole": "{amount} 张 {model}",
   "mine.behind": "，前面有",
+  "sentence.told-max-jobs": "{node} 正在运行 {jobs} 个任务，最多允许 {max} 个",
+  "sentence.told-tree-invalid": "配额树无效：{fault}",
   "sentence.told-asks": "申请 {resource} {asks}",
   "sentence.told-asks-firmly": "申请 {resource} {asks}，不可抢占",
   "sentence.told-asks-on-one": "要在同一节点上申请 {resource} {asks}",

@@ -16,7 +16,7 @@ from typing import Final
 from fairlead.apps.configuration.counters_file import CountersInForce, counters_of
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.devices.counter import CounterSet
-from fairlead.model.said import Said
+from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.ports import TextSource
 
 LOOK_SECONDS: Final = 30.0
@@ -36,7 +36,7 @@ class CountersMap:
         self._own: CounterSet | None = None
         self._heard: str | None = None
         self._parsed: str | None = None
-        self._trouble = Said()
+        self._trouble = RepeatFilter()
         self._fault = ""
         self._is_reading = False
         self._is_asked = asyncio.Event()

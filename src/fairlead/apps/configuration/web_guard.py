@@ -25,7 +25,7 @@ from fairlead.apps.configuration.passwords import Passwords, TooManyChecks
 from fairlead.apps.configuration.regular_file import read_regular_file
 from fairlead.errors import UserError
 from fairlead.model.refusal import Refusal
-from fairlead.model.said import Said
+from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.wire.files.web_config import AUTH_TYPES, REQUEST, TlsServer, WebConfig, parse_web_config
 
 LOOK_SECONDS: Final = 1.0
@@ -56,7 +56,7 @@ class WebGuard:
         self._monotonic = monotonic
         self._reading = self._read()
         self._seen = self._reading.stamps
-        self._trouble = Said()
+        self._trouble = RepeatFilter()
         self._is_asked = False
         self._left, self._left_at = float(self._reading.config.burst), monotonic()
         self.tls = None if self._reading.context is None else CurrentTls(self._reading.context)

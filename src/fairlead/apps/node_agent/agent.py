@@ -14,7 +14,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from socket import socket
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import Gauge, generate_latest
 from starlette.requests import Request
@@ -26,10 +26,10 @@ from fairlead.apps.node_agent.desk import Desk, NodeAgentSettings
 from fairlead.apps.node_agent.node_patches import counts_patch, metadata_patch, status_patch
 from fairlead.apps.node_agent.overuse import Overuse
 from fairlead.apps.node_agent.runtime_test import RuntimeTest
-from fairlead.apps.node_agent.sinks import OwnNodeSink, OwnPodsSink, TakenOutSink
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.errors import OutsideError
 from fairlead.model.actions import PatchObject, Result
+from fairlead.model.changes import Changes
 from fairlead.model.devices.gpu import CardMode
 from fairlead.model.devices.granted import GpuIdentity
 from fairlead.model.devices.kubelet import ContainerLimits, OfferedDevice
@@ -117,12 +117,10 @@ class NodeAgent:
             await asyncio.sleep(LOCK_SECONDS)
         self.unready = self.desk.machine.missing
         self._remember()
-        machine, hear = self.desk.machine, self.desk.hear
-        sinks = OwnNodeSink(machine, hear), OwnPodsSink(machine, hear), TakenOutSink(machine, hear)
         serving = (self._serve_while_wanted(name) for name in self._served)
         try:
             await together(
-                self._api.follow(*sinks),
+                self._api.follow(self._observe),
                 self._ask_driver_for_ever(),
                 self._look_for_ever(),
                 self._write_for_ever(),
@@ -134,6 +132,10 @@ class NodeAgent:
             self.desk.files.unlock()
 
     # --- loops ----------------------------------------------------------------------------------------------
+
+    def _observe(self, changes: Changes[Any]) -> None:
+        self.desk.machine.observe(changes)
+        self.desk.hear()
 
     def _remember(self) -> None:
         faults, given = self.desk.files.read_faults(), self.desk.files.read_given()

@@ -13,7 +13,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter
 
 from fairlead.errors import OutsideError
-from fairlead.model.actions import PatchObject, Result, TellObjectEvent
+from fairlead.model.actions import PatchObject, RecordObjectEvent, Result
 from fairlead.model.devices.granted import DeviceRefusal, GpuIdentity
 from fairlead.model.devices.kubelet import ContainerEdits
 from fairlead.model.metric import MetricName
@@ -85,7 +85,7 @@ class Desk:
         self.identity: GpuIdentity | None = None if chosen.test_image else GpuIdentity.GUARDED
         self.changed = asyncio.Event()
         self.has_writes = asyncio.Event()
-        self.events: deque[TellObjectEvent] = deque(maxlen=_WAITING_EVENTS)
+        self.events: deque[RecordObjectEvent] = deque(maxlen=_WAITING_EVENTS)
         self.registry = CollectorRegistry()
         self._allocations = Counter("fairlead_gpushare_allocate", ALLOCATIONS.help, ALLOCATIONS.labels, registry=self.registry)
         for result in ("ok", "refused", "failed"):
@@ -115,7 +115,7 @@ class Desk:
 
     async def ask_kubelet(self) -> None:
         """What it says of holders now. Raises OutsideError when it says nothing."""
-        self.machine.kubelet_tells(await self._kubelet.list_held())
+        self.machine.kubelet_reports(await self._kubelet.list_held())
 
     async def ask_driver(self, call: Callable[..., Answer], *words: object) -> Answer:
         """One call of the driver, which may take long; one at a time.
@@ -175,7 +175,7 @@ class Desk:
             self._told[key] = now
             self.tell((refusal_event(pod, refusal),))
 
-    def tell(self, events: Iterable[TellObjectEvent]) -> None:
+    def tell(self, events: Iterable[RecordObjectEvent]) -> None:
         """To be written as Events, as soon as the API server can be asked."""
         before = len(self.events)
         self.events.extend(events)

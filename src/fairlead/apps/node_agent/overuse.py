@@ -15,7 +15,7 @@ from prometheus_client import Gauge
 
 from fairlead.apps.node_agent.desk import Desk
 from fairlead.errors import OutsideError
-from fairlead.model.actions import EvictPod, ObjectRef, Result, TellObjectEvent
+from fairlead.model.actions import EvictPod, ObjectRef, RecordObjectEvent, Result
 from fairlead.model.metric import MetricName
 from fairlead.ports import CardDriver, NodeApi, ProcessHomes
 from fairlead.rules.devices.watchdog import ALLOWANCE_MIB, OVER_GRANT, MemoryWatchdog, OverGrant, OverGrantPolicy, memory_uses
@@ -70,7 +70,7 @@ class Overuse:
             self._gauge.labels(self._desk.node, use.namespace, use.pod, use.container, use.uuid).set(each.over_bytes)
             if each.is_new:
                 _log.warning("pod %s/%s: %s", use.namespace, use.pod, each.sentence)
-                self._desk.tell((TellObjectEvent(self._pod(each), OVER_GRANT, each.sentence, "Warning"),))
+                self._desk.tell((RecordObjectEvent(self._pod(each), OVER_GRANT, each.sentence, "Warning"),))
             if each.is_to_evict:
                 await self._evict(each)
 

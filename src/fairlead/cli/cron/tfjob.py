@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import read_flags, text, truth
+from fairlead.cli.frame.flags import read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import Words, submit

@@ -294,8 +294,8 @@ class Machine(Protocol):
         """A file, `~` being the person's home. Raises OSError."""
         ...
 
-    def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> NewFile:
-        """`what`: its kind; `example`: a file name for hints; `is_ours` checks the first bytes of an existing
+    def new_file(self, name: str, what: str, example: str, is_own: Callable[[bytes], bool]) -> NewFile:
+        """`what`: its kind; `example`: a file name for hints; `is_own` checks the first bytes of an existing
         file.
         """
         ...

@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, warn_if_absent
 from fairlead.errors import UserError
 

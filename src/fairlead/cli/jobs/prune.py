@@ -9,9 +9,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, tell_deprecations
 from fairlead.cli.jobs.job_search import check_sources, kinds_of, report_of
 from fairlead.errors import FairleadError, UserError
 

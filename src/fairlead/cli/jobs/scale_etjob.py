@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
 from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.flags import many_flag, text_flag, truth_flag
 from fairlead.cli.jobs.job_search import find_job, report_of, warn_of_pods
 from fairlead.errors import UserError
 from fairlead.model.actions import CreateObject, Result

@@ -9,10 +9,9 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import ClusterJobs, Context
 from fairlead.cli.frame.documents import check_output
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.jobs.job_search import add_type, check_sources, find_job, is_legacy, kinds_of, report_of, warn_of_pods, warn_of_readings
 from fairlead.errors import UserError

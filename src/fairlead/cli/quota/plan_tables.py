@@ -55,7 +55,7 @@ def _violations(violations: Sequence[Violation]) -> str:
 def _headline(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
     if any(each.stops for each in violations):
         return "The quota tree is invalid: no pods are admitted or evicted.\n"
-    suspended = {each.workload.uid for each in plan.evict if each.workload is not None and str(each.how) == "suspend"}
+    suspended = {each.workload.uid for each in plan.evict if each.workload is not None and str(each.method) == "suspend"}
     done = [(len(plan.admit), "admit {}", "pod"), (len(plan.evict), "evict {}", "pod"), (len(suspended), "suspend {}", "job")]
     done += [(len(plan.resume), "resume {}", "job"), (len(plan.returned), "return {}", "pod")]
     actions = ", ".join(verb.format(_count(number, what)) for number, verb, what in done if number)
@@ -76,7 +76,7 @@ def _evictions(evicted: Sequence[QuotaEviction]) -> str:
         return ""
     rows = [("EVICT", "LEAF", "HOW", "FREES", "FOR")]
     for each in evicted:
-        how = f"{each.how} {each.workload.kind.lower()} {each.workload.name}" if each.workload is not None else str(each.how)
+        how = f"{each.method} {each.workload.kind.lower()} {each.workload.name}" if each.workload is not None else str(each.method)
         rows.append((each.pod.key, each.leaf, how, _amounts(each.frees), each.for_unit))
     return render_rows(rows)
 

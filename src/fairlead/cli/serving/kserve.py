@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
 from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flags import many_flag, text_flag, truth_flag
 from fairlead.cli.frame.values import count, invalid
 from fairlead.cli.serving.spec import add_common_flags, check_service_name, common_spec, ports
 from fairlead.cli.serving.submit import serve

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
+from fairlead.cli.frame.flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.serving.search import add_type, read_servings
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Machine
-from fairlead.cli.frame.flag_table import Flag, add_flags, many, read_flags, text, truth
+from fairlead.cli.frame.flags import Flag, add_flags, many, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import DRY_RUN, LABELLED, ONE_SIZE, PLACED, PULL_POLICIES, pull_secrets, read_config_file, sizes
 from fairlead.kinds.serving.spec import Mount, ServingPorts, ServingSpec

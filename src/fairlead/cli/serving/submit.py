@@ -27,7 +27,7 @@ def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, obj
     """
     from msgspec.structs import replace
 
-    from fairlead.cli.frame.arena_flags import tell_deprecations
+    from fairlead.cli.frame.flags import tell_deprecations
     from fairlead.cli.submit.pod_faults import check_mounts, check_shares
     from fairlead.cli.submit.submit import check_text, create_all, created_line, no_cluster, print_objects
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fairlead.cli.frame.arena_flags import Twin, text_flag
 from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flags import Twin, text_flag
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.serving.spec import add_common_flags, check_ports, check_service_name, common_spec, container_path, ports
 from fairlead.cli.serving.submit import serve

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Machine
-from fairlead.cli.frame.flag_table import Flag, many, text
+from fairlead.cli.frame.flags import Flag, many, text
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, one_size_spec
 from fairlead.kinds.parts.elastic_training import ElasticOptions
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec

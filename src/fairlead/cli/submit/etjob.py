@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import text, truth
+from fairlead.cli.frame.flags import text, truth
 from fairlead.cli.submit.elastic import ELASTIC, elastic_spec
 from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import submit

@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import truth
+from fairlead.cli.frame.flags import truth
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec

@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import text
+from fairlead.cli.frame.flags import text
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
 from fairlead.cli.submit.submit import submit

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import Flag, read_flags, text, truth
+from fairlead.cli.frame.flags import Flag, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import PULL_POLICIES, SHARED, TIMES, add_job_flags, common_spec, sizes
 from fairlead.cli.submit.submit import submit

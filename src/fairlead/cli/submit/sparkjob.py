@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import read_flags, text
+from fairlead.cli.frame.flags import read_flags, text
 from fairlead.cli.submit.spec import LABELLED, WAY, add_job_flags
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Machine
-from fairlead.cli.frame.flag_table import Flag, add_flags, many, read_flags, text, truth
+from fairlead.cli.frame.flags import Flag, add_flags, many, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, Tensorboard
 

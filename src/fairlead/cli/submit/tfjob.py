@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import Flag, many, text, truth
+from fairlead.cli.frame.flags import Flag, many, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import COMMON, TIMES, add_job_flags, common_spec, sizes
 from fairlead.cli.submit.submit import submit

@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flag_table import many, read_flags, text
+from fairlead.cli.frame.flags import many, read_flags, text
 from fairlead.cli.submit.spec import LABELLED, WAY, add_job_flags, sizes
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec

@@ -50,7 +50,7 @@ from fairlead.console.boards.overview import (
 )
 from fairlead.console.boards.quota.tree_rows import tree_rows
 from fairlead.console.boards.quota.usage_rows import WaitingJobs, invalid_sentence, quota_rows, quota_sentence
-from fairlead.console.boards.quota.waiting import fault_rows, waiting_rows, waiting_sentence, waiting_unit
+from fairlead.console.boards.quota.waiting import PlannedQuota, fault_rows, waiting_rows, waiting_sentence, waiting_unit
 from fairlead.console.boards.quota.what_if import (
     SHOWN_MAX,
     admitted_pods,
@@ -95,7 +95,6 @@ from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import NO_GPU, is_silent
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
 from fairlead.rules.quota.node_use import is_lost
-from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.sight import quota_state
 from fairlead.rules.quota.usage import borrowable, usage_of
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
@@ -207,7 +206,7 @@ class BoardState:
         leaves = [row for row in self.quota_list if row.is_leaf and is_gpu_resource(row.resource)]
         shares = {(namespace, row.resource): (row.name, row.used, row.min) for row in leaves for namespace in row.namespaces}
         snapshot = self.snapshot  # not `self`: a board state in a circle would outlive many others
-        return Explainer(ShareWhy(lambda: ledger_of(snapshot)), self._rooms, shares)
+        return Explainer(ShareWhy(lambda: ledger_of(snapshot)), self._rooms, shares, self._planned_quota)
 
     @cached_property
     def _rooms(self) -> NodeRooms:
@@ -298,7 +297,11 @@ class BoardState:
 
     @cached_property
     def _quota_plan(self) -> QuotaPlan:
-        return plan_quota(self._quota_state) if self.snapshot.quota else QuotaPlan()
+        return self._planned_quota.plan
+
+    @cached_property
+    def _planned_quota(self) -> PlannedQuota:
+        return PlannedQuota(self._quota_state if self.snapshot.quota else None)
 
     @cached_property
     def waiting_sentence(self) -> Sentence:

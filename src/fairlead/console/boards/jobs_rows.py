@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from fairlead.console.boards.quota.waiting import quota_clauses
+from fairlead.console.boards.quota.waiting import PlannedQuota, clause_sentences
 from fairlead.console.boards.rows import Entry, RowSet, by_count, choices, lowered
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
@@ -119,21 +119,29 @@ def job_row(
 class Explainer:
     """Reasons of waiting pods and jobs for pages.
 
-    `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown.
+    `quota`: (namespace, resource) -> leaf's name, used, guaranteed, in the unit shown. `planned`: why pods
+    wait for quota.
     """
 
-    def __init__(self, share_why: ShareWhy, rooms: NodeRooms, quota: Mapping[tuple[str, str], tuple[str, float, float]]) -> None:
+    def __init__(
+        self,
+        share_why: ShareWhy,
+        rooms: NodeRooms,
+        quota: Mapping[tuple[str, str], tuple[str, float, float]],
+        planned: PlannedQuota,
+    ) -> None:
+        self._planned = planned
         self._share_why = share_why
         self._rooms = rooms
         self._quota = quota
 
-    def explain(self, wait: Wait, pods: Iterable[Pod]) -> Waiting:
+    def explain(self, wait: Wait, pods: Sequence[Pod]) -> Waiting:
         """The reason why it waits; for an unschedulable pod with the answers of the nodes."""
         asking = [pod for pod in pods if not pod.node and not pod.is_finished] if wait.reason == UNSCHEDULABLE else []
         short = next(filter(None, map(self._share_why, asking)), None)
         sentence = _of_shares(short) if short else next(filter(None, map(self._sentence, asking)), None)
         room = short.told if short else ""
-        clauses = quota_clauses(wait.message)
+        clauses = clause_sentences(self._planned.clauses(wait.reason, (pod.uid for pod in pods)))
         return Waiting(reason=wait.reason, message=wait.message, clauses=clauses, room=room, sentence=sentence or wait_sentence(wait))
 
     def _sentence(self, pod: Pod) -> Sentence | None:

@@ -13,7 +13,7 @@ from fairlead.console.boards.gpu_pools import whole_cards_free
 from fairlead.console.boards.holders import user_of
 from fairlead.console.boards.jobs_rows import Explainer, paths_by_namespace
 from fairlead.console.boards.quota.usage_rows import shown_amount
-from fairlead.console.boards.quota.waiting import quota_clauses
+from fairlead.console.boards.quota.waiting import clause_sentences
 from fairlead.console.boards.rows import choices
 from fairlead.console.pages.envelope import Scalar, Sentence, counted, gpu_count, neat, neat_or_null, timestamp
 from fairlead.console.pages.holders import Holder
@@ -268,7 +268,7 @@ def _start(found: Startable, namespace: str, leaf: str, occupancy: ClusterOccupa
         on_nodes=found.on_nodes,
         reason=waiting.reason.value if waiting else None,
         waiting=waiting.message if waiting else "",
-        clauses=quota_clauses(waiting.message) if waiting else [],
+        clauses=clause_sentences(waiting.clauses) if waiting else [],
         sentence=_start_sentence(found, unit),
     )
 

@@ -17,6 +17,8 @@ from fairlead.console.pages.envelope import percent_of
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.rules.pods.devices import has_gpu
 
+SAMPLED: Final = ("overview", "jobs", "quota")
+"""Parts of a board state that samples are taken of."""
 NODES_MAX: Final = 200
 JOBS_MAX: Final = 500
 

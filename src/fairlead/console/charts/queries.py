@@ -84,7 +84,6 @@ _JOB: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "jo
 _INSTANCE: Final = {**_JOB, "instance_name": "instance"}
 _OWN_INSTANCE: Final = {**_INSTANCE, "node_name": "node"}
 _QUOTA: Final = {"path": "path", "quota": "name", "resource": "resource"}
-_ARENA_QUOTA: Final = {"path": "path", "user_group": "name", "resource_name": "resource"}
 _MIB: Final = " / 1048576"
 _WHOLE: Final = "sum without (mig_gi_id,mig_profile)"
 _DCGM_WHOLE: Final = "sum without (GPU_I_ID,GPU_I_PROFILE,container,namespace,pod,exported_container,exported_namespace,exported_pod)"

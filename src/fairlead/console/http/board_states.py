@@ -1,7 +1,9 @@
 """The board state that pages get: the newest, rebuilt in a thread when the cluster or its readings changed.
 
 It is also renewed when nothing changes, because durations grow and sources grow stale. On a large cluster
-nobody waits for the next board state while the present one is seconds old: it is made in the background.
+no request waits for the next board state while the present one is seconds old: it is made in the
+background. Its parts (jobs, quota, overview, …) are made when a page asks for them, and with each next
+board state while a page asks for them again.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ QUICK_BUILD_SECONDS: Final = 0.1
 CPU_SHARE: Final = 0.2
 """Rebuilding takes at most this share of a core while the cluster changes without pause."""
 PAUSE_MAX_SECONDS: Final = 2.0
-_BOARDS: Final = ("nodes", "jobs", "quota", "overview", "series_missing")
+_EVERY_PAGE: Final = ("series_missing",)
+"""Parts of every answer's envelope."""
 
 
 class BoardStates:
@@ -58,22 +61,31 @@ class BoardStates:
         self._asked_at = 0.0
         self._parts_asked_at: dict[str, float] = {}
         self._building = asyncio.Lock()
+        self._deriving = asyncio.Lock()
         self._packed: dict[str, tuple[BoardState, Packed]] = {}
 
     async def latest(self, *parts: str) -> BoardState:
         """The board state to answer from.
 
         Raises Refused while the caches are not filled, because half a cluster looks like a small one.
-        `parts`: large ones that the next board states shall have ready as well, as long as somebody asks for
-        them.
+        `parts`: what this answer is made of. They are made before it returns, in a thread, and with the
+        next board states until no request has named them for `WATCHED_SECONDS`.
         """
         self.require_ready()
         self._asked_at = time.monotonic()
         self._parts_asked_at |= dict.fromkeys(parts, self._asked_at)
-        if self._board_state is None or (self.is_overdue and (self._is_quick or self._age > WAITED_FOR_AFTER_SECONDS)):
+        is_late = self.is_overdue and (self._is_quick or self._age > WAITED_FOR_AFTER_SECONDS)
+        if self._board_state is None or is_late:
             await self.renew()
         assert self._board_state is not None
-        return self._board_state
+        return await self.prepare(self._board_state, *parts)
+
+    async def prepare(self, board_state: BoardState, *parts: str) -> BoardState:
+        """The same board state with these parts made, in a thread."""
+        if any(part not in vars(board_state) for part in parts):
+            async with self._deriving:
+                await asyncio.to_thread(_prepared, board_state, parts)
+        return board_state
 
     async def packed(self, part: str) -> Packed:
         """The answer of one large part. Of a board state that was made for who asks it is ready."""
@@ -145,14 +157,15 @@ class BoardStates:
         return 0 if self._world.timekeeper is None else self._world.timekeeper.version
 
     async def _build(self) -> BoardState:
-        """A new board state with every list ready, made beside the event loop."""
+        """A new board state with the parts that pages asked for lately, made beside the event loop."""
         started = time.perf_counter()
         version, gpus, moved = self._world.cluster.version, self._world.gpus.latest(), self._times_moved()
         snapshot, source = self._world.cluster.snapshot(), self._world.gpus.source()
         now, speed = self._world.clock.now(), self._speed()
         self._versions.update(snapshot, gpus)
         versions = self._versions.as_text()
-        parts = (*_BOARDS, *(part for part, at in self._parts_asked_at.items() if time.monotonic() - at < WATCHED_SECONDS))
+        since = time.monotonic() - WATCHED_SECONDS
+        parts = (*_EVERY_PAGE, *(part for part, at in self._parts_asked_at.items() if at > since))
         idle, hours = self.idle_times, self.idle_hours
         packing = [part for part in parts if part in self._packed]
 

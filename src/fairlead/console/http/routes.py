@@ -177,7 +177,7 @@ def _timekeeper(console: Console) -> Timekeeper:
 
 
 async def overview(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await console.board_states.latest()).overview)
+    return json_answer(request, (await console.board_states.latest("overview")).overview)
 
 
 async def mine(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -235,20 +235,20 @@ def _grouped_answer(request: Request, endpoint: Endpoint, board_state: BoardStat
 
 
 async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest()
+    board_state = await console.board_states.latest("nodes", "nodes_sentence")
     return _list_answer(request, endpoint, board_state, board_state.nodes, board_state.nodes_sentence, NodeList, "nodes")
 
 
 async def node(console: Console, request: Request, endpoint: Endpoint) -> Response:
     name = request.path_params["name"]
-    found = (await console.board_states.latest()).node(name)
+    found = (await console.board_states.latest("job_by_pod", "idle")).node(name)
     if found is None:
         raise Refused(404, f"there is no node `{name[:253]}`", "look at the list of nodes")
     return json_answer(request, found)
 
 
 async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest()
+    board_state = await console.board_states.latest("jobs", "jobs_sentence")
     more = {"missing_types": board_state.missing_types}
     return _list_answer(request, endpoint, board_state, board_state.jobs, board_state.jobs_sentence, JobList, "jobs", more)
 
@@ -292,7 +292,7 @@ async def job_logs(console: Console, request: Request, endpoint: Endpoint) -> Re
 async def _job(console: Console, request: Request) -> tuple[BoardState, JobInstances, JobDetail]:
     """The job that the path names. Refuses (404) a job that does not exist."""
     namespace, type_, name = (request.path_params[key][:253] for key in ("namespace", "type", "name"))
-    board_state = await console.board_states.latest()
+    board_state = await console.board_states.latest("instances", "explainer")
     each, found = board_state.job_instances(namespace, type_, name), board_state.job(namespace, type_, name)
     if each is None or found is None:
         raise Refused(404, f"there is no {type_} `{name}` in namespace `{namespace}`", "look at the list of jobs")
@@ -337,7 +337,7 @@ async def serving(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 
 async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    board_state = await console.board_states.latest()
+    board_state = await console.board_states.latest("quota", "quota_sentence")
     more = {"resources": list(board_state.quota_resources), "faults": board_state.quota_faults}
     return _list_answer(request, endpoint, board_state, board_state.quota, board_state.quota_sentence, QuotaUsage, "quota", more)
 

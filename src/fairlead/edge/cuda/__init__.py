@@ -1,4 +1,5 @@
 """Cards at work through CUDA, for the load generator: cupy or torch, whichever is installed.
 
-Written from their documentation and tried on a library that plays them (`tests/cuda`); not run on hardware.
+Written from their documentation and tried on a library that plays them (`tests/edge/cuda`); run on one
+H100, not on two cards.
 """

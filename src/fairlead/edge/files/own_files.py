@@ -24,12 +24,12 @@ class FileKind(NamedTuple):
     """What a command writes: its `name` in sentences, a file name for hints, and whether a file that begins
     so is one.
 
-    `is_ours` is asked with the first `BEGIN_BYTES` bytes.
+    `is_own` is asked with the first `BEGIN_BYTES` bytes.
     """
 
     name: str
     example: str
-    is_ours: Callable[[bytes], bool]
+    is_own: Callable[[bytes], bool]
 
 
 class OwnFile:
@@ -56,7 +56,7 @@ class OwnFile:
             raise self._refusal("it is a directory", f"name a file in it, for example `{self.path / self._kind.example}`")
         if not stat.S_ISREG(found.st_mode):
             raise self._refusal("it is no regular file", "name a file; it is written in one step")
-        if found.st_size and not self._is_ours():
+        if found.st_size and not self._is_own():
             raise self._refusal(f"another file stands there, which is no {self._kind.name}", "name another file, or move this one away")
 
     def write(self, data: bytes, *, with_folder: bool = False) -> None:
@@ -82,15 +82,15 @@ class OwnFile:
         One that is gone already, or cannot be removed, is nobody's trouble.
         """
         try:
-            if self.path.is_file() and self._is_ours():
+            if self.path.is_file() and self._is_own():
                 self.path.unlink()
         except (OSError, UserError):
             return
 
-    def _is_ours(self) -> bool:
+    def _is_own(self) -> bool:
         try:
             with self.path.open("rb") as file:
-                return self._kind.is_ours(file.read(BEGIN_BYTES))
+                return self._kind.is_own(file.read(BEGIN_BYTES))
         except OSError as error:
             told = f"another file stands there, and it cannot be read: {_reason(error)}"
             raise self._refusal(told, "name another file, or move this one away") from error

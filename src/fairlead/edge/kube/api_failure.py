@@ -37,11 +37,6 @@ class ApiFailure(OutsideError):
         self.message = message or what
         self.retry_after = retry_after
 
-    @property
-    def may_pass(self) -> bool:
-        """Whether the same request may succeed later without anybody mending anything."""
-        return self.status in (0, 408, 429) or self.status >= 500
-
 
 class ForbiddenByServer(ApiFailure, Forbidden):
     """403. `what` and `message` are the server's sentence: verb, resource, user."""

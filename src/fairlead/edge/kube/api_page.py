@@ -1,4 +1,4 @@
-"""Decodes pages of a list and lines of a watch into rows: typed at once, or item by item where one is odd.
+"""Decodes pages of a list and lines of a watch into rows: typed at once, or item by item if one does not fit.
 
 An object that cannot be read is neither an error of the page nor absent. It is reported with its key, so that
 the reader keeps the row it had.
@@ -17,9 +17,9 @@ from msgspec import Raw, Struct
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES, Resource
-from fairlead.model.change import ChangeType
-from fairlead.wire.kube.forms import MAGIC, UnreadableProtobuf
-from fairlead.wire.kube.objects import PARSERS
+from fairlead.model.changes import ChangeType
+from fairlead.wire.kube.forms import MAGIC, JsonForm, UnreadableProtobuf
+from fairlead.wire.kube.objects import TwinForm
 
 if TYPE_CHECKING:
     from fairlead.wire.kube.message_pages import MessageForm, MessagePage
@@ -178,22 +178,18 @@ class WatchEnded(Exception):
 
 
 class ItemReader(Generic[Row]):
-    """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse`
-    makes the row. `keep` makes the row that is kept of a row, in JSON and in protobuf alike.
+    """Turns objects of one resource into rows, as their `form` decides.
 
-    What comes in protobuf, too, has a parser for each form. TypeError if `parse` is another one: it would be
-    used in JSON alone.
-
-    An event of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not
-    even looked at. In protobuf the mark must stand elsewhere than in metadata. `malformed_total` counts
-    objects left out since the start. Each is logged once until another reason appears.
+    `keep` makes the row that is kept of a row, in JSON and in protobuf alike. An event of a watch without
+    `mark` makes no row unless its object `is_known` (by key): most of it is not even looked at. In protobuf
+    the mark must stand elsewhere than in metadata. `malformed_total` counts objects left out since the start.
+    Each is logged once until another reason appears.
     """
 
     def __init__(
         self,
         resource: Resource,
-        wire: type[Any],
-        parse: Callable[[Any], Row],
+        form: JsonForm[Row] | TwinForm[Row],
         mark: bytes = b"",
         is_known: Callable[[str], bool] = lambda _: True,
         *,
@@ -202,6 +198,8 @@ class ItemReader(Generic[Row]):
         self.resource = resource
         self.malformed_total = 0
         self._keep = keep
+        json = form.json if isinstance(form, TwinForm) else form
+        wire, parse = json.wire, json.parse
         self._parse = parse if keep is None else lambda wire: keep(parse(wire))
         self._mark = mark
         self._is_known = is_known
@@ -213,10 +211,8 @@ class ItemReader(Generic[Row]):
         self._brief_event = decoder_of(WatchEvent[AnyObject])
         self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
-        self._kind: str = resource.kind if resource in _FEW else getattr(wire, "PROTOBUF_KIND", "")
+        self._kind = form.kind if isinstance(form, TwinForm) else resource.kind if resource in _FEW else ""
         self._made_form: MessageForm | None = None
-        if self._kind and resource not in _FEW and parse is not PARSERS.get(wire):
-            raise TypeError(f"{resource.label} come in protobuf, too, where {parse!r} would not be called; pass `keep`")
 
     @property
     def takes_protobuf(self) -> bool:

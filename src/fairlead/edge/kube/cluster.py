@@ -13,14 +13,14 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_discovery import Discovery, check_version
-from fairlead.edge.kube.followed import (
+from fairlead.edge.kube.follow.followed_kind import (
     BUDGET_SUBJECT,
     EVENT_SUBJECT,
     NAMESPACE_SUBJECT,
@@ -28,18 +28,19 @@ from fairlead.edge.kube.followed import (
     POD_SUBJECT,
     QUOTA_SUBJECT,
     WITHHELD_SUBJECT,
-    Followed,
     job_subject,
     workload_subject,
 )
+from fairlead.edge.kube.follow.follower import Follower
+from fairlead.edge.kube.followed import Followed
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.reflector import Reflector
 from fairlead.edge.kube.resource import Resource
 from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.kinds.workloads import OWNER_KINDS, workload_of
 from fairlead.model.actions import Action, Outcome
+from fairlead.model.changes import Changes
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.resources import GPU_MEMORY, counted
@@ -71,8 +72,7 @@ class KubeCluster:
         self._api = api
         self._writer = KubeWriter(api, RateLimit(WRITES_PER_SECOND, WRITES_BURST))
         self._clock = clock
-        self._rng = rng
-        self._sleep = sleep
+        self._follower = Follower(api, self._observe, now=clock.now, rng=rng, sleep=sleep)
         self._nodes = Followed(NODE_SUBJECT)
         self._pods = Followed(POD_SUBJECT)
         self._jobs = [Followed(job_subject(kind)) for kind in one_per_resource(KINDS)]
@@ -84,6 +84,7 @@ class KubeCluster:
         self._budgets = Followed(BUDGET_SUBJECT)
         self._owners = [Followed(workload_subject(kind)) for kind in OWNER_KINDS]
         self._has_tree = asyncio.Event()
+        self._by_kind = {each.subject.name: each for each in (*self._all, self._withheld, *self._of_quota)}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._discovery: Discovery | None = None
         self._trouble: FairleadError | None = None
@@ -95,7 +96,7 @@ class KubeCluster:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._discover_for_ever(group))
+            group.create_task(self._follower.repeat(partial(self._discover, group), self._note_trouble, DISCOVERY_SECONDS))
             self._start(group, self._nodes)
             while not self._nodes.is_settled:
                 await self._changed.wait()
@@ -211,23 +212,15 @@ class KubeCluster:
     def _tree(self) -> QuotaTree | None:
         return next((tree for tree in self._quota.mirror.rows() if tree.name == names.QUOTA_TREE_NAME), None)
 
+    def _observe(self, changes: Changes[Any]) -> None:
+        self._by_kind[changes.kind].mirror.observe(changes)
+
     def _note_change(self) -> None:
         self._version += 1
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
     # discovery
-
-    async def _discover_for_ever(self, group: asyncio.TaskGroup) -> None:
-        backoff = Backoff(self._rng)
-        while True:
-            try:
-                await self._discover(group)
-                backoff.reset()
-                await self._sleep(DISCOVERY_SECONDS)
-            except FairleadError as error:
-                self._note_trouble(error)
-                await self._sleep(backoff.next_delay())
 
     async def _discover(self, group: asyncio.TaskGroup) -> None:
         if self._discovery is None:
@@ -237,7 +230,7 @@ class KubeCluster:
         found = await self._api.discovery(groups)
         is_first = self._discovery is None
         self._discovery, self._trouble = found, None
-        moved = [self._follow(group, each, self._served(found, each)) for each in offered]
+        moved = [self._follow(group, each, each.subject.served(found)) for each in offered]
         if is_first or any(moved):
             self._note_change()
 
@@ -246,10 +239,6 @@ class KubeCluster:
             check_version(self._api.connection.server, await self._api.version())
         except Forbidden:
             log.info("this user may not ask for the API server's version; it is taken to be new enough")
-
-    def _served(self, found: Discovery, followed: Followed[Any]) -> Resource | None:
-        subject = followed.subject
-        return found.find(subject.resource.group, subject.resource.plural, subject.versions)
 
     def _follow(self, group: asyncio.TaskGroup, followed: Followed[Any], resource: Resource | None) -> bool:
         """Start, stop or restart following as the server's offer changed. Whether it did."""
@@ -267,16 +256,7 @@ class KubeCluster:
     def _start(self, group: asyncio.TaskGroup, followed: Followed[Any]) -> None:
         subject = followed.subject
         assert followed.resource is not None
-        followed.reflector = Reflector(
-            self._api,
-            subject.reader(followed.resource),
-            followed.mirror,
-            selection=subject.selection,
-            now=self._clock.now,
-            rng=self._rng,
-            sleep=self._sleep,
-            on_change=self._note_change,
-        )
+        followed.reflector = self._follower.reflector(subject, followed.resource, self._note_change)
         self._tasks[subject.name] = group.create_task(followed.reflector.run(), name=f"reflector of {subject.name}")
 
     def _stop(self, followed: Followed[Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from fairlead.edge.kube.api_request import ApiRequest, create_request
 from fairlead.edge.kube.resource import EVENTS
-from fairlead.model.actions import ObjectRef, TellEvent, TellObjectEvent
+from fairlead.model.actions import ObjectRef, RecordEvent, RecordObjectEvent
 from fairlead.model.pod import Pod
 from fairlead.wire.kube.time import render_micro_time
 
@@ -14,7 +14,7 @@ SCHEDULER: Final = "fairlead-scheduler"
 QUOTA_CONTROLLER: Final = "fairlead-quota-controller"
 
 
-def event_request(told: TellEvent, now: float) -> ApiRequest:
+def event_request(told: RecordEvent, now: float) -> ApiRequest:
     """A warning about a pod or a node. `now`: epoch seconds."""
     subject = told.subject
     is_pod = isinstance(subject, Pod)
@@ -23,7 +23,7 @@ def event_request(told: TellEvent, now: float) -> ApiRequest:
     return _request(target, "Warning", told.reason, told.message, SCHEDULER, now)
 
 
-def object_event_request(told: TellObjectEvent, now: float) -> ApiRequest:
+def object_event_request(told: RecordObjectEvent, now: float) -> ApiRequest:
     return _request(told.target, told.type, told.reason, told.message, QUOTA_CONTROLLER, now)
 
 

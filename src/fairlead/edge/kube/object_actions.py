@@ -26,11 +26,11 @@ from fairlead.model.actions import (
     ObjectRef,
     Outcome,
     PatchObject,
+    RecordEvent,
+    RecordObjectEvent,
     Result,
     ScaleJob,
     SetPodCondition,
-    TellEvent,
-    TellObjectEvent,
     TouchPod,
     WriteGrants,
     WriteTreeStatus,
@@ -196,7 +196,7 @@ def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
 def _is_gone(action: Action, error: ApiFailure) -> bool:
     """Whether there is no such object, or another one has its name by now."""
     match action:
-        case CreateObject() | BindPod() | TellEvent() | TellObjectEvent():
+        case CreateObject() | BindPod() | RecordEvent() | RecordObjectEvent():
             return False
         case PatchObject() | WriteGrants() | TouchPod() | AdmitPod() | ScaleJob() | SetPodCondition() | WriteTreeStatus():
             return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)

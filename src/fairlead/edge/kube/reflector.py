@@ -1,8 +1,8 @@
-"""Keeps a mirror of one resource true: list, watch, and after a failure wait and go on where it stopped.
+"""Follows one resource: list, watch, and after a failure wait and go on where it stopped.
 
-A failure empties nothing. The mirror keeps what it had and `good_at` says until when that was surely true;
-only a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing is
-skipped or seen twice.
+A failure empties nothing. The observer keeps what it has, and `good_at` is the time until which that was
+current; only a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing
+is skipped or reported twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import gc
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
 from fairlead.edge.connection.backoff import Backoff
@@ -22,8 +22,7 @@ from fairlead.edge.kube.api_page import Change, ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.errors import FairleadError
-from fairlead.model.change import ChangeType
-from fairlead.ports import RowSink
+from fairlead.model.changes import Changes, ChangeType, Observe, listed
 
 log = logging.getLogger("fairlead.kubernetes")
 
@@ -52,39 +51,43 @@ class Mirror(Generic[Row]):
             self._sorted = tuple(sorted(self._rows.values(), key=self._order))
         return self._sorted
 
-    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
-        for key in unreadable:
-            if key in self._rows:
-                rows[key] = self._rows[key]
-        self._rows = rows
-        self._sorted = None
-
-    def upsert(self, key: str, row: Row) -> None:
-        self._rows[key] = row
-        self._sorted = None
-
-    def remove(self, key: str) -> None:
-        if self._rows.pop(key, None) is not None:
+    def observe(self, changes: Changes[Row]) -> None:
+        """Take what was reported; the rows of a whole list become the mirror's own."""
+        if changes.is_list:
+            rows = changes.all_rows()
+            for key in changes.unreadable:
+                if key in self._rows:
+                    rows[key] = self._rows[key]
+            self._rows = rows
             self._sorted = None
+            return
+        for key, row in changes.rows.items():
+            if row is not None:
+                self._rows[key] = row
+                self._sorted = None
+            elif self._rows.pop(key, None) is not None:
+                self._sorted = None
 
     def clear(self) -> None:
-        self.replace({}, ())
+        self._rows = {}
+        self._sorted = None
 
 
 class Reflector(Generic[Row]):
-    """Follows one resource into a sink.
+    """Follows one resource and reports its changes to `observe`, under the name `kind`.
 
     `run` never returns and raises only what is a bug (or CancelledError). `is_synced`: it was listed once.
-    `is_current`: a watch is open, so the sink is true now. `good_at`: until when it surely was, in the time
-    of `now`. `last_error` stands from a failure to the next success. `unreadable`: objects that exist and
-    make no row, with reasons.
+    `is_current`: a watch is open, so the observer is current. `good_at`: the time, by `now`, until which it
+    was. `last_error` stands from a failure to the next success. `unreadable`: objects that exist and make no
+    row, with reasons.
     """
 
     def __init__(
         self,
         api: KubeApi,
         reader: ItemReader[Row],
-        sink: RowSink[Row],
+        kind: str,
+        observe: Observe,
         *,
         selection: Selection = EVERYTHING,
         now: Callable[[], float] = time.time,
@@ -100,7 +103,8 @@ class Reflector(Generic[Row]):
         self.lists_total = 0
         self.events_total = 0
         self._api = api
-        self._sink = sink
+        self._kind = kind
+        self._observe = observe
         self._selection = selection
         self._now = now
         self._sleep = sleep
@@ -126,7 +130,7 @@ class Reflector(Generic[Row]):
         with quiet_collector(is_first=not self.is_synced):
             listing = await self._api.list_all(self.reader, self._selection)
             self.unreadable = {each.key: f"{each.label}: {each.reason}" for each in listing.malformed}
-            self._sink.replace(listing.rows, self.unreadable)
+            self._observe(listed(self._kind, listing.rows, self.unreadable))
         self._version = listing.resource_version
         self._listed_at = time.monotonic()
         self.lists_total += 1
@@ -168,22 +172,27 @@ class Reflector(Generic[Row]):
             await self._sleep(self._backoff.next_delay())
 
     def _apply(self, batch: list[Change[Row]]) -> None:
-        sink, changed = self._sink, False
+        """Report a batch as one value.
+
+        An object that changed twice in it begins another, so that each of its states is reported.
+        """
+        rows: dict[str, Row | None] = {}
         for change in batch:
+            key, row = change.key, change.row
             if change.malformed is not None:
-                self.unreadable[change.key] = f"{change.malformed.label}: {change.malformed.reason}"
-            elif change.row is not None:
-                sink.upsert(change.key, change.row)
-                changed = True
-            elif change.type == _DELETED:
-                sink.remove(change.key)
-                changed = True
+                self.unreadable[key] = f"{change.malformed.label}: {change.malformed.reason}"
+            elif row is not None or change.type == _DELETED:
+                if key in rows:
+                    self._observe(Changes(self._kind, rows))
+                    rows = {}
+                rows[key] = row
             if self.unreadable and change.malformed is None:
-                self.unreadable.pop(change.key, None)
+                self.unreadable.pop(key, None)
             if change.resource_version:
                 self._version = change.resource_version
         self.events_total += len(batch)
-        if changed:
+        if rows:
+            self._observe(Changes(self._kind, rows))
             self._on_change()
 
     def _succeeded(self) -> None:
@@ -230,8 +239,8 @@ def quiet_collector(*, is_first: bool) -> Iterator[None]:
     """No garbage collection while a list is read: it would look at every new row again and again (hundreds of
     times the parser's time).
 
-    After a first list everything read is frozen: collections of the process's life then pass over it. They
-    come the more seldom, the more was read: whoever keeps a large cluster makes hundreds of thousands of new
+    After a first list everything read is frozen: later collections pass over it. The more was read, the
+    fewer collections there are: a process that keeps a large cluster makes hundreds of thousands of new
     objects at each change of it, and throws away as many. Nested use is fine.
     """
     global _listing_now  # the collector is the process's, so is this count

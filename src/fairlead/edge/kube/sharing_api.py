@@ -4,28 +4,27 @@ out, keep a Lease.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from typing import Final
+
+from msgspec import structs
 
 from fairlead.edge.connection.rate_limit import RateLimit
-from fairlead.edge.kube.api_page import ItemReader
-from fairlead.edge.kube.api_request import Selection
-from fairlead.edge.kube.followed import NODE_SUBJECT
+from fairlead.edge.kube.follow.followed_kind import NODE_SUBJECT, POD_SUBJECT, WITHHELD_SUBJECT
+from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
-from fairlead.edge.kube.reflector import Reflector
-from fairlead.edge.kube.resource import CONFIG_MAPS, PODS
+from fairlead.edge.kube.resource import PODS
 from fairlead.edge.kube.writer import KubeWriter
-from fairlead.errors import Forbidden, NotFound
+from fairlead.errors import NotFound
 from fairlead.model.actions import Action, Outcome
-from fairlead.model.node import Node
+from fairlead.model.changes import Observe
 from fairlead.model.pod import Pod
 from fairlead.model.resources import SHARED_GPU_PREFIX
-from fairlead.model.sharing import Withheld
-from fairlead.ports import LeaseRecord, PodRows, RowSink
-from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
+from fairlead.ports import LeaseRecord
 from fairlead.wire.kube.objects import WirePod, parse_pod
-from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE
+
+OPTIONAL_WITHHELD_SUBJECT: Final = structs.replace(WITHHELD_SUBJECT, is_optional=True)
 
 
 class KubeSharingApi:
@@ -40,17 +39,9 @@ class KubeSharingApi:
         self._writer = KubeWriter(api, self._rate)
         self._lease = KubeLease(api, *lease)
 
-    async def follow(self, nodes: RowSink[Node], pods: PodRows, withheld: RowSink[Withheld]) -> None:
-        withheld_reader = ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map)
-        of_system = Selection(namespace=UNHEALTHY_GPUS_NAMESPACE)
-        optional: Reflector[Withheld] = Reflector(
-            self._api, withheld_reader, withheld, selection=of_system, on_change=lambda: _empty_if_forbidden(optional, withheld)
-        )
-        async with asyncio.TaskGroup() as group:
-            group.create_task(optional.run())
-            group.create_task(Reflector(self._api, NODE_SUBJECT.reader(NODE_SUBJECT.resource), nodes).run())
-            pod_reader = ItemReader(PODS, WirePod, parse_pod, SHARED_GPU_PREFIX.encode(), pods.holds)
-            group.create_task(Reflector(self._api, pod_reader, pods).run())
+    async def follow(self, observe: Observe, is_known: Callable[[str], bool]) -> None:
+        pods = structs.replace(POD_SUBJECT, mark=SHARED_GPU_PREFIX.encode(), is_known=is_known)
+        await Follower(self._api, observe).run((OPTIONAL_WITHHELD_SUBJECT, NODE_SUBJECT, pods))
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
         return await self._writer.apply(action, left)
@@ -67,8 +58,3 @@ class KubeSharingApi:
 
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
         return await self._lease.put_lease(record)
-
-
-def _empty_if_forbidden(reflector: Reflector[Withheld], sink: RowSink[Withheld]) -> None:
-    if isinstance(reflector.last_error, Forbidden | NotFound):
-        sink.replace({}, ())

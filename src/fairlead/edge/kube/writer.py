@@ -40,11 +40,11 @@ from fairlead.model.actions import (
     ObjectRef,
     Outcome,
     PatchObject,
+    RecordEvent,
+    RecordObjectEvent,
     Result,
     ScaleJob,
     SetPodCondition,
-    TellEvent,
-    TellObjectEvent,
     TouchPod,
     WriteGrants,
     WriteTreeStatus,
@@ -72,7 +72,7 @@ class KubeWriter:
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
         """See `ports.Cluster.apply`."""
-        await (self._events if isinstance(action, TellEvent | TellObjectEvent) else self._rate).wait()
+        await (self._events if isinstance(action, RecordEvent | RecordObjectEvent) else self._rate).wait()
         try:
             request = await self._request(action)
         except FairleadError as error:
@@ -95,9 +95,9 @@ class KubeWriter:
                 return _annotate_request(action.pod, render_action(action, time.time()))
             case TouchPod():
                 return _annotate_request(action.pod, {ANNOTATION_GPU_RETRY: str(round(time.time() * 1000))})
-            case TellEvent():
+            case RecordEvent():
                 return event_request(action, time.time())
-            case TellObjectEvent():
+            case RecordObjectEvent():
                 return object_event_request(action, time.time())
             case AdmitPod() | EvictPod() | SetPodCondition():
                 return pod_request(action)

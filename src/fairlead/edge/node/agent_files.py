@@ -27,7 +27,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.devices.driver import CardFault
 from fairlead.model.devices.kubelet import ContainerEdits, ContainerLimits, GivenShare, HeldDevices
 from fairlead.model.refusal import Refusal
-from fairlead.model.said import Said
+from fairlead.model.repeat_filter import RepeatFilter
 from fairlead.wire.kubelet.cdi import cdi_file_name, render_cdi, token_of_file
 from fairlead.wire.kubelet.checkpoint import parse_checkpoint
 from fairlead.wire.kubelet.faults_file import parse_faults, render_faults
@@ -173,7 +173,7 @@ class KubeletLists:
         self._needs_names = needs_names
         self._resources = resources
         self._checkpoint = plugins / CHECKPOINT
-        self._trouble = Said()
+        self._trouble = RepeatFilter()
 
     async def list_held(self) -> tuple[HeldDevices, ...]:
         listed: tuple[HeldDevices, ...] | None = None

@@ -16,7 +16,8 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.resource import Resource
 from fairlead.errors import NotFound, OutsideError
 from fairlead.model.devices.kubelet import ClaimableCard
-from fairlead.model.said import Said
+from fairlead.model.repeat_filter import RepeatFilter
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.resource_slices import WireSlice, newest_cards, parse_slice
 
 LOOK_SECONDS: Final = 60.0
@@ -32,7 +33,7 @@ class NodeSlices:
         self._api = api
         self._here = Selection(fields=f"spec.nodeName={node}")
         self._cards: Mapping[tuple[str, str, str], ClaimableCard] = {}
-        self._trouble = Said()
+        self._trouble = RepeatFilter()
 
     async def run(self) -> None:
         while True:  # noqa: ASYNC110 - a list tells nobody
@@ -57,7 +58,7 @@ class NodeSlices:
         for version in _VERSIONS:
             resource = Resource("resource.k8s.io", version, "resourceslices", is_namespaced=False, kind="ResourceSlice")
             try:
-                listing = await self._api.list_all(ItemReader(resource, WireSlice, parse_slice), self._here)
+                listing = await self._api.list_all(ItemReader(resource, JsonForm(WireSlice, parse_slice)), self._here)
             except NotFound:
                 continue
             return newest_cards(listing.rows.values())

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.edge.connection.rate_limit import RateLimit
-from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.follow.followed_kind import NODE_SUBJECT, POD_SUBJECT, WITHHELD_SUBJECT
+from fairlead.edge.kube.follow.follower import Follower
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.reflector import Reflector
-from fairlead.edge.kube.resource import CONFIG_MAPS, NODES, PODS
+from fairlead.edge.kube.resource import PODS
 from fairlead.edge.kube.writer import KubeWriter
-from fairlead.errors import Forbidden, NotFound
+from fairlead.errors import NotFound
 from fairlead.model.actions import Action, Outcome
-from fairlead.model.node import Node
+from fairlead.model.changes import Observe
 from fairlead.model.pod import Pod
-from fairlead.model.sharing import Withheld
-from fairlead.ports import RowSink
-from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
-from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.objects import WirePod, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
 
 WRITES_A_SECOND: Final = 20.0
@@ -34,22 +32,17 @@ class KubeNodeApi:
         self._node = node
         self._writer = KubeWriter(api, RateLimit(WRITES_A_SECOND, WRITES_AT_ONCE))
 
-    async def follow(self, node: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+    async def follow(self, observe: Observe) -> None:
         this = Selection(fields=f"metadata.name={self._node}")
         here = Selection(fields=f"spec.nodeName={self._node}")
         map_name = f"metadata.name={UNHEALTHY_GPUS_PREFIX}{self._node}"
-        taken_out = Selection(namespace=UNHEALTHY_GPUS_NAMESPACE, fields=map_name)
-        optional: Reflector[Withheld] = Reflector(
-            self._api,
-            ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map),
-            withheld,
-            selection=taken_out,
-            on_change=lambda: _empty_if_forbidden(optional, withheld),
+        withheld = Selection(namespace=UNHEALTHY_GPUS_NAMESPACE, fields=map_name)
+        kinds = (
+            structs.replace(WITHHELD_SUBJECT, selection=withheld, is_optional=True),
+            structs.replace(NODE_SUBJECT, selection=this),
+            structs.replace(POD_SUBJECT, selection=here),
         )
-        async with asyncio.TaskGroup() as group:
-            group.create_task(optional.run())
-            group.create_task(Reflector(self._api, ItemReader(NODES, WireNode, parse_node), node, selection=this).run())
-            group.create_task(Reflector(self._api, ItemReader(PODS, WirePod, parse_pod), pods, selection=here).run())
+        await Follower(self._api, observe).run(kinds)
 
     async def apply(self, action: Action) -> Outcome:
         return await self._writer.apply(action)
@@ -59,8 +52,3 @@ class KubeNodeApi:
             return parse_pod(await self._api.get(PODS, name, namespace, WirePod))
         except NotFound:
             return None
-
-
-def _empty_if_forbidden(reflector: Reflector[Withheld], sink: RowSink[Withheld]) -> None:
-    if isinstance(reflector.last_error, Forbidden | NotFound):
-        sink.replace({}, ())

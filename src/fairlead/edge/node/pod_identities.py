@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector
 from fairlead.edge.kube.resource import PODS
+from fairlead.model.changes import KIND_PODS, Changes
 from fairlead.model.devices.series_names import LocalPod
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.local_pod import WireLocalPod, parse_local_pod
 
 
@@ -23,8 +25,8 @@ class NodePods:
         self._pods: dict[str, LocalPod] = {}
         self._is_news = False
         self._news: Callable[[], None] = lambda: None
-        here, reader = Selection(fields=f"spec.nodeName={node}"), ItemReader(PODS, WireLocalPod, parse_local_pod)
-        self._reflector: Reflector[LocalPod] = Reflector(api, reader, self, selection=here, on_change=self._tell)
+        here, reader = Selection(fields=f"spec.nodeName={node}"), ItemReader(PODS, JsonForm(WireLocalPod, parse_local_pod))
+        self._reflector: Reflector[LocalPod] = Reflector(api, reader, KIND_PODS, self._observe, selection=here, on_change=self._announce)
 
     async def run(self, news: Callable[[], None]) -> None:
         self._news = news
@@ -33,23 +35,18 @@ class NodePods:
     def latest(self) -> Mapping[tuple[str, str], LocalPod]:
         return {(pod.namespace, pod.name): pod for pod in self._pods.values()}
 
-    def replace(self, rows: dict[str, LocalPod], unreadable: Collection[str]) -> None:
-        kept = {key: self._pods[key] for key in unreadable if key in self._pods}
-        self._adopt({**kept, **rows})
+    def _observe(self, changes: Changes[LocalPod]) -> None:
+        before = self._pods
+        if changes.is_list:
+            after = {**{key: before[key] for key in changes.unreadable if key in before}, **changes.all_rows()}
+        else:
+            after = {key: pod for key, pod in {**before, **changes.rows}.items() if pod is not None}
+        if after != before:
+            self._is_news = True
+            self._pods = after
 
-    def upsert(self, key: str, row: LocalPod) -> None:
-        if self._pods.get(key) != row:
-            self._adopt({**self._pods, key: row})
-
-    def remove(self, key: str) -> None:
-        self._adopt({each: pod for each, pod in self._pods.items() if each != key})
-
-    def _adopt(self, pods: dict[str, LocalPod]) -> None:
-        self._is_news |= pods != self._pods
-        self._pods = pods
-
-    def _tell(self) -> None:
-        """Of names; most events are of a pod's status, which no page shows."""
+    def _announce(self) -> None:
+        """Names that changed; most events are of a pod's status, which no page shows."""
         if self._is_news:
             self._is_news = False
             self._news()

@@ -16,7 +16,7 @@ from msgspec import Struct
 from fairlead.wire.devices.nvml_values import MIB, brand, compute_capability, fabric_fields, performance_state, watts, whole_watts
 
 _PREFIX: Final = "DCGM_FI_DEV_"
-Told = Mapping[str, int | float | None]
+FieldValues = Mapping[str, int | float | None]
 
 
 class CardCall(Struct, frozen=True, gc=False):
@@ -27,7 +27,7 @@ class CardCall(Struct, frozen=True, gc=False):
     """
 
     name: str
-    ask: Callable[[Any], Told]
+    ask: Callable[[Any], FieldValues]
     only_for: tuple[str, ...] = ()
     unless: str = ""
 
@@ -52,27 +52,27 @@ def _wanted(name: str, field: str, *arguments: Any, convert: Callable[[Any], int
     return CardCall(f"{name}({field})", call.ask, (field,))
 
 
-def _utilization(handle: Any) -> Told:
+def _utilization(handle: Any) -> FieldValues:
     told = pynvml.nvmlDeviceGetUtilizationRates(handle)
     return {"GPU_UTIL": told.gpu, "MEM_COPY_UTIL": told.memory}
 
 
-def _limits(handle: Any) -> Told:
+def _limits(handle: Any) -> FieldValues:
     least, most = pynvml.nvmlDeviceGetPowerManagementLimitConstraints(handle)
     return {"POWER_MGMT_LIMIT_MIN": whole_watts(least), "POWER_MGMT_LIMIT_MAX": whole_watts(most)}
 
 
-def _bar1(handle: Any) -> Told:
+def _bar1(handle: Any) -> FieldValues:
     told = pynvml.nvmlDeviceGetBAR1MemoryInfo(handle)
     return {"BAR1_TOTAL": told.bar1Total // MIB, "BAR1_USED": told.bar1Used // MIB, "BAR1_FREE": told.bar1Free // MIB}
 
 
-def _ecc(handle: Any) -> Told:
+def _ecc(handle: Any) -> FieldValues:
     now, pending = pynvml.nvmlDeviceGetEccMode(handle)
     return {"ECC_CURRENT": now, "ECC_PENDING": pending}
 
 
-def _license(handle: Any) -> Told:
+def _license(handle: Any) -> FieldValues:
     told = pynvml.nvmlDeviceGetGridLicensableFeatures(handle)
     features = told.gridLicensableFeatures[: min(told.licensableFeaturesCount, len(told.gridLicensableFeatures))]
     return {"VGPU_LICENSE_STATUS": int(any(each.featureState for each in features))}
@@ -86,7 +86,7 @@ def _inforom(name: str, number: int) -> TextCall:
     )
 
 
-def _pci_ids(handle: Any) -> Told:
+def _pci_ids(handle: Any) -> FieldValues:
     told = pynvml.nvmlDeviceGetPciInfo(handle)
     return {"PCI_COMBINED_ID": told.pciDeviceId, "PCI_SUBSYS_ID": told.pciSubSystemId}
 
@@ -94,12 +94,12 @@ def _pci_ids(handle: Any) -> Told:
 _BANKS: Final = {f"BANKS_REMAP_ROWS_AVAIL_{name.upper()}": name for name in ("max", "high", "partial", "low", "none")}
 
 
-def _banks(handle: Any) -> Told:
+def _banks(handle: Any) -> FieldValues:
     told = pynvml.nvmlDeviceGetRowRemapperHistogram(handle)
     return {field: int(getattr(told, name)) for field, name in _BANKS.items()}
 
 
-def _sram(handle: Any) -> Told:
+def _sram(handle: Any) -> FieldValues:
     told = pynvml.c_nvmlEccSramErrorStatus_v1_t()
     pynvml.nvmlDeviceGetSramEccErrorStatus(handle, byref(told))
     return {"THRESHOLD_SRM": int(told.bThresholdExceeded)}
@@ -108,7 +108,7 @@ def _sram(handle: Any) -> Told:
 _FABRIC: Final = tuple(f"FABRIC_{name}" for name in ("MANAGER_STATUS", "MANAGER_ERROR_CODE", "CLIQUE_ID", "HEALTH_MASK", "HEALTH_SUMMARY"))
 
 
-def _fabric(handle: Any) -> Told:
+def _fabric(handle: Any) -> FieldValues:
     told = pynvml.c_nvmlGpuFabricInfo_v3_t()
     pynvml.nvmlDeviceGetGpuFabricInfoV(handle, byref(told))
     return fabric_fields(int(told.state), int(told.status), int(told.cliqueId), int(told.healthMask), int(told.healthSummary))

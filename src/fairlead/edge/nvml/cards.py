@@ -17,7 +17,7 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.library import is_down, is_gone, is_silent
 from fairlead.model.devices.driver import CardAnswer
 from fairlead.model.devices.gpu import GpuSlot
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import GpuProcess
 from fairlead.wire.devices.nvml_values import RECOVERY_ACTION, field_number, parse_field_values
 
 _MIB: Final = 1 << 20
@@ -116,7 +116,7 @@ def used_mib_by_pid(card: ShownCard) -> dict[int, float | None]:
     return {process.pid: None if process.memory_bytes is None else process.memory_bytes / _MIB for process in running(card.handle) or ()}
 
 
-def running(handle: Any) -> list[SeenProcess] | None:
+def running(handle: Any) -> list[GpuProcess] | None:
     """Each process of a card or a MIG instance once, by its number, with all kinds of program that it is.
 
     None: it does not tell of any kind.
@@ -124,7 +124,7 @@ def running(handle: Any) -> list[SeenProcess] | None:
     listed = {letter: _listed(handle, names, is_required=letter == "C") for letter, names in _LISTS.items()}
     if all(processes is None for processes in listed.values()):
         return None
-    found: dict[int, SeenProcess] = {}
+    found: dict[int, GpuProcess] = {}
     for letter in "MCG":
         for process in listed[letter] or ():
             told = None if process.usedGpuMemory is None else int(process.usedGpuMemory)
@@ -133,7 +133,7 @@ def running(handle: Any) -> list[SeenProcess] | None:
             if known is not None:
                 letters = known.type if letter in known.type else f"{known.type}+{letter}"
                 told = known.memory_bytes if told is None else max(told, known.memory_bytes or 0)
-            found[process.pid] = SeenProcess(process.pid, letters, told)
+            found[process.pid] = GpuProcess(process.pid, letters, told)
     return [found[pid] for pid in sorted(found)]
 
 

@@ -349,7 +349,7 @@ class NvmlDevices:
         by_bus = {self._buses[uuid]: card.xids for uuid, card in self._cards.items()}
         heard = [
             XidReport(bus, seen.xid, seen.at, None, seen.gpu_instance, "nvml")
-            for seen in self._events.drain_heard()
+            for seen in self._events.drain_timed()
             for bus in (by_bus if seen.uuid is None else [self._buses[seen.uuid]] if seen.uuid in self._buses else [])
         ]
         joined = self._join([*heard, *told], self._known_xids)

@@ -24,7 +24,7 @@ from fairlead.edge.nvml import mps
 from fairlead.edge.nvml.cards import ShownCard, ask, has_mig, shown_card, slot, used_mib_by_pid
 from fairlead.edge.nvml.library import LIBRARY, close_library, failure, is_down, is_gone, open_library, said, words
 from fairlead.edge.nvml.xid_events import XidEvents
-from fairlead.model.devices.driver import CardAnswer, IsolationMeans, ProcessMemory, SeenXid
+from fairlead.model.devices.driver import CardAnswer, DriverXid, IsolationMeans, ProcessMemory
 from fairlead.model.devices.gpu import GpuSlot
 
 REOPEN_SECONDS: Final = 300.0
@@ -67,7 +67,7 @@ class NvmlDriver:
             slots = [self._slot(card) for card in self._look(is_retry=True)]
             return [each for each in slots if each is not None]
 
-    def xids(self) -> Sequence[SeenXid]:
+    def xids(self) -> Sequence[DriverXid]:
         """Those of before stay there when the driver goes away."""
         seen = self._events.drain()
         if seen:

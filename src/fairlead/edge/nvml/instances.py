@@ -21,7 +21,7 @@ from fairlead.edge.nvml.gpm import Gpm
 from fairlead.edge.nvml.library import is_down, is_gone, words
 from fairlead.edge.nvml.memory import MemoryForm
 from fairlead.edge.nvml.processes import Processes
-from fairlead.model.devices.readings import InstanceReading, SeenProcess
+from fairlead.model.devices.readings import GpuProcess, InstanceReading
 from fairlead.wire.devices.gpm_values import INSTANCE_METRICS
 
 COLLECTOR: Final = "mig"
@@ -151,6 +151,6 @@ class Instances:
 
 
 def _reading(
-    instance: _Instance, fields: dict[str, int | float], processes: tuple[SeenProcess, ...] | None, failures: dict[str, str]
+    instance: _Instance, fields: dict[str, int | float], processes: tuple[GpuProcess, ...] | None, failures: dict[str, str]
 ) -> InstanceReading:
     return InstanceReading(instance.gpu_instance, instance.compute_instance, instance.profile, instance.uuid, fields, processes, failures)

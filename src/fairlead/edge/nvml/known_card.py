@@ -20,7 +20,7 @@ from fairlead.edge.nvml.xid_tally import XidTally
 from fairlead.model.devices.device import CollectorRun, DeviceSample, FieldGroup, MigInstance
 from fairlead.model.devices.driver import is_reset
 from fairlead.model.devices.gpu import GpuSlot
-from fairlead.model.devices.readings import GroupReading, InstanceReading, SeenProcess
+from fairlead.model.devices.readings import GpuProcess, GroupReading, InstanceReading
 
 DEVICE: Final = "device"
 COLLECTORS: Final = (DEVICE, "fieldvalues", "gpm", "processes")
@@ -120,7 +120,7 @@ class KnownCard:
         self._slow = FieldGroup({}, _NEVER, beat.slow_interval)
         self._static = FieldGroup({}, _NEVER, _STATIC_SECONDS)
         self._texts: Mapping[str, str] = {}
-        self._processes: tuple[SeenProcess, ...] | None = None
+        self._processes: tuple[GpuProcess, ...] | None = None
         self._is_lost = False
         self._is_late_counted = False
         self._is_divided_anew = False

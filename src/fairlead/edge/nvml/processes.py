@@ -11,7 +11,7 @@ from pynvml import NVMLError
 
 from fairlead.edge.nvml.absences import Absences, Failures
 from fairlead.edge.nvml.cards import running, whole_list
-from fairlead.model.devices.readings import EngineTime, SeenProcess
+from fairlead.model.devices.readings import EngineTime, GpuProcess
 
 COLLECTOR: Final = "processes"
 _LIST: Final = "nvmlDeviceGetComputeRunningProcesses"
@@ -35,9 +35,9 @@ class Processes:
         self._has_shares = has_shares
         self._seen_until = 0
 
-    def read(self, failures: Failures) -> tuple[SeenProcess, ...] | None:
+    def read(self, failures: Failures) -> tuple[GpuProcess, ...] | None:
         """By pid; None = not known. Raises NVMLError when the card is lost or the driver is gone."""
-        seen: list[SeenProcess] | None = None
+        seen: list[GpuProcess] | None = None
         if not self._absences.has(_LIST):
             with failures.caught(COLLECTOR, _LIST):
                 seen = running(self._handle)
@@ -81,5 +81,5 @@ def _share(sample: Any) -> _Share:
     return multiprocessors, EngineTime(*others)
 
 
-def _with_share(process: SeenProcess, share: _Share) -> SeenProcess:
+def _with_share(process: GpuProcess, share: _Share) -> GpuProcess:
     return msgspec.structs.replace(process, sm_percent=share[0], engines=share[1])

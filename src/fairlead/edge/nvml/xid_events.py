@@ -23,18 +23,18 @@ from pynvml import NVMLError
 from fairlead.edge.nvml.cards import ShownCard
 from fairlead.edge.nvml.library import SYSTEM, is_gone, is_silent, words
 from fairlead.errors import OutsideError
-from fairlead.model.devices.driver import SeenXid
+from fairlead.model.devices.driver import DriverXid
 
 WAIT_MILLISECONDS: Final = 200
 END_SECONDS: Final = 3.0
 WANTED: Final[int] = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventTypeDoubleBitEccError | pynvml.nvmlEventMigConfigChange
 """A double-bit error says nothing that the XID beside it does not; it is listened to as others do."""
 _WHOLE_CARD: Final = 0xFFFFFFFF
-Told = TypeVar("Told")
+Row = TypeVar("Row")
 _log: Final = logging.getLogger(__name__)
 
 
-class HeardXid(Struct, frozen=True, gc=False):
+class TimedXid(Struct, frozen=True, gc=False):
     """`uuid` None: the driver did not say of which card; `gpu_instance` None: of a whole one.
 
     `at`: seconds of the steady clock.
@@ -55,7 +55,7 @@ class XidEvents:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.failure: NVMLError | None = None
         self._monotonic = monotonic
-        self._seen: SimpleQueue[HeardXid] = SimpleQueue()
+        self._seen: SimpleQueue[TimedXid] = SimpleQueue()
         self._divided: SimpleQueue[str | None] = SimpleQueue()
         self._watched: Mapping[int, str] | None = None
         self._deaf: dict[str, str] = {}
@@ -68,11 +68,11 @@ class XidEvents:
         """Why XIDs of a card are not heard, by its UUID. One too old for events is not here."""
         return self._deaf
 
-    def drain(self) -> list[SeenXid]:
+    def drain(self) -> list[DriverXid]:
         """What was reported since the last call, in order."""
-        return [SeenXid(each.xid, each.uuid) for each in self.drain_heard()]
+        return [DriverXid(each.xid, each.uuid) for each in self.drain_timed()]
 
-    def drain_heard(self) -> list[HeardXid]:
+    def drain_timed(self) -> list[TimedXid]:
         """The same, with when it was heard, and of which MIG instance."""
         return _drained(self._seen)
 
@@ -152,7 +152,7 @@ class XidEvents:
             uuid = uuids.get(_address(event.device))
             if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
                 part = None if event.gpuInstanceId == _WHOLE_CARD else int(event.gpuInstanceId)
-                self._seen.put(HeardXid(event.eventData, uuid, self._monotonic(), part))
+                self._seen.put(TimedXid(event.eventData, uuid, self._monotonic(), part))
             elif event.eventType == pynvml.nvmlEventMigConfigChange:
                 self._divided.put(uuid)
 
@@ -167,8 +167,8 @@ def _types(card: ShownCard) -> int:
         return int(pynvml.nvmlEventTypeXidCriticalError)
 
 
-def _drained(queue: SimpleQueue[Told]) -> list[Told]:
-    drained: list[Told] = []
+def _drained(queue: SimpleQueue[Row]) -> list[Row]:
+    drained: list[Row] = []
     while True:
         try:
             drained.append(queue.get_nowait())

@@ -27,7 +27,7 @@ from fairlead.edge.prometheus.followed_page import FollowedPage
 from fairlead.edge.prometheus.page_address import page_address
 from fairlead.edge.prometheus.page_fetch import TIMEOUT_SECONDS, ExporterFailure, Fetch, fetch_page, in_thread, page_session
 from fairlead.edge.prometheus.read_counts import ReadCounts
-from fairlead.edge.prometheus.reading_lane import Lane
+from fairlead.edge.prometheus.read_slots import ReadSlots
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.page_tally import PageTally
 from fairlead.model.snapshot import GPU_TELEMETRY
@@ -121,7 +121,7 @@ class ExporterPages:
         self._due: list[tuple[float, int, FollowedPage]] = []
         self._turn = asyncio.Event()
         self._numbers = count()
-        self._sound, self._doubtful = (Lane[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2))
+        self._sound, self._doubtful = (ReadSlots[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2))
         self._fetch = fetch
         self._ca_pem = read_pem("--gpu-exporter-ca-file", None, ca_file or None)
         self._failing = 0
@@ -206,22 +206,22 @@ class ExporterPages:
                 page = heapq.heappop(self._due)[2]
                 if not page.is_gone:
                     (self._sound if page.is_sound else self._doubtful).put(page)
-            for lane in (self._sound, self._doubtful):
-                beginning = lane.give_places(now)
-                for page in lane.too_many():  # before others begin, so that no more than these are ever open
+            for slots in (self._sound, self._doubtful):
+                beginning = slots.give_places(now)
+                for page in slots.too_many():  # before others begin, so that no more than these are ever open
                     page.leave_read()
                 for page in beginning:
                     page.reading = group.create_task(self._read(session, page))
-                    page.reading.add_done_callback(partial(self._end, lane, page))
+                    page.reading.add_done_callback(partial(self._end, slots, page))
             next_at = [at for at in (self._sound.look_at(), self._doubtful.look_at()) if at is not None]
             next_at += [self._due[0][0]] if self._due else []
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(next_at) - now if next_at else None):
                     await self._turn.wait()
 
-    def _end(self, lane: Lane[FollowedPage], page: FollowedPage, task: asyncio.Task[None]) -> None:
+    def _end(self, slots: ReadSlots[FollowedPage], page: FollowedPage, task: asyncio.Task[None]) -> None:
         """Called whenever a read ends, also one that was cancelled before it began."""
-        lane.end(page)
+        slots.end(page)
         is_left, page.is_left, page.reading = page.is_left and task.cancelled(), False, None
         if is_left:
             self._note_failure(page, ExporterFailure(f"page `{page.url}` did not answer in time", _MANY_HANG))

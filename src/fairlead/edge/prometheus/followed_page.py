@@ -14,7 +14,7 @@ from msgspec import structs
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.prometheus.page_fetch import ExporterFailure
 from fairlead.model.devices.plausible_values import BadLine
-from fairlead.wire.metrics.one_reading import ToldCards
+from fairlead.wire.metrics.one_reading import PageCards
 
 FIRST_RETRY_SECONDS: Final = 0.5
 LONGEST_RETRY_SECONDS: Final = 30.0
@@ -35,7 +35,7 @@ class FollowedPage:
     def __init__(self, url: str, node: str, interval_seconds: float, rng: random.Random) -> None:
         self.url = url
         self.node = node
-        self.told = ToldCards(url, ())
+        self.told = PageCards(url, ())
         self.bad: Counter[BadLine] = Counter()
         self.failure: ExporterFailure | None = None
         self.read_at: float | None = None
@@ -73,7 +73,7 @@ class FollowedPage:
             _log.warning("lines of page `%s` count for nothing: %s; they are counted, and not named again", self.url, said)
         self.bad += bad
 
-    def note(self, told: ToldCards, began: float, now: float) -> None:
+    def note(self, told: PageCards, began: float, now: float) -> None:
         """It was read from `began` to `now`, by the reader's clock.
 
         It is due a beat after it was; where that is over, at a later place of its beat, half a beat from now
@@ -108,5 +108,5 @@ class FollowedPage:
         """Forget values that are older; whether there were any."""
         if self.read_at is None or now - self.read_at <= after_seconds or not self.told.readings:
             return False
-        self.told = ToldCards(self.url, ())
+        self.told = PageCards(self.url, ())
         return True

@@ -19,7 +19,8 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
-from fairlead.wire.kube.objects import WirePod, parse_pod
+from fairlead.wire.kube.forms import JsonForm
+from fairlead.wire.kube.objects import POD_FORM
 from fairlead.wire.names import QUOTA_TREE_NAMESPACE
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
@@ -44,7 +45,7 @@ class KubeAdmissionApi:
             return None
 
     async def list_namespaces(self) -> Sequence[str]:
-        listing = await self._api.list_all(ItemReader(NAMESPACES, WireNamespace, parse_namespace))
+        listing = await self._api.list_all(ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace)))
         return [each.name for each in listing.rows.values()]
 
     async def list_pods(self, namespace: str) -> Sequence[Pod]:
@@ -54,7 +55,7 @@ class KubeAdmissionApi:
         return await self._pods(Selection(fields="status.phase!=Succeeded,status.phase!=Failed"))
 
     async def _pods(self, selection: Selection) -> Sequence[Pod]:
-        return list((await self._api.list_all(ItemReader(PODS, WirePod, parse_pod), selection)).rows.values())
+        return list((await self._api.list_all(ItemReader(PODS, POD_FORM), selection)).rows.values())
 
     async def get(self, target: ObjectRef) -> Manifest | None:
         group, version = target.group_version

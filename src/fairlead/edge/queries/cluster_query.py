@@ -30,8 +30,9 @@ from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, GPU_WITHHELD,
 from fairlead.model.source import Source, SourceState
 from fairlead.wire import names as spelling
 from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.kept_objects import KEPT_KINDS, KeptKind, KeptObjects, WireKept, parse_kept
-from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.objects import NODE_FORM, POD_FORM, WireNode, parse_node
 
 BY_NAME_MAX: Final = 5
 HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
@@ -51,8 +52,8 @@ class ClusterQuery:
     def __init__(self, api: KubeBlocking, readings: ReadingsQuery | None = None) -> None:
         self._api = api
         self._readings = readings
-        self._node_reader = ItemReader(NODES, WireNode, parse_node)
-        self._pod_reader = ItemReader(PODS, WirePod, parse_pod)
+        self._node_reader = ItemReader(NODES, NODE_FORM)
+        self._pod_reader = ItemReader(PODS, POD_FORM)
 
     def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
         """See `cli.context.ClusterReader`."""
@@ -123,7 +124,7 @@ class ClusterQuery:
         for version in kind.versions:
             api_version = f"{kind.group}/{version}" if kind.group else version
             resource = Resource(kind.group, version, kind.plural, kind=kind.kind)
-            reader = ItemReader(resource, WireKept, partial(parse_kept, api_version, kind.kind))
+            reader = ItemReader(resource, JsonForm(WireKept, partial(parse_kept, api_version, kind.kind)))
             try:
                 return [row for row in self._api.list_all(reader).rows.values() if row is not None]
             except NotFound:
@@ -181,7 +182,7 @@ class ClusterQuery:
 
     def _maps(self, source: str, parse: Callable[[WireConfigMap], Row], selection: Selection, read: list[Source]) -> list[Row]:
         try:
-            rows = list(self._api.list_all(ItemReader(CONFIG_MAPS, WireConfigMap, parse), selection).rows.values())
+            rows = list(self._api.list_all(ItemReader(CONFIG_MAPS, JsonForm(WireConfigMap, parse)), selection).rows.values())
         except Forbidden as error:
             read.append(Source(source, SourceState.FORBIDDEN, f"forbidden: {error.what}", error.hint))
             return []

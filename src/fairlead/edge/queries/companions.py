@@ -22,6 +22,7 @@ from fairlead.edge.kube.resource import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVI
 from fairlead.errors import NotFound
 from fairlead.kinds.parts.companions import Companions
 from fairlead.model.actions import DeleteObject, ObjectRef, Outcome, Result
+from fairlead.wire.kube.forms import JsonForm
 
 RESOURCES: Final = {each.kind: each for each in (CONFIG_MAPS, SECRETS, SERVICES, DEPLOYMENTS)}
 
@@ -71,7 +72,7 @@ def told(result: Outcome | Exception) -> Outcome:
 
 
 def _left(api: KubeBlocking, resource: Resource, companions: Companions, namespace: str) -> list[ObjectRef]:
-    reader = ItemReader(resource, _Wire, lambda wire: wire.metadata)
+    reader = ItemReader(resource, JsonForm(_Wire, lambda wire: wire.metadata))
     rows: Sequence[_Meta] = list(api.list_all(reader, Selection(namespace, labels=companions.selector)).rows.values())
     ours = [meta.name for meta in rows if meta.name and not meta.owner_references and companions.has(resource.kind, meta.name)]
     return [resource.ref(name, namespace) for name in ours]

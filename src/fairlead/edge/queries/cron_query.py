@@ -20,6 +20,7 @@ from fairlead.kinds.training import cron as kind
 from fairlead.model.actions import Outcome, PatchObject, Result
 from fairlead.model.jobs.cron import Cron
 from fairlead.wire.jobs.kubedl import WireCron, parse_cron
+from fairlead.wire.kube.forms import JsonForm
 
 CRONS: Final = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
 
@@ -32,7 +33,7 @@ class CronQuery:
 
     def read_crons(self, namespace: str) -> list[Cron]:
         """See `cli.context.ClusterCrons`."""
-        reader = ItemReader(CRONS, WireCron, parse_cron)
+        reader = ItemReader(CRONS, JsonForm(WireCron, parse_cron))
         try:
             rows = self._api.list_all(reader, Selection(namespace or None)).rows.values()
         except NotServed as error:

@@ -19,11 +19,13 @@ from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Mirror, Reflector
 from fairlead.edge.kube.resource import PODS
 from fairlead.errors import Forbidden
+from fairlead.model.changes import KIND_PODS
 from fairlead.model.devices.exporter_pod import ExporterPod
 from fairlead.model.snapshot import GPU_TELEMETRY
 from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.kube.exporter_pods import WireExporterPod, parse_exporter_pod
+from fairlead.wire.kube.forms import JsonForm
 
 _log = logging.getLogger("fairlead.exporter")
 
@@ -57,9 +59,11 @@ class ExporterPods:
     def __init__(self, api: KubeApi, clock: Clock, search: PodSearch | None = None) -> None:
         self._search = search or PodSearch()
         self._pods: Mirror[ExporterPod] = Mirror(attrgetter("key"))
-        reader = ItemReader(PODS, WireExporterPod, parse_exporter_pod)
+        reader = ItemReader(PODS, JsonForm(WireExporterPod, parse_exporter_pod))
         selection = Selection(namespace=self._search.namespace or None, labels=self._search.labels)
-        self._reflector = Reflector(api, reader, self._pods, selection=selection, now=clock.now, on_change=self._note_change)
+        self._reflector = Reflector(
+            api, reader, KIND_PODS, self._pods.observe, selection=selection, now=clock.now, on_change=self._note_change
+        )
         self._read: tuple[ExporterPod, ...] = ()
         self._pages: Mapping[str, str] = {}
         self._has_found = False

@@ -25,6 +25,7 @@ from fairlead.edge.prometheus.blocking import PrometheusBlocking
 from fairlead.errors import OutsideError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings
 from fairlead.wire.metrics.prom_text import parse_page
 
@@ -104,7 +105,7 @@ def _find_service(api: KubeBlocking) -> str:
 
 
 def _services(api: KubeBlocking, labels: str) -> list[tuple[str, str]]:
-    reader = ItemReader(SERVICES, _WireService, lambda wire: (wire.metadata.namespace or "", wire.metadata.name or ""))
+    reader = ItemReader(SERVICES, JsonForm(_WireService, lambda wire: (wire.metadata.namespace or "", wire.metadata.name or "")))
     return sorted(api.list_all(reader, Selection(labels=labels)).rows.values())
 
 

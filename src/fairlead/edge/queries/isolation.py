@@ -18,6 +18,7 @@ from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.errors import NotFound, OutsideError
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.names import LABEL_ISOLATE_USER
 from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
 
@@ -77,7 +78,7 @@ def _isolating(api: KubeBlocking, namespace: str) -> list[str]:
         if namespace:
             found: _WireNamespace = api.get(NAMESPACES, namespace, type=_WireNamespace)
             return [namespace] if (found.metadata.labels or {}).get(key) == value else []
-        reader = ItemReader(NAMESPACES, _WireNamespace, lambda wire: wire.metadata.name or "")
+        reader = ItemReader(NAMESPACES, JsonForm(_WireNamespace, lambda wire: wire.metadata.name or ""))
         return sorted(api.list_all(reader, Selection(labels=f"{key}={value}")).rows.values())
     except (NotFound, ForbiddenByServer):
         return []

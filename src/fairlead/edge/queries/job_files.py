@@ -22,7 +22,7 @@ from fairlead.model.actions import Manifest
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.ports import LogWish
-from fairlead.wire.kube.objects import WireEvent, parse_event
+from fairlead.wire.kube.objects import EVENT_FORM
 
 FOLLOW_SECONDS: Final = 86_400.0
 """A log that is followed longer is ended; the page asks again."""
@@ -64,7 +64,7 @@ class KubeJobFiles:
             return found
 
     async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
-        reader = ItemReader(EVENTS, WireEvent, parse_event)
+        reader = ItemReader(EVENTS, EVENT_FORM)
         chosen = [f"involvedObject.uid={uid}" for uid in uids] if len(uids) <= ASKED_SINGLY else [None]
         with _told(f"`list` of `events` in namespace `{namespace}`"):
             listings = await asyncio.gather(*(self._api.list_all(reader, Selection(namespace, fields=fields)) for fields in chosen))

@@ -36,7 +36,8 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source, SourceState
-from fairlead.wire.kube.objects import WireEvent, WirePod, parse_event, parse_pod
+from fairlead.wire.kube.forms import JsonForm
+from fairlead.wire.kube.objects import EVENT_FORM, POD_FORM
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.kind import JobKind
@@ -87,7 +88,7 @@ class JobQuery:
         return self._with_readings(snapshot, namespace) if with_readings else snapshot
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
-        reader = ItemReader(EVENTS, WireEvent, parse_event)
+        reader = ItemReader(EVENTS, EVENT_FORM)
 
         def one(namespace: str, uid: str) -> tuple[Event, ...]:
             rows = self._api.list_all(reader, Selection(namespace, fields=f"involvedObject.uid={uid}")).rows.values()
@@ -174,7 +175,7 @@ class JobQuery:
         return sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
     def _list(self, read: _Read, namespace: str) -> list[Job]:
-        reader = ItemReader(read.resource, read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version))
+        reader = ItemReader(read.resource, JsonForm(read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version)))
         return [job for job in self._api.list_all(reader, Selection(namespace or None)).rows.values() if job.type in read.types]
 
     def _get(self, read: _Read, namespace: str, name: str) -> list[Job]:
@@ -188,7 +189,7 @@ class JobQuery:
             raise OutsideError("kubernetes", f"{read.resource.label} `{namespace}/{name}` cannot be read: {error}") from error
 
     def _pods(self, namespace: str, selector: str) -> list[Pod]:
-        reader = ItemReader(PODS, WirePod, parse_pod)
+        reader = ItemReader(PODS, POD_FORM)
         return list(self._api.list_all(reader, Selection(namespace or None, labels=selector)).rows.values())
 
     def _resource(self, kind: JobKind) -> Resource | None:

@@ -20,6 +20,7 @@ from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.setup import BuiltInQuota, QuotaSetup
 from fairlead.settings import QUOTA_LEASE, SYSTEM_NAMESPACE
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.kube.time import parse_time
 from fairlead.wire.names import QUOTA_GROUP, QUOTA_PLURAL, QUOTA_TREE_NAMESPACE
@@ -105,7 +106,7 @@ def read_setup(api: KubeBlocking) -> QuotaSetup:
 def read_built_in(api: KubeBlocking) -> BuiltInQuota:
     """Raises OutsideError when the API server answers nothing at all."""
     try:
-        rows: Iterable[Namespace] = api.list_all(ItemReader(NAMESPACES, WireNamespace, parse_namespace)).rows.values()
+        rows: Iterable[Namespace] = api.list_all(ItemReader(NAMESPACES, JsonForm(WireNamespace, parse_namespace))).rows.values()
         spaces = sorted(space.name for space in rows if space.labels.get(LABEL_QUOTA) == QUOTA_ENFORCED)
     except Forbidden as error:
         return BuiltInQuota(unasked=error.what)
@@ -150,7 +151,7 @@ def _found(api: KubeBlocking, resource: Resource, name: str) -> Any:
 
 
 def _webhooks(api: KubeBlocking, resource: Resource) -> list[str]:
-    reader = ItemReader(resource, _WireNamed, lambda wire: wire.metadata.name or "")
+    reader = ItemReader(resource, JsonForm(_WireNamed, lambda wire: wire.metadata.name or ""))
     return sorted(f"{resource.kind}/{name}" for name in api.list_all(reader).rows.values() if name.startswith(_WEBHOOKS))
 
 

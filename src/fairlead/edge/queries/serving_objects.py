@@ -27,12 +27,13 @@ from fairlead.wire.jobs.serving import (
     parse_inference_service,
     parse_service,
 )
+from fairlead.wire.kube.forms import JsonForm
 
 _INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
 _READERS: Final[tuple[ItemReader[Any], ...]] = (
-    ItemReader(DEPLOYMENTS, WireDeployment, parse_deployment),
-    ItemReader(_INFERENCE, WireInferenceService, parse_inference_service),
-    ItemReader(SERVICES, WireService, parse_service),
+    ItemReader(DEPLOYMENTS, JsonForm(WireDeployment, parse_deployment)),
+    ItemReader(_INFERENCE, JsonForm(WireInferenceService, parse_inference_service)),
+    ItemReader(SERVICES, JsonForm(WireService, parse_service)),
 )
 
 

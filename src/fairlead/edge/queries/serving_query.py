@@ -38,7 +38,8 @@ from fairlead.wire.jobs.serving import (
     parse_inference_service,
     parse_service,
 )
-from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.forms import JsonForm
+from fairlead.wire.kube.objects import POD_FORM, WireNode, parse_node
 from fairlead.wire.names import LABEL_SERVING_TYPE
 
 _INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
@@ -60,10 +61,10 @@ class ServingQuery:
     def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
         """See `cli.context.ClusterServings`."""
         readers: tuple[ItemReader[Any], ...] = (
-            ItemReader(DEPLOYMENTS, WireDeployment, parse_deployment),
-            ItemReader(_INFERENCE, WireInferenceService, parse_inference_service),
-            ItemReader(SERVICES, WireService, parse_service),
-            ItemReader(PODS, WirePod, parse_pod),
+            ItemReader(DEPLOYMENTS, JsonForm(WireDeployment, parse_deployment)),
+            ItemReader(_INFERENCE, JsonForm(WireInferenceService, parse_inference_service)),
+            ItemReader(SERVICES, JsonForm(WireService, parse_service)),
+            ItemReader(PODS, POD_FORM),
         )
         chosen = Selection(namespace or None, labels=selector(name, version))
         calls: list[Callable[[], Any]] = [partial(self._list, reader, chosen) for reader in readers]
@@ -93,7 +94,9 @@ class ServingQuery:
             delete_chart_note(self._api, f"{serving.name}-{serving.version}-{serving.type}", serving.namespace)
 
     def read_claims(self, namespace: str) -> FoundClaims:
-        rows: Mapping[str, Claim] = self._api.list_all(ItemReader(_CLAIMS, WireClaim, parse_claim), Selection(namespace or None)).rows
+        rows: Mapping[str, Claim] = self._api.list_all(
+            ItemReader(_CLAIMS, JsonForm(WireClaim, parse_claim)), Selection(namespace or None)
+        ).rows
         return FoundClaims(tuple(rows.values()), self._now())
 
     def _list(self, reader: ItemReader[Any], chosen: Selection) -> list[Any]:

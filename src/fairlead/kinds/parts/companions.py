@@ -41,10 +41,10 @@ class Companions(Struct, frozen=True):
 
 def beside_job(job: Job) -> Companions:
     """The job tells itself whether we wrote it, and whether it has a TensorBoard."""
-    is_ours = job.labels.get("heritage") == "fairlead"
+    is_from_fairlead = job.labels.get("heritage") == "fairlead"
     board = _BOARD if job.annotations.get(names.ANNOTATION_TENSORBOARD) else ()
     keys = _KEYS if job.type in _WITH_KEYS else ()
-    return Companions((*_FILES, *board, *keys) if is_ours else (), _selector(job.name, (job.type,)), job.name)
+    return Companions((*_FILES, *board, *keys) if is_from_fairlead else (), _selector(job.name, (job.type,)), job.name)
 
 
 def of_gone_job(name: str, types: Sequence[str]) -> Companions:
@@ -59,8 +59,8 @@ def beside_cron(name: str) -> Companions:
 
 def beside_serving(release: str, selector: str, labels: Mapping[str, str]) -> Companions:
     """`selector` finds the serving job's own objects and its Services, which need no look here."""
-    is_ours = labels.get("heritage") == "fairlead"
-    return Companions(_FILES if is_ours else (), f"{selector},heritage=fairlead,release={release}", release)
+    is_from_fairlead = labels.get("heritage") == "fairlead"
+    return Companions(_FILES if is_from_fairlead else (), f"{selector},heritage=fairlead,release={release}", release)
 
 
 def _selector(release: str, types: Sequence[str]) -> str:

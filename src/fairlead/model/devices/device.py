@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.devices.readings import EngineTime, SeenProcess
+from fairlead.model.devices.readings import EngineTime, GpuProcess
 
 LEAST_STALE_SECONDS: Final = 15.0
 """An older value of the fast group is shown by nobody.
@@ -24,7 +24,9 @@ See docs/spec/telemetry.md#sampling-and-fault-isolation.
 
 
 class NamedProcess(Struct, frozen=True, gc=False):
-    """One process on a card, told apart from the others of its container; figures as of `SeenProcess`."""
+    """One process on a card, told apart from the others of its container; figures as of
+    `GpuProcess`.
+    """
 
     pid: int
     name: str
@@ -102,7 +104,7 @@ class MigInstance(Struct, frozen=True, gc=False):
     profile: str
     uuid: str
     fields: Mapping[str, int | float] = {}
-    seen: tuple[SeenProcess, ...] | None = None
+    seen: tuple[GpuProcess, ...] | None = None
     processes: tuple[DeviceProcess, ...] = ()
 
 
@@ -144,7 +146,7 @@ class DeviceSample(Struct, frozen=True, gc=False):
     sampled_at: float = 0.0
     slower: tuple[FieldGroup, ...] = ()
     texts: Mapping[str, str] = {}
-    seen: tuple[SeenProcess, ...] | None = None
+    seen: tuple[GpuProcess, ...] | None = None
     instances: tuple[MigInstance, ...] = ()
     mig_mode: str = "disabled"
     peers: Mapping[int, int] = {}

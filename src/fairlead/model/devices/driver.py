@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class SeenXid(Struct, frozen=True, gc=False):
+class DriverXid(Struct, frozen=True, gc=False):
     """One XID. `uuid` None: the driver did not say of which card."""
 
     xid: int

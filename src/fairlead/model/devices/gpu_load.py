@@ -92,7 +92,7 @@ class WorkDone(Struct, frozen=True, gc=False):
     moved_bytes: float | None = None
 
 
-class ToldLoad(Struct, frozen=True, gc=False):
+class SimulatedLoad(Struct, frozen=True, gc=False):
     """What simulated cards are told to show, by a load generator that has no card.
 
     `gpus`: uuids or indices of cards of `node`; empty = all. `node`: "" = any. `parts`: profiling field ->

@@ -20,7 +20,7 @@ class EngineTime(Struct, frozen=True, gc=False):
     decoder: float | None = None
 
 
-class SeenProcess(Struct, frozen=True, gc=False):
+class GpuProcess(Struct, frozen=True, gc=False):
     """One process on one card, or on one MIG instance. `pid`: of the node.
 
     `type`: C computes, G draws, M computes over MPS; more than one with a plus. `memory_bytes`, `sm_percent`
@@ -45,7 +45,7 @@ class InstanceReading(Struct, frozen=True, gc=False):
     profile: str
     uuid: str
     fields: Mapping[str, int | float] = {}
-    processes: tuple[SeenProcess, ...] | None = None
+    processes: tuple[GpuProcess, ...] | None = None
     failures: Mapping[str, str] = {}
 
 
@@ -59,6 +59,6 @@ class GroupReading(Struct, frozen=True, gc=False):
     fields: Mapping[str, int | float] = {}
     texts: Mapping[str, str] = {}
     failures: Mapping[str, str] = {}
-    processes: tuple[SeenProcess, ...] | None = None
+    processes: tuple[GpuProcess, ...] | None = None
     instances: tuple[InstanceReading, ...] = ()
     peers: Mapping[int, int] = {}

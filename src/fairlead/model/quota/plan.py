@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
+from fairlead.model.quota.clauses import Clauses
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
@@ -37,15 +38,15 @@ class Reason(StrEnum):
 
 
 class QuotaAdmission(Struct, frozen=True):
-    """`told`: what its leaf uses with it, for its condition and its Event."""
+    """`message`: what the leaf uses together with this pod; text of the pod's condition and Event."""
 
     pod: QuotaPod
     leaf: str
     is_guaranteed: bool
-    told: str = ""
+    message: str = ""
 
 
-class How(StrEnum):
+class EvictionMethod(StrEnum):
     """How a victim is stopped: by the eviction API, by suspending its topmost workload, or by lowering the
     `parallelism` of its Job.
     """
@@ -56,20 +57,22 @@ class How(StrEnum):
 
 
 class QuotaEviction(Struct, frozen=True):
-    """`for_unit`: for whom room is made. `workload`: what is suspended or lowered, where `how` says so.
+    """`for_unit`: the gang or pod for which room is made. `workload`: what `method` suspends or
+    lowers.
 
-    `grace_seconds`: how long it may take to stop; None = as it asked itself. `told`: the sentence for its
-    owner: who takes back how much of which min, and why this pod.
+    `grace_seconds`: how long the pod may take to stop; None = the pod's own grace period.
+    `message`: the sentence for the pod's owner: which leaf takes back how much of which min, and
+    why this pod was chosen.
     """
 
     pod: QuotaPod
     leaf: str
     for_unit: str
-    how: How = How.EVICT
+    method: EvictionMethod = EvictionMethod.EVICT
     workload: Workload | None = None
     frees: Amounts = NOTHING
     grace_seconds: float | None = None
-    told: str = ""
+    message: str = ""
 
 
 class QuotaClaim(Struct, frozen=True):
@@ -83,14 +86,16 @@ class QuotaClaim(Struct, frozen=True):
 
 
 class QuotaReturn(Struct, frozen=True):
-    """A pod that was admitted and never bound: it goes, and comes back with the gate.
+    """A pod that was admitted and never bound. It is deleted; its controller creates it again,
+    gated.
 
-    A bare one would not come back: `is_told` only.
+    Nothing would create a bare pod again, so a bare pod stays and only gets an Event:
+    `is_event_only`.
     """
 
     pod: QuotaPod
     leaf: str
-    is_told: bool = False
+    is_event_only: bool = False
 
 
 class QuotaResume(Struct, frozen=True):
@@ -145,7 +150,7 @@ class QuotaWaiting(Struct, frozen=True):
     among those of all leaves, 0 = only one leaf was asked about. The order says who is tried first, not who
     is admitted first: who does not fit is passed over (docs/spec/quota.md#order-of-candidates). `lacks`: how
     much more would have to be free where it is `blocked`. `workload`: set of a suspended job, which waits
-    without pods.
+    without pods. `clauses`: those that `message` is made of, for translation; () = it is other words.
     """
 
     unit: str
@@ -160,6 +165,7 @@ class QuotaWaiting(Struct, frozen=True):
     workload: Workload | None = None
     overall: int = 0
     lacks: tuple[Lacking, ...] = ()
+    clauses: Clauses = ()
 
     @property
     def priority(self) -> int:
@@ -176,7 +182,7 @@ class QuotaWaiting(Struct, frozen=True):
     @property
     def reason_since(self) -> Moment | None:
         """Since when its pods' conditions give its reason; None = they do not give it (yet)."""
-        told = [pod.said_at for pod in self.pods if pod.said_reason == self.reason and pod.said_at is not None]
+        told = [pod.condition_since for pod in self.pods if pod.condition_reason == self.reason and pod.condition_since is not None]
         return min(told, default=None)
 
     @property

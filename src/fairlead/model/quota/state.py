@@ -20,16 +20,17 @@ from fairlead.model.resources import NOTHING, Amounts
 class QuotaPod(Struct, frozen=True, gc=False):
     """One unfinished pod of a leaf's namespaces.
 
-    `request`: all that it asks for, managed by the tree or not. `claim_since`: since when its condition says
-    `WaitingForEvictions`, if it does. `gang`: the name of its gang in its namespace, of which `gang_size`
-    pods must run together ("" = none). `owner`: uid of the topmost workload that it belongs to.
-    `deployment` (uid) and `revision`: of the ReplicaSet that owns it. `budgets`: the PodDisruptionBudgets
-    (`namespace/name`) that select it. `node`: where it is bound. `said_reason` and `said`: what its condition
-    says now, `said_at` since when. `admitted_at`: infinity = a
-    moment ago, nobody says when. `card_units`: GPU memory that it needs on
-    one card. `choice` is told while it has no node. `removal`: of a Job's pod; the lower, the sooner its
-    controller removes it. `is_refused`: kube-scheduler has said that no node takes it. `gated_by`: scheduling
-    gates of others that it carries, "" = none. `never_preempts`: its `preemptionPolicy` is `Never`.
+    `request`: all that it asks for, managed by the tree or not. `claim_since`: since when its
+    condition has the reason `WaitingForEvictions`; None = another reason. `gang`: the name of its
+    gang in its namespace, of which `gang_size` pods must run together ("" = none). `owner`: uid of
+    the topmost workload that it belongs to. `deployment` (uid) and `revision`: of the ReplicaSet
+    that owns it. `budgets`: the PodDisruptionBudgets (`namespace/name`) that select it. `node`:
+    where it is bound. `condition_reason`, `condition_message` and `condition_since`: its condition
+    now. `admitted_at`: infinity = a moment ago, the exact time is unknown. `card_units`: GPU memory
+    that it needs on one card. `choice`: known while it has no node. `removal`: of a Job's pod; the
+    lower, the sooner its controller removes it. `is_refused`: kube-scheduler has reported that no
+    node takes it. `gated_by`: scheduling gates of other programs on the pod, "" = none.
+    `never_preempts`: its `preemptionPolicy` is `Never`.
     """
 
     namespace: str
@@ -58,9 +59,9 @@ class QuotaPod(Struct, frozen=True, gc=False):
     node: str = ""
     choice: NodeChoice = ANYWHERE
     card_units: int = 0
-    said_reason: str = ""
-    said: str = ""
-    said_at: Moment | None = None
+    condition_reason: str = ""
+    condition_message: str = ""
+    condition_since: Moment | None = None
     removal: tuple[float, ...] = ()
     is_refused: bool = False
     gated_by: str = ""

@@ -15,7 +15,7 @@ from msgspec import structs
 from fairlead.model.devices.device import DeviceProcess, NamedProcess
 from fairlead.model.devices.driver import ProcessHome
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import GpuProcess
 
 _NOBODY: Final = DeviceProcess("", "", "", "", GpuMode.NONE, 0, 0, 0.0, processes=0)
 _UNSHARED: Final = frozenset({GpuMode.EXCLUSIVE, GpuMode.MIG})
@@ -25,14 +25,14 @@ Homes = Mapping[int, ProcessHome]
 """By pid; a process that has ended is not in it."""
 
 
-def container_use(containers: Sequence[DeviceProcess], seen: Sequence[SeenProcess], homes: Homes) -> tuple[DeviceProcess, ...]:
+def container_use(containers: Sequence[DeviceProcess], seen: Sequence[GpuProcess], homes: Homes) -> tuple[DeviceProcess, ...]:
     """The containers of one card with what they use of it, and one row without a pod for all foreign ones.
 
     A container that runs nothing uses 0. What the driver does not say of one of its processes is not known of
     the container; a sum without that process would be too small.
 
     >>> holder = DeviceProcess("ns", "p", "c", "u1", GpuMode.EXCLUSIVE, None, 15360 << 20, None)
-    >>> processes = [SeenProcess(7, "C", 300 << 20, 40.0), SeenProcess(8, "C", 100 << 20, None)]
+    >>> processes = [GpuProcess(7, "C", 300 << 20, 40.0), GpuProcess(8, "C", 100 << 20, None)]
     >>> used = container_use([holder], processes, {7: ProcessHome("u1"), 8: ProcessHome()})
     >>> [(each.pod, each.memory_used_bytes >> 20, each.sm_percent) for each in used]
     [('p', 300, 40.0), ('', 100, None)]
@@ -149,7 +149,7 @@ def _container_of(home: ProcessHome, containers: Sequence[DeviceProcess]) -> int
     return unnamed[0] if len(containers) == len(unnamed) == 1 else len(containers)
 
 
-def _with(row: DeviceProcess, process: SeenProcess, name: str) -> DeviceProcess:
+def _with(row: DeviceProcess, process: GpuProcess, name: str) -> DeviceProcess:
     told = (process.type, process.memory_bytes, process.sm_percent, process.engines)
     return structs.replace(
         row,

@@ -1,18 +1,30 @@
-"""What a node's agent knows, and what follows: lists of its resources, grants of containers, words.
+"""What a node's agent decides: lists of its resources, grants of containers, labels, marks and Events.
 
-Facts are put in as they are heard; `look` says what is to be done, `start` and `answer_now` what a container
-gets. Nothing is carried out here: files, sockets and API calls are the driver's. Nothing is decided before
-node, pods, cards and the kubelet's holders have been heard of once (`missing`).
+The agent stands between three sources that know different things. The API server has the node and its pods,
+with the grants that the scheduler extender wrote. The kubelet has the containers that hold devices, but
+learns of them only after it has given the devices out. The GPU driver has the cards and their health. Each
+source is late at times, and each may be away for a while.
+
+So facts are put in as they arrive (`observe`, `driver_…`, `kubelet_reports`), and a fact stands until its
+source reports another one: an API server that does not answer takes no pod away. `look` returns everything
+that follows for the node. `start` and `answer_now` return what one container gets. Nothing is decided before
+node, pods, cards and holders are known once (`missing`): a list that is too short would have the kubelet
+take devices away from containers that run.
+
+Nothing is carried out here. The driver (`apps/node_agent`) writes files, serves the kubelet and calls the
+API server. What was given to containers is kept here (`given`) and in files, so that an agent that starts
+again gives every container the same cards: see `remember` and `regain`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from fairlead.model.actions import ObjectRef, PatchObject, TellObjectEvent
+from fairlead.model.actions import ObjectRef, PatchObject, RecordObjectEvent
+from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
 from fairlead.model.devices.driver import CardAnswer, CardFault, IsolationMeans
 from fairlead.model.devices.gpu import GpuSlot, Health
 from fairlead.model.devices.granted import ContainerGrant, DeviceRefusal
@@ -26,6 +38,8 @@ from fairlead.model.keys import (
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, NVIDIA_GPU, MemoryUnit
+from fairlead.model.sharing import Withheld
+from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.rules.devices.card_health import STICKY, CardHealths
 from fairlead.rules.devices.card_mode import CardHolders, CardPlan, card_holders, card_modes, card_plan, is_foreign_plugin
 from fairlead.rules.devices.container_edits import NodeFiles, container_limits, given_shares, shared_edits, whole_edits
@@ -40,15 +54,15 @@ from fairlead.rules.nodes.status import CONFLICT, share_mode
 UNHEALTHY: Final = "GPUUnhealthy"
 REFUSED: Final = "GPUShareAllocateFailed"
 JUST_GIVEN_SECONDS: Final = 5.0
-"""So long a card that was just given away counts as held though the kubelet's lists do not show it yet."""
+"""A card that was just given out counts as held for this time, though the kubelet does not list it yet."""
 _ILL: Final = Health.UNHEALTHY
 
 
 class Prepared(Struct, frozen=True, gc=False):
     """What a container gets, and what is to be written before it starts.
 
-    `assigned`: on its pod; None = it stands there already. `shares`: rows of the grants file, none where
-    nobody knows yet who asks.
+    `assigned`: the mark on its pod; None = the pod has it already. `shares`: rows of the grants file; none
+    where the asking container is not known yet.
     """
 
     given: ContainerGrant
@@ -67,7 +81,7 @@ class Seen(Struct, frozen=True):
 
     plan: CardPlan
     provider: Provider
-    events: tuple[TellObjectEvent, ...] = ()
+    events: tuple[RecordObjectEvent, ...] = ()
     assigned: tuple[PatchObject, ...] = ()
 
 
@@ -98,7 +112,7 @@ class NodeMachine:
         self._means = IsolationMeans()
         self.fault = ""
         self._whole: dict[str, float] = {}
-        self._told: set[tuple[str, ...]] = set()
+        self._reported: set[tuple[str, ...]] = set()
         self._served: tuple[int, float] | None = None
         self._plan: tuple[_PlanFrom, CardPlan] | None = None
 
@@ -110,14 +124,49 @@ class NodeMachine:
         self.given.update(_by_seat(given))
 
     def regain(self, limits: Mapping[str, Sequence[CardLimit]]) -> tuple[GivenShare, ...]:
-        """Rows that the process before has not left, of containers whose own files say what they were given.
+        """Rows that the process before has not left, from the containers' own files.
 
-        `limits`: by token. The rows that are new.
+        `limits`: what each file contains, by token. Returns the rows that are new.
         """
         pods = list((self.pods or {}).values())
         found = regained_shares(limits, self.held or (), pods, self._cards or (), self.given)
         self.given.update(_by_seat(found))
         return found
+
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what the API server reported of this node, its pods, or what an operator took out."""
+        if changes.kind == KIND_NODES:
+            self._observe_node(changes)
+        elif changes.kind == KIND_PODS:
+            self._observe_pods(changes)
+        elif changes.kind == GPU_WITHHELD:
+            self._observe_withheld(changes)
+        else:
+            raise ValueError(f"a node's agent does not follow `{changes.kind}`")
+
+    def _observe_node(self, changes: Changes[Node]) -> None:
+        """A node that registers anew is reported again; until then what is known of it stands."""
+        for node in changes.rows.values():
+            if node is not None:
+                self.node = node
+
+    def _observe_pods(self, changes: Changes[Pod]) -> None:
+        if changes.is_list:
+            known = self.pods or {}
+            self.pods = {**{uid: known[uid] for uid in changes.unreadable if uid in known}, **changes.all_rows()}
+        elif self.pods is not None:
+            for uid, pod in changes.rows.items():
+                if pod is None:
+                    self.pods.pop(uid, None)
+                else:
+                    self.pods[uid] = pod
+
+    def _observe_withheld(self, changes: Changes[Withheld]) -> None:
+        """A ConfigMap that cannot be read leaves what it contained before."""
+        rows = [row for row in changes.rows.values() if row is not None]
+        if changes.is_list and changes.unreadable:
+            return
+        self.withheld = frozenset().union(*(row.indexes for row in rows))
 
     def driver_shows(self, cards: Iterable[GpuSlot], means: IsolationMeans) -> None:
         """All cards that there are now, each with its memory."""
@@ -137,7 +186,7 @@ class NodeMachine:
         self.healths.shown(())
 
     def driver_hangs(self, why: str, now: float) -> None:
-        """It was asked and does not come back: no card is given away that nobody can ask."""
+        """The driver does not answer: no card is given out whose health cannot be asked for."""
         if self._cards is None:
             self.driver_fails(why)
         self.fault = why
@@ -146,17 +195,17 @@ class NodeMachine:
 
     @property
     def missing(self) -> str:
-        """What was not heard of yet; "" = nothing."""
+        """What is not known yet; "" = everything is known."""
         if self.node is None:
             return "the node is not known yet"
         if self.pods is None:
             return "the pods of the node are not known yet"
         if self._cards is None:
             return self.fault or "the driver was not asked yet"
-        return "" if self.held is not None else "the kubelet has not told yet who holds devices"
+        return "" if self.held is not None else "the kubelet has not reported yet which containers hold devices"
 
-    def kubelet_tells(self, held: Iterable[HeldDevices]) -> None:
-        """What both lists of the kubelet say now."""
+    def kubelet_reports(self, held: Iterable[HeldDevices]) -> None:
+        """What both lists of the kubelet contain now."""
         self.held = tuple(held)
         for each in self.held:
             for device_id in each.ids if each.resource == NVIDIA_GPU else ():
@@ -175,7 +224,7 @@ class NodeMachine:
     # --- what follows ---------------------------------------------------------------------------------------
 
     def look(self, now: float, sockets: Collection[str] = ()) -> Seen:
-        """Everything that is to be offered, written and told. `sockets`: names in the plugin directory."""
+        """Everything that is to be offered and written. `sockets`: names in the plugin directory."""
         node = self._known_node()
         holders = self._holders(now)
         judged = self.healths.judged(self._cards or (), self.withheld)
@@ -201,7 +250,7 @@ class NodeMachine:
         return edits
 
     def foreign(self, ids: Collection[str]) -> DeviceRefusal | None:
-        """Why these ids of shared memory cannot be anybody's here."""
+        """Why these ids of shared memory belong to no container of this node."""
         return foreign_ids(ids, self._cards or ())
 
     def start(
@@ -209,8 +258,8 @@ class NodeMachine:
     ) -> Prepared | DeviceRefusal:
         """What the container gets that starts with these ids of shared memory.
 
-        `answered`: what the kubelet was told of it before (guarded mode); None = nothing. What is not known
-        yet may be known in a moment: a refusal that is not final may be asked for again.
+        `answered`: what the kubelet got for it before (guarded mode); None = nothing. What is not known yet
+        may be known in a moment: a refusal that is not final may be asked for again.
         """
         owner = find_owner(GPU_MEMORY, ids, self.held or (), list((self.pods or {}).values()))
         if isinstance(owner, DeviceRefusal):
@@ -225,7 +274,7 @@ class NodeMachine:
         return self._prepared(given, cards, files, given_shares(given), _mark(owner.pod, now))
 
     def answer_now(self, ids: Collection[str], now: float, files: NodeFiles) -> Prepared | DeviceRefusal:
-        """What everyone gets who may be asking with these ids, before anybody is named (guarded mode)."""
+        """What each container gets that may be asking with these ids, whose owner is not known yet."""
         cards, whole = self._cards_now(now)
         given = guarded_grant(ids, list((self.pods or {}).values()), self.held or (), cards, whole)
         return given if isinstance(given, DeviceRefusal) else self._prepared(given, cards, files, (), None)
@@ -267,7 +316,7 @@ class NodeMachine:
         return bool(over)
 
     def tokens(self) -> frozenset[str]:
-        """Those whose files somebody may still need."""
+        """Those whose files a container may still need."""
         rows = {share.token for share in self.rows}
         return frozenset(rows | {token(each.resource, each.ids) for each in self._living(GPU_MEMORY)})
 
@@ -293,18 +342,18 @@ class NodeMachine:
         return structs.replace(found, whole=found.whole | frozenset(self._whole))
 
     def _cards_now(self, now: float) -> tuple[tuple[GpuSlot, ...], frozenset[str]]:
-        """The cards as they are given away now, and those of them that somebody holds as a whole."""
+        """The cards as they are given out now, and those of them that a container holds as a whole."""
         holders = self._holders(now)
         judged = self.healths.judged(self._cards or (), self.withheld)
         return card_modes(self._known_node().labels, judged, holders), holders.whole
 
-    def _planned(self, told: _PlanFrom) -> CardPlan:
-        """The same value as long as nothing is different: lists are long, and most looks find nothing new."""
-        if self._plan is None or told != self._plan[0]:
+    def _planned(self, base: _PlanFrom) -> CardPlan:
+        """The same value while nothing is different: lists are long, and most looks find nothing new."""
+        if self._plan is None or base != self._plan[0]:
             plan = card_plan(
-                told.labels, told.cards, told.holders, fault=told.fault, is_foreign=told.is_foreign, is_core_held=told.is_core_held
+                base.labels, base.cards, base.holders, fault=base.fault, is_foreign=base.is_foreign, is_core_held=base.is_core_held
             )
-            self._plan = told, plan
+            self._plan = base, plan
         return self._plan[1]
 
     def _prepared(
@@ -321,19 +370,19 @@ class NodeMachine:
         marks = (_mark(pod, now) for pod in (self.pods or {}).values() if pod.is_holding and kubelet_uid(pod) in uids)
         return tuple(mark for mark in marks if mark is not None)
 
-    def _events(self, plan: CardPlan) -> tuple[TellObjectEvent, ...]:
-        """Of what is wrong now and was not told before."""
+    def _events(self, plan: CardPlan) -> tuple[RecordObjectEvent, ...]:
+        """Of what is wrong now and was not reported before."""
         node = self._known_node()
-        wrong: dict[tuple[str, ...], list[TellObjectEvent]] = {}
+        wrong: dict[tuple[str, ...], list[RecordObjectEvent]] = {}
         if conflict := share_mode(node.labels).conflict:
             wrong[CONFLICT, conflict] = [_warning(node_ref(node), CONFLICT, conflict)]
         for card in plan.cards:
             if card.health == _ILL:
-                told = f"GPU {card.index} ({card.uuid}) is Unhealthy: {card.reason}"
-                users = [_warning(_pod_ref(pod), UNHEALTHY, told) for pod in self._users(card)]
-                wrong[UNHEALTHY, card.uuid, card.reason] = [_warning(node_ref(node), UNHEALTHY, told), *users]
-        new = tuple(event for key, events in wrong.items() if key not in self._told for event in events)
-        self._told = set(wrong)
+                message = f"GPU {card.index} ({card.uuid}) is Unhealthy: {card.reason}"
+                users = [_warning(_pod_ref(pod), UNHEALTHY, message) for pod in self._users(card)]
+                wrong[UNHEALTHY, card.uuid, card.reason] = [_warning(node_ref(node), UNHEALTHY, message), *users]
+        new = tuple(event for key, events in wrong.items() if key not in self._reported for event in events)
+        self._reported = set(wrong)
         return new
 
     def _users(self, card: GpuSlot) -> list[Pod]:
@@ -355,9 +404,9 @@ def _by_seat(shares: Iterable[GivenShare]) -> dict[tuple[str, str], tuple[GivenS
 
 
 def _is_over(share: GivenShare, pod: Pod | None, names: Collection[str], listed: Collection[str]) -> bool:
-    """A pod is there as long as the API server or the kubelet says so.
+    """Whether neither the API server nor the kubelet has the pod any more.
 
-    `names`: of all pods that the one knows; `listed`: of those that the other does.
+    `names`: of all pods of the API server; `listed`: of those that the kubelet lists.
     """
     if pod is not None:
         return pod.is_finished
@@ -366,7 +415,7 @@ def _is_over(share: GivenShare, pod: Pod | None, names: Collection[str], listed:
 
 
 def node_changes(node: Node, labels: Mapping[str, str], annotations: Mapping[str, str]) -> PatchObject | None:
-    """What the node does not say yet."""
+    """What the node does not have yet."""
     new_labels = {key: text for key, text in labels.items() if node.labels.get(key) != text}
     new_annotations = {key: text for key, text in annotations.items() if node.annotations.get(key) != text}
     meta = {**({"labels": new_labels} if new_labels else {}), **({"annotations": new_annotations} if new_annotations else {})}
@@ -378,19 +427,19 @@ def node_ref(node: Node) -> ObjectRef:
     return ObjectRef("v1", "Node", node.name, "", node.uid, "nodes")
 
 
-def refusal_event(pod: Pod, refusal: DeviceRefusal) -> TellObjectEvent:
+def refusal_event(pod: Pod, refusal: DeviceRefusal) -> RecordObjectEvent:
     """What the pod's owner reads of a start that was refused."""
     return _warning(_pod_ref(pod), REFUSED, refusal.reason)
 
 
 def _mark(pod: Pod, now: float) -> PatchObject | None:
     """That the pod has its cards. When it was first given them is written once."""
-    said = pod.annotations
-    wanted = {key: "true" for key in (ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED) if said.get(key) != "true"}
+    present = pod.annotations
+    wanted = {key: "true" for key in (ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED) if present.get(key) != "true"}
     if not wanted:
         return None
-    at = said.get(ANNOTATION_GPU_ASSIGN_TIME) or said.get(ANNOTATION_REFERENCE_ASSIGN_TIME) or str(round(now * 1e9))
-    times = {key: at for key in (ANNOTATION_GPU_ASSIGN_TIME, ANNOTATION_REFERENCE_ASSIGN_TIME) if key not in said}
+    at = present.get(ANNOTATION_GPU_ASSIGN_TIME) or present.get(ANNOTATION_REFERENCE_ASSIGN_TIME) or str(round(now * 1e9))
+    times = {key: at for key in (ANNOTATION_GPU_ASSIGN_TIME, ANNOTATION_REFERENCE_ASSIGN_TIME) if key not in present}
     return PatchObject(_pod_ref(pod), {"metadata": {"annotations": {**wanted, **times}}})
 
 
@@ -398,5 +447,5 @@ def _pod_ref(pod: Pod) -> ObjectRef:
     return ObjectRef("v1", "Pod", pod.name, pod.namespace, pod.uid, "pods")
 
 
-def _warning(target: ObjectRef, reason: str, message: str) -> TellObjectEvent:
-    return TellObjectEvent(target, reason, message, "Warning")
+def _warning(target: ObjectRef, reason: str, message: str) -> RecordObjectEvent:
+    return RecordObjectEvent(target, reason, message, "Warning")

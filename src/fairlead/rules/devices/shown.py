@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from fairlead.model.devices.device import LEAST_STALE_SECONDS, DeviceSample, DeviceSnapshot
 from fairlead.model.devices.plausible_values import BadLine, bad_value, sound_values
-from fairlead.model.devices.readings import SeenProcess
+from fairlead.model.devices.readings import GpuProcess
 from fairlead.rules.devices.container_use import unknown_use
 from fairlead.rules.devices.health_checks import health_checks, is_healthy
 
@@ -24,7 +24,7 @@ _OF_PROCESSES: Final = {"memory_bytes": "DCGM_FI_DEV_FB_USED_BYTES", "sm_percent
 """Whose bounds they have."""
 
 Fields = Mapping[str, int | float]
-Seen = tuple[SeenProcess, ...] | None
+Seen = tuple[GpuProcess, ...] | None
 
 
 class RefusedValue(Struct, frozen=True, gc=False):
@@ -105,7 +105,7 @@ def _with_sound_parts(sample: DeviceSample, refused: list[RefusedValue]) -> Devi
 
 
 def _sound_processes(sample: DeviceSample, seen: Seen, refused: list[RefusedValue]) -> Seen:
-    found: list[SeenProcess] = []
+    found: list[GpuProcess] = []
     for each in seen or ():
         for name, value in (("memory_bytes", each.memory_bytes), ("sm_percent", each.sm_percent)):
             if value is not None and (why := bad_value(_OF_PROCESSES[name], value)) is not None:

@@ -173,11 +173,6 @@ class QuotaAccount:
             self.books[place].awaited.pop(uid, None)
             self.dirty.add(place)
 
-    def set_user_caps(self, caps: Mapping[tuple[str, str], Amounts]) -> None:
-        if caps != self.user_caps:
-            self.user_caps = caps
-            self.dirty |= set(self.books)
-
     def set_nodes(self, nodes: tuple[NodeRoom, ...] | None) -> None:
         if (nodes is None) != (self.nodes is None):
             self.dirty |= set(self.books)

@@ -44,7 +44,6 @@ GANG_ANNOTATIONS: Final = (
 """Volcano's controller writes them on pods that are there already: free while the pod waits."""
 GUARD_POLICY: Final = "fairlead-quota-guard"
 USER_POLICY: Final = "fairlead-quota-user"
-RESIZE_POLICY: Final = "fairlead-quota-resize"
 """Names of the ValidatingAdmissionPolicies and of their bindings."""
 
 

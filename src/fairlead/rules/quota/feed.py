@@ -1,4 +1,4 @@
-"""What quota knows of the cluster, as the API server's lists and watches tell it, object by object.
+"""What quota knows of the cluster: what the API server's lists and watches report, object by object.
 
 A pod is kept twice: as a lean row, and as quota sees it (`QuotaPod`), which follows from its owners and
 budgets, too, and is made again when those change.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, Changes
 from fairlead.model.keys import (
     ANNOTATION_LOWERED,
     ANNOTATION_PARALLELISM,
@@ -35,22 +36,34 @@ Row = TypeVar("Row")
 POD_GROUP: Final = "PodGroup"
 
 
-class _Sink(Protocol):
+class _Kept(Protocol):
+    """The rows of one kind."""
+
     unreadable: frozenset[str]
+
+    def put(self, uid: str, row: Any) -> bool:
+        """Whether that changed anything that quota sees."""
+        ...
+
+    def drop(self, uid: str) -> bool: ...
+
+    def replace(self, rows: dict[str, Any]) -> None: ...
 
 
 class QuotaFeed:
-    """`ports.QuotaSinks`. `is_rebuilt`: all was listed since the last `rebuild`.
+    """Observes all kinds that quota follows; `workload_kinds` by their names in `Changes`.
+
+    `is_rebuilt`: each kind was listed since the last `rebuild`.
 
     By uid: `known` pods; `waiting`: the place of the gate among the gates of those that have it; `restless`:
-    those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended though
-    nobody told them to. `pods_of` counts pods by owner. `version` grows with every change that quota can see;
-    `listings` with every `rebuild`. What is `touched` has changed since the last plan, which takes it away.
-    `on_change` is called after each change. `stale`: jobs by uid with marks of ours that do not hold any
-    more. `scheduled_at`: when any pod of the cluster came to a node, last.
+    those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended without an eviction.
+    `pods_of` counts pods by owner. `version` grows with every change that quota can see, `listings` with
+    every `rebuild`. What is `touched` has changed since the last plan, which takes it away.
+    `on_change` is called after each change. `stale`: jobs by uid with marks of this controller that do not
+    hold any more. `scheduled_at`: when any pod of the cluster came to a node, last.
     """
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
+    def __init__(self, on_change: Callable[[], None], workload_kinds: Collection[str] = ()) -> None:
         self.settings = QuotaSettings()
         self.on_change = on_change
         self.version = 0
@@ -79,39 +92,46 @@ class QuotaFeed:
         self._leaf_spaces: frozenset[str] = frozenset()
         self._doubted_spaces: set[str] = set()
         self._doubted_owners: dict[str, set[str]] = {}
-        self.pods = QuotaPodSink(self)
-        self.nodes = QuotaNodeSink(self)
-        self.trees = TreeSink(self)
-        self.namespaces: Rows[Namespace] = Rows(self)
-        self.budgets = BudgetSink(self)
-        self._workloads: dict[str, WorkloadSink] = {}
-        self._asked: set[str] = set()
-        self._missing: set[object] = set()
-
-    def workloads(self, kind: str) -> WorkloadSink:
-        sink = self._workloads.get(kind)
-        if sink is None:
-            sink = self._workloads[kind] = WorkloadSink(self)
-        self._asked.add(kind)
-        if not self.is_rebuilt:
-            self._missing.add(sink)
-        return sink
+        self.nodes = _Nodes(self)
+        self.trees = _Trees(self)
+        self.namespaces: _Rows[Namespace] = _Rows(self)
+        self._kinds: dict[str, _Kept] = {
+            KIND_PODS: _Pods(self),
+            KIND_NODES: self.nodes,
+            KIND_QUOTA_TREES: self.trees,
+            KIND_NAMESPACES: self.namespaces,
+            KIND_BUDGETS: _Budgets(self),
+            **{kind: _Workloads(self) for kind in workload_kinds},
+        }
+        self._missing: set[str] = set()
 
     def rebuild(self) -> None:
         """Doubt all that is known, until each kind has been listed again."""
         self.is_rebuilt = False
         self.listings += 1
-        self._asked.clear()
-        self._missing = {self.pods, self.nodes, self.trees, self.namespaces, self.budgets}
+        self._missing = set(self._kinds)
 
-    def listed(self, sink: object) -> None:
-        """Called by a sink when a list of its kind has come."""
-        if sink in self._missing:
-            self._missing.discard(sink)
-            if not self._missing:
-                for kind in self._workloads.keys() - self._asked:  # it is not served any more
-                    self._workloads.pop(kind).replace({}, ())
-                self.is_rebuilt = True
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what the API server reported of one kind; ValueError for a kind that quota does not follow."""
+        kept = self._kinds.get(changes.kind)
+        if kept is None:
+            raise ValueError(f"quota does not follow `{changes.kind}`, only {', '.join(self._kinds)}")
+        if changes.is_list:
+            kept.unreadable = frozenset(changes.unreadable)
+            kept.replace(changes.all_rows())
+            self._listed(changes.kind)
+            return
+        is_news = False
+        for uid, row in changes.rows.items():
+            if kept.drop(uid) if row is None else kept.put(uid, row):
+                is_news = True
+        if is_news:
+            self.changed()
+
+    def _listed(self, kind: str) -> None:
+        if kind in self._missing:
+            self._missing.discard(kind)
+            self.is_rebuilt = not self._missing
         self.changed()
 
     def changed(self) -> None:
@@ -283,13 +303,12 @@ class QuotaFeed:
 
     @property
     def unreadable(self) -> int:
-        """So many objects could not be read; they count as they were before."""
-        kinds: tuple[_Sink, ...] = self.pods, self.nodes, self.trees, self.namespaces, self.budgets, *self._workloads.values()
-        return sum(len(each.unreadable) for each in kinds)
+        """How many objects could not be read; they count as they were before."""
+        return sum(len(each.unreadable) for each in self._kinds.values())
 
 
-class Rows(Generic[Row]):
-    """Takes the objects of one kind and keeps them by uid. `version` grows with every change."""
+class _Rows(Generic[Row]):
+    """The rows of one kind by uid. `version` grows with every change."""
 
     def __init__(self, feed: QuotaFeed) -> None:
         self._feed = feed
@@ -297,24 +316,13 @@ class Rows(Generic[Row]):
         self.version = 0
         self.unreadable: frozenset[str] = frozenset()
 
-    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
-        self.unreadable = frozenset(unreadable)
+    def replace(self, rows: dict[str, Row]) -> None:
         for key in [key for key in self.rows if key not in rows and key not in self.unreadable]:
             self.drop(key)
         for key, row in rows.items():
             self.put(key, row)
-        self._feed.listed(self)
-
-    def upsert(self, key: str, row: Row) -> None:
-        if self.put(key, row):
-            self._feed.changed()
-
-    def remove(self, key: str) -> None:
-        if self.drop(key):
-            self._feed.changed()
 
     def put(self, key: str, row: Row) -> bool:
-        """Whether that changed anything."""
         if self.rows.get(key) == row:
             return False
         self.rows[key] = row
@@ -326,8 +334,8 @@ class Rows(Generic[Row]):
         return self.rows.pop(key, None) is not None
 
 
-class TreeSink(Rows[QuotaTree]):
-    """Takes the quota tree. Its status is our own writing, and no news."""
+class _Trees(_Rows[QuotaTree]):
+    """The quota tree. Its status is written by this controller, and no news."""
 
     def put(self, key: str, row: QuotaTree) -> bool:
         is_news = super().put(key, replace(row, status={}))
@@ -340,8 +348,8 @@ class TreeSink(Rows[QuotaTree]):
         return is_news
 
 
-class WorkloadSink(Rows[Workload]):
-    """Takes the workloads of one kind, which pods may be seen by."""
+class _Workloads(_Rows[Workload]):
+    """Workloads of one kind: what quota sees of a pod depends on its owners."""
 
     def put(self, key: str, row: Workload) -> bool:
         row = _without_stale(row, self._feed.stale.pop(row.uid, ()))
@@ -363,8 +371,8 @@ class WorkloadSink(Rows[Workload]):
         return super().drop(key)
 
 
-class BudgetSink(Rows[Budget]):
-    """Takes PodDisruptionBudgets."""
+class _Budgets(_Rows[Budget]):
+    """PodDisruptionBudgets."""
 
     def put(self, key: str, row: Budget) -> bool:
         if self._feed.sight.put_budget(row):
@@ -378,8 +386,8 @@ class BudgetSink(Rows[Budget]):
         return super().drop(key)
 
 
-class QuotaNodeSink(Rows[Node]):
-    """Takes nodes; heartbeats change nothing."""
+class _Nodes(_Rows[Node]):
+    """Nodes; heartbeats change nothing."""
 
     def put(self, key: str, row: Node) -> bool:
         before = self.rows.get(key)
@@ -396,28 +404,24 @@ class QuotaNodeSink(Rows[Node]):
         return row is not None
 
 
-class QuotaPodSink:
-    """Takes pods. Changes that quota cannot see change nothing."""
+class _Pods:
+    """Pods, whose rows the feed keeps. Changes that quota cannot see change nothing."""
 
     def __init__(self, feed: QuotaFeed) -> None:
         self._feed = feed
         self.unreadable: frozenset[str] = frozenset()
 
-    def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
-        self.unreadable = frozenset(unreadable)
+    def replace(self, rows: dict[str, Pod]) -> None:
         for uid in [uid for uid in self._feed.rows if uid not in rows and uid not in self.unreadable]:
-            self._feed.drop_pod(uid)
+            self.drop(uid)
         for uid, pod in rows.items():
-            self._feed.put_pod(uid, pod)
-        self._feed.listed(self)
+            self.put(uid, pod)
 
-    def upsert(self, key: str, row: Pod) -> None:
-        if self._feed.put_pod(key, row):
-            self._feed.changed()
+    def put(self, uid: str, row: Pod) -> bool:
+        return self._feed.put_pod(uid, row)
 
-    def remove(self, key: str) -> None:
-        if self._feed.drop_pod(key):
-            self._feed.changed()
+    def drop(self, uid: str) -> bool:
+        return self._feed.drop_pod(uid)
 
 
 def _without_stale(job: Workload, before: Collection[str]) -> Workload:

@@ -8,7 +8,7 @@ crash is in the API server: claims are conditions of pods, suspends are annotati
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -22,14 +22,14 @@ from fairlead.model.actions import (
     Outcome,
     PatchObject,
     QuotaAction,
+    RecordObjectEvent,
     Result,
     ScaleJob,
     SetPodCondition,
-    TellObjectEvent,
     WriteTreeStatus,
 )
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, NO_NODE, QUOTA_ENFORCED
-from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaReturn, QuotaWaiting, Reason
+from fairlead.model.quota.plan import EvictionMethod, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaReturn, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
@@ -57,7 +57,7 @@ TRIAL_SECONDS: Final = 5.0
 """What a trial says is good for so long."""
 NO_TREE: Final = "there is no quota tree: `kubectl get elasticquotatree -n kube-system elasticquotatree`"
 
-_EVICT: Final = How.EVICT
+_EVICT: Final = EvictionMethod.EVICT
 _JOB: Final = "Job"
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
@@ -76,8 +76,8 @@ class QuotaMachine:
     `next_at`: when the clock alone calls for the next look.
     """
 
-    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        self.feed = QuotaFeed(on_change)
+    def __init__(self, on_change: Callable[[], None] = lambda: None, workload_kinds: Collection[str] = ()) -> None:
+        self.feed = QuotaFeed(on_change, workload_kinds)
         self.next_at: float | None = None
         self.calls = Calls(self.feed)
         self.telling = Telling(self.feed)
@@ -141,7 +141,7 @@ class QuotaMachine:
                 self.telling.done(action, outcome, now)
                 if action.condition.reason == _CLAIMS:
                     self._changed()  # what it was written for may go on
-            case TellObjectEvent():
+            case RecordObjectEvent():
                 self.telling.done(action, outcome, now)
             case EvictPod(is_trial=True):
                 self._tried(action, outcome, now)
@@ -382,7 +382,7 @@ class QuotaMachine:
                 continue
             if any(self._is_left_alone(each, now) for each in victims):
                 continue
-            if len(victims) == 1 and victims[0].how == _EVICT:
+            if len(victims) == 1 and victims[0].method == _EVICT:
                 yield self._evict_one(victims[0], now)
             else:
                 yield from self._evict_all(unit, victims, now)
@@ -413,7 +413,7 @@ class QuotaMachine:
         gone = [each.pod.uid for each in group]
         priority = max(each.pod.priority for each in group)
         left = 0
-        if all(each.how == How.LOWER for each in group):
+        if all(each.method == EvictionMethod.LOWER for each in group):
             found = left_without(self.feed.active_of(job.uid), gone)
             if found is None:  # another pod of it would go: the next plan knows better
                 return
@@ -462,7 +462,7 @@ class QuotaMachine:
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
             if not self.calls.is_paused(each.pod.uid, now):
-                self._told[each.pod.uid] = each.told
+                self._told[each.pod.uid] = each.message
                 yield self._admit_one(each.pod, now)
         for uid in sorted(self._strays):  # their namespace has left the tree
             if uid not in self.calls.admitting and not self.calls.is_paused(uid, now):
@@ -477,7 +477,7 @@ class QuotaMachine:
         for each in plan.returned:
             pod = each.pod
             times = self._returns.get(pod.owner, 0)
-            if each.is_told:
+            if each.is_event_only:
                 self._tell_unbound(each)
             elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
                 if not self._is_of_batch_job(pod):
@@ -585,7 +585,7 @@ class QuotaMachine:
 
     def _tell_victims(self, uid: str, unit: str, *, is_owner_told: bool = True) -> None:
         for each in self._victims.pop(uid, ()):
-            told = each.told or f"makes room for {unit}"
+            told = each.message or f"makes room for {unit}"
             self.telling.event(pod_ref(each.pod), "QuotaReclaimed", told, "Warning")
             if is_owner_told:
                 self._tell_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {told}")

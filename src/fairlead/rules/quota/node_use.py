@@ -139,7 +139,7 @@ class _LeafSums:
 
     def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_told: bool) -> None:
         if not pod.is_admitted:
-            self.waiting_pods[pod.said_reason] += 1
+            self.waiting_pods[pod.condition_reason] += 1
             if pod.gated_by:
                 return  # it asks for nothing
             for name, amount in pod.request.items():

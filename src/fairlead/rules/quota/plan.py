@@ -17,8 +17,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.keys import DRAIN_OVER_MAX, RECLAIM_SCOPE, USER_ORDER
+from fairlead.model.quota.clauses import Clauses, clause
 from fairlead.model.quota.plan import (
-    How,
+    EvictionMethod,
     QuotaAdmission,
     QuotaClaim,
     QuotaEviction,
@@ -45,7 +46,7 @@ _QUEUED = Reason.QUEUED_BEHIND
 _USUAL, _LAST = 2, 3
 """Turns of those that wait for no eviction: of the usual ones, and of those that wait whatever others do."""
 _NOT_ASKED: Mapping[Unit, int] = {}
-_Turn = tuple[tuple[object, ...], Unit, Reason, str]
+_Turn = tuple[tuple[object, ...], Unit, Reason, Clauses]
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
@@ -95,7 +96,7 @@ class Planned:
             for unit in planner.claimed
         )
         self.returned = tuple(
-            QuotaReturn(pod, names[book.place], is_told=not pod.owner)
+            QuotaReturn(pod, names[book.place], is_event_only=not pod.owner)
             for book in planner.account.books.values()
             for pod in sorted(planner.account.unbound(book), key=lambda pod: pod.key)
             if not planner.is_stopped
@@ -279,7 +280,7 @@ class _Planner:
     # --- whose turn it is -----------------------------------------------------------------------------------
 
     def _restart(self, line: Line) -> None:
-        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, "", None, 0, -1
+        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, (), None, 0, -1
         behind = line.units[0].behind
         if behind is not None and behind not in self._done:
             line.reason = _IDLE
@@ -485,7 +486,7 @@ class _Planner:
         if not any(index.floor[node][k] for node in index.up[unit.leaf]) and not self.reclaim.has_lower(unit):
             line.ceiling, line.need = (place, k), unit.vector[k]
 
-    def _not_now(self, unit: Unit) -> tuple[Reason, str] | None:
+    def _not_now(self, unit: Unit) -> tuple[Reason, Clauses] | None:
         """Caps and counts that nobody is evicted for (docs/spec/quota.md#non-preemptible-pods-and-caps)."""
         account = self.account
         if (cap := account.capped(unit)) is not None:
@@ -500,7 +501,8 @@ class _Planner:
             for place in self.index.up[unit.leaf]:
                 most = self.index.max_jobs.get(place)
                 if most is not None and (jobs := account.jobs_at(place)) >= most:
-                    return Reason.OVER_MAX, f"{self.index.names[place]} runs {jobs} of at most {most} jobs"
+                    node = self.index.names[place]
+                    return Reason.OVER_MAX, (clause("max-jobs", node=node, jobs=jobs, max=most),)
         return None
 
     def _admit(self, line: Line) -> None:
@@ -617,7 +619,7 @@ class _Planner:
                     if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
                         if line.units[0].behind is not None and line.units[0].behind not in self._done:
                             continue
-                        line.reason, line.told, line.ceiling = None, "", None
+                        line.reason, line.told, line.ceiling = None, (), None
                         self._push(line)
                     elif line.reason is None and line.next < len(line.units):
                         self._push(line)
@@ -662,7 +664,7 @@ class _Planner:
 
     # --- what came of it ------------------------------------------------------------------------------------
 
-    def verdicts(self, place: int) -> list[tuple[Unit, Reason, str]]:
+    def verdicts(self, place: int) -> list[tuple[Unit, Reason, Clauses]]:
         """Who waits in a leaf, in the order in which they are tried, the hopeless last.
 
         With a sentence where it is made already.
@@ -751,11 +753,11 @@ def _has_claim(unit: Unit) -> bool:
 
 def _evictions(planner: _Planner, group: VictimGroup, key: str, told: str) -> Iterable[QuotaEviction]:
     index, longest = planner.index, planner.account.settings.longest_grace_seconds
-    how = How.EVICT if group.workload is None else How.SUSPEND if group.is_whole else How.LOWER
+    method = EvictionMethod.EVICT if group.workload is None else EvictionMethod.SUSPEND if group.is_whole else EvictionMethod.LOWER
     for pod in group.pods:
         frees = {name: amount for name, amount in zip(index.resources, index.vector(pod.request), strict=True) if amount}
         grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
-        yield QuotaEviction(pod, index.names[group.leaf], key, how, group.workload, frees, grace, told)
+        yield QuotaEviction(pod, index.names[group.leaf], key, method, group.workload, frees, grace, told)
 
 
 def _resumes(planner: _Planner) -> tuple[QuotaResume, ...]:

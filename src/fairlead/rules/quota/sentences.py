@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from fairlead.model.quota.clauses import Clause, Clauses, clause, sentence_of
 from fairlead.model.quota.plan import Blocked, Borrower, Lacking, QuotaWaiting, Reason, Spared
-from fairlead.model.quota.told import BETWEEN, clause
 from fairlead.model.resources import CPU, amount_text, is_byte_resource
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim
@@ -16,9 +16,9 @@ from fairlead.rules.quota.room import Rooms
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 _TOLD_MAX = 3
-_Alike = tuple[tuple[Blocked, ...], tuple[Lacking, ...], tuple[Borrower, ...], str]
+_Alike = tuple[tuple[Blocked, ...], tuple[Lacking, ...], tuple[Borrower, ...], Clauses, str]
 """Of units that ask the same in the same leaf: where there is no room, how much more it would take, who
-borrows, and the sentence.
+borrows, the clauses, and their sentence.
 """
 _FOR_ROOM = (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
 
@@ -36,9 +36,9 @@ class Sentences:
         self._leaves_below: defaultdict[int, list[int]] = defaultdict(list)
         self._alike: dict[tuple[object, ...], _Alike] = {}
 
-    def invalid(self) -> str:
+    def invalid(self) -> Clauses:
         first = next(each.message for each in self._account.violations if each.stops)
-        return f"the quota tree is invalid: {first}"
+        return (clause("tree-invalid", fault=first),)
 
     def told(self, group: VictimGroup, unit: Unit, lacking: Sequence[tuple[int, int]]) -> str:
         """For a victim and its owner: who takes back how much of which min, and why this pod.
@@ -96,9 +96,9 @@ class Sentences:
     def _as_counted(self, place: int, k: int) -> str:
         """Why a min counts as less than is written; "" where it does not."""
         told = self._counts(place, k)
-        return f" ({told[0]})" if told else ""
+        return f" ({told[0].text})" if told else ""
 
-    def _counts(self, place: int, k: int) -> list[str]:
+    def _counts(self, place: int, k: int) -> list[Clause]:
         index = self._index
         written, counts = index.least[place][k], index.min[place][k]
         if written == counts:
@@ -115,13 +115,13 @@ class Sentences:
         path = self._index.up[unit.leaf][:-1] if self._reclaim.is_by_subtree else ()
         return next((place for place in path or (unit.leaf,) if self._account.after.over(place, k) + asks <= 0), None)
 
-    def why_nobody(self, unit: Unit) -> tuple[Reason, str]:
+    def why_nobody(self, unit: Unit) -> tuple[Reason, Clauses]:
         """Of a guaranteed unit for which nobody can be evicted."""
         if self.own_ceiling(unit) is not None:
-            return Reason.WAITING_FOR_IDLE_QUOTA, ""
+            return Reason.WAITING_FOR_IDLE_QUOTA, ()
         protected = self._protected(unit)
         if not protected:
-            return Reason.WAITING_FOR_IDLE_QUOTA, ""
+            return Reason.WAITING_FOR_IDLE_QUOTA, ()
         return Reason.PDB_BLOCKED, self.protected(unit, protected, self._reclaim.budgets)
 
     def own_ceiling(self, unit: Unit) -> tuple[int, int] | None:
@@ -181,79 +181,79 @@ class Sentences:
         """What lend limits keep back below a node: it is charged, and nobody uses it."""
         return self._now.own[place][k] - self._used(place, k) - self._claimed(place, k)
 
-    def hopeless(self, unit: Unit, reason: Reason, at: tuple[int, int]) -> str:
+    def hopeless(self, unit: Unit, reason: Reason, at: tuple[int, int]) -> Clauses:
         """Of a unit that waits whatever others do."""
         if reason is Reason.GANG_INCOMPLETE:
             return unit.missing
         if reason is Reason.GATED_BY_OTHERS:
-            return clause("gated", gate=unit.pods[0].gated_by)
+            return (clause("gated", gate=unit.pods[0].gated_by),)
         place, k = at
         asks, node = self._asks(unit, k), self._index.names[place]
         if reason is Reason.NO_FIT_ON_NODES:
-            return _joined(asks, clause("in-all", there=self._text(k, self._index.max[0][k] or 0)))
+            return (asks, clause("in-all", there=self._text(k, self._index.max[0][k] or 0)))
         most = self._index.max[place][k] if place else self._index.root_max[k]
         if most is not None and unit.vector[k] > most:
-            return _joined(asks, clause("max-is", node=node, max=self._text(k, most)), clause("never"))
+            return (asks, clause("max-is", node=node, max=self._text(k, most)), clause("never"))
         firmly = clause("asks-firmly", resource=self._index.resources[k], asks=self._text(k, unit.vector[k]))
-        return _joined(firmly, clause("min-is", node=node, min=self._text(k, self._index.least[place][k])), clause("never"))
+        return (firmly, clause("min-is", node=node, min=self._text(k, self._index.least[place][k])), clause("never"))
 
-    def no_fit(self, unit: Unit, rooms: Rooms | None) -> str:
+    def no_fit(self, unit: Unit, rooms: Rooms | None) -> Clauses:
         """No node has room for it, or for one of its pods, or not for all of them."""
         pod = unit.pods[0]
         if rooms is None:
-            return ""
+            return ()
         pod = next((each for each in unit.pods if not rooms.fits([each])), pod)
         if len(unit.pods) > 1 and rooms.fits([pod]):
             return self._no_fit_together(unit, rooms)
         freest = rooms.freest(pod)
         if freest is None:
-            return clause("no-node")
+            return (clause("no-node"),)
         resource, node, free, count = freest
         asks = clause("asks-on-one", resource=resource, asks=amount_text(resource, pod.request.get(resource, 1)))
-        return _joined(asks, clause("freest" if count > 1 else "only-node", nodes=count, node=node, free=amount_text(resource, free)))
+        return (asks, clause("freest" if count > 1 else "only-node", nodes=count, node=node, free=amount_text(resource, free)))
 
-    def kept_from(self, unit: Unit, node: str, claimant: str) -> str:
+    def kept_from(self, unit: Unit, node: str, claimant: str) -> Clauses:
         """Of a unit that has room, but might be put where another's is being made."""
-        return clause("kept", unit=unit.key, node=node, claimant=claimant)
+        return (clause("kept", unit=unit.key, node=node, claimant=claimant),)
 
-    def _no_fit_together(self, unit: Unit, rooms: Rooms) -> str:
+    def _no_fit_together(self, unit: Unit, rooms: Rooms) -> Clauses:
         """Each of its pods would find room."""
         there = next(count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count]))
         asked = unit.pods[0].request
         rare = next((name for name in sorted(asked) if name != CPU and not is_byte_resource(name)), CPU)
         asks = clause("asks-together", resource=rare, asks=amount_text(rare, asked.get(rare, 0)), pods=len(unit.pods))
-        return _joined(asks, clause("room-for", there=there))
+        return (asks, clause("room-for", there=there))
 
-    def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
+    def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> Clauses:
         k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]
-        return _joined(self._asks(unit, k), clause("cap", user=unit.user, used=self._text(k, used), cap=self._text(k, cap), leaf=leaf))
+        return (self._asks(unit, k), clause("cap", user=unit.user, used=self._text(k, used), cap=self._text(k, cap), leaf=leaf))
 
-    def over_firm_min(self, unit: Unit, k: int, firm: int) -> str:
+    def over_firm_min(self, unit: Unit, k: int, firm: int) -> Clauses:
         least, leaf = self._text(k, self._index.min[unit.leaf][k]), self._index.names[unit.leaf]
         told = clause("firm", used=self._text(k, firm), min=least, leaf=leaf)
-        return _joined(self._asks(unit, k), told, *self._counts(unit.leaf, k), clause("label"))
+        return (self._asks(unit, k), told, *self._counts(unit.leaf, k), clause("label"))
 
-    def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[VictimGroup]], allowed: Mapping[str, int]) -> str:
+    def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[VictimGroup]], allowed: Mapping[str, int]) -> Clauses:
         (leaf, budget), groups = min(protected.items(), key=lambda each: (-len(each[1]), each[0]))
         count = sum(len(group.pods) for group in groups)
         code, names = "protected" if count > 1 else "protected-one", self._index.names
         protecting = clause(code, count=count, leaf=names[leaf], budget=budget, allowed=allowed.get(budget, 0))
-        return _joined(clause("owed", leaf=names[unit.leaf]), protecting)
+        return (clause("owed", leaf=names[unit.leaf]), protecting)
 
-    def behind(self, unit: Unit) -> str:
+    def behind(self, unit: Unit) -> Clauses:
         pod = unit.pods[0]
-        return clause("gang-first", gang=pod.gang, pods=pod.gang_size)
+        return (clause("gang-first", gang=pod.gang, pods=pod.gang_size),)
 
-    def queued(self, holder: Unit) -> str:
+    def queued(self, holder: Unit) -> Clauses:
         """Why a later unit of a strict leaf waits: this one is before it."""
-        return clause("queued", unit=holder.key, leaf=self._index.names[holder.leaf])
+        return (clause("queued", unit=holder.key, leaf=self._index.names[holder.leaf]),)
 
     def waiting(
         self,
         unit: Unit,
         leaf: str,
         reason: Reason,
-        message: str,
+        clauses: Clauses,
         places: tuple[int, int],
         victims: Sequence[VictimGroup],
         is_guaranteed: bool,
@@ -266,16 +266,34 @@ class Sentences:
         known = self._alike.get(alike)
         if known is None:
             blocked, lacks = self._blocked(unit, reason) if reason in _FOR_ROOM else ((), ())
-            known = self._alike[alike] = blocked, lacks, self._borrowers(blocked), ""
-        blocked, lacks, borrowers, told = known
+            known = self._alike[alike] = blocked, lacks, self._borrowers(blocked), (), ""
+        blocked, lacks, borrowers, told, message = known
         spared = self._spared(unit, blocked) if is_guaranteed and reason is not Reason.WAITING_FOR_EVICTIONS else ()
-        if not message and victims:
-            message = self._message(unit, reason, blocked, borrowers, victims, is_guaranteed)
-        elif not message:
-            message = told or self._message(unit, reason, blocked, borrowers, (), is_guaranteed)
-            self._alike[alike] = blocked, lacks, borrowers, message
+        if not clauses and not victims:
+            if not told:
+                told = self._clauses(unit, reason, blocked, borrowers, (), is_guaranteed)
+                message = sentence_of(told)
+                self._alike[alike] = blocked, lacks, borrowers, told, message
+            clauses = told
+        else:
+            clauses = clauses or self._clauses(unit, reason, blocked, borrowers, victims, is_guaranteed)
+            message = sentence_of(clauses)
         position, overall = places
-        return QuotaWaiting(unit.key, leaf, unit.pods, reason, message, position, blocked, borrowers, spared, unit.workload, overall, lacks)
+        return QuotaWaiting(
+            unit.key,
+            leaf,
+            unit.pods,
+            reason,
+            message,
+            position,
+            blocked,
+            borrowers,
+            spared,
+            unit.workload,
+            overall,
+            lacks,
+            clauses,
+        )
 
     def _blocked(self, unit: Unit, reason: Reason) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
         """Where there is no room for it, and how much more it would take there. A claimant's own claim is no
@@ -323,7 +341,7 @@ class Sentences:
             self._borrowing[k] = tuple(sorted(found, key=lambda each: (-each.over, each.leaf)))
         return self._borrowing[k]
 
-    def _message(
+    def _clauses(
         self,
         unit: Unit,
         reason: Reason,
@@ -331,20 +349,20 @@ class Sentences:
         borrowers: Sequence[Borrower],
         victims: Sequence[VictimGroup],
         is_guaranteed: bool,
-    ) -> str:
+    ) -> Clauses:
         leaf = self._index.names[unit.leaf]
         k = self._index.resources.index(blocked[0].resource) if blocked else next((k for k, amount in enumerate(unit.vector) if amount), 0)
         resource = self._index.resources[k]
         if reason is Reason.WAITING_FOR_EVICTIONS:
             gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
             rest = clause("until-gone", victims=gone) if gone else clause("until-stopped")
-            return _joined(*self._claiming(unit, k), rest)
+            return (*self._claiming(unit, k), rest)
         if not blocked:
-            return _joined(self._asks(unit, k), clause("room-again", leaf=leaf))
+            return (self._asks(unit, k), clause("room-again", leaf=leaf))
         first = blocked[0]
         if reason is Reason.OVER_MAX and (ceiling := self.own_ceiling(unit)) is not None:
             place, k = ceiling
-            return _joined(self._asks(unit, k), *self._at_ceiling(place, k))
+            return (self._asks(unit, k), *self._at_ceiling(place, k))
         told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_TOLD_MAX] if each.resource == resource)
         there = self._there(0, k) if first.node == self._index.names[0] else None
         code = "in-use" + ("-there" if there is not None else "") + ("-promised" if first.claimed else "")
@@ -353,9 +371,9 @@ class Sentences:
         place = self._index.names.index(first.node)
         right = self._owed(unit, k) if is_guaranteed else self._may_borrow(unit, k)
         who = clause("borrowers", leaves=told) if told else clause("nobody-borrows")
-        return _joined(self._asks(unit, k), full, *self._not_lent(place, k), *right, who)
+        return (self._asks(unit, k), full, *self._not_lent(place, k), *right, who)
 
-    def _claiming(self, unit: Unit, k: int) -> list[str]:
+    def _claiming(self, unit: Unit, k: int) -> list[Clause]:
         """Whose min a claimant has a right to; else, in its own leaf, that room is being made."""
         by = self._voucher(unit, k)
         place = unit.leaf if by is None else by
@@ -364,7 +382,7 @@ class Sentences:
         asks, resource = self._text(k, unit.vector[k]), self._index.resources[k]
         return [clause(code, leaf=self._index.names[place], used=used, min=least, resource=resource, asks=asks), *self._counts(place, k)]
 
-    def _at_ceiling(self, place: int, k: int) -> list[str]:
+    def _at_ceiling(self, place: int, k: int) -> list[Clause]:
         """A node whose max its leaf reaches alone."""
         node, used, claimed = self._index.names[place], self._text(k, self._used(place, k)), self._claimed(place, k)
         promised = "-promised" if claimed else ""
@@ -375,11 +393,11 @@ class Sentences:
             first = clause(f"at-max{promised}", node=node, used=used, max=most, claimed=self._text(k, claimed))
         return [first, *self._not_lent(place, k)]
 
-    def _not_lent(self, place: int, k: int) -> list[str]:
+    def _not_lent(self, place: int, k: int) -> list[Clause]:
         kept = self._kept(place, k)
         return [clause("not-lent", kept=self._text(k, kept), resource=self._index.resources[k])] if kept > 0 else []
 
-    def _owed(self, unit: Unit, k: int) -> list[str]:
+    def _owed(self, unit: Unit, k: int) -> list[Clause]:
         """Of a unit that a min covers, and for which nobody may be evicted."""
         by = self._voucher(unit, k, unit.vector[k])
         place = unit.leaf if by is None else by
@@ -389,7 +407,7 @@ class Sentences:
         texts = {"used": self._text(k, used), "min": self._text(k, least), "stopping": self._text(k, stopping)}
         return [clause(code, leaf=index.names[place], **texts), *self._counts(place, k)]
 
-    def _may_borrow(self, unit: Unit, k: int) -> list[str]:
+    def _may_borrow(self, unit: Unit, k: int) -> list[Clause]:
         """Why no min covers it: the min of its leaf is in use, or promised, or less than it asks for."""
         index, place = self._index, unit.leaf
         asked = [each for each in self._account.contested[place] if unit.vector[each]]
@@ -409,12 +427,8 @@ class Sentences:
         there, most = index.capacity[k], index.root_max[k]
         return self._text(k, there) if not place and there is not None and (most is None or there < most) else None
 
-    def _asks(self, unit: Unit, k: int) -> str:
+    def _asks(self, unit: Unit, k: int) -> Clause:
         return clause("asks", resource=self._index.resources[k], asks=self._text(k, unit.vector[k]))
 
     def _text(self, k: int, amount: int) -> str:
         return amount_text(self._index.resources[k], amount)
-
-
-def _joined(*clauses: str) -> str:
-    return BETWEEN.join(clauses)

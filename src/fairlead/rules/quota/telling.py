@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.model.actions import ObjectRef, Outcome, Result, SetPodCondition, TellObjectEvent
+from fairlead.model.actions import ObjectRef, Outcome, RecordObjectEvent, Result, SetPodCondition
 from fairlead.model.keys import QUOTA_CONDITION
 from fairlead.model.node import Condition
 from fairlead.model.quota.plan import QuotaWaiting, Reason
@@ -39,7 +39,7 @@ MOST_EVENTS: Final = 20_000
 ADMITTED: Final = "Admitted"
 CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
-TellAction = SetPodCondition | TellObjectEvent
+TellAction = SetPodCondition | RecordObjectEvent
 Told = tuple[str, str]
 """Reason and sentence."""
 
@@ -80,7 +80,7 @@ class Telling:
         self._lined_up: set[str] = set()
         self._number = 0
         self._admitted: dict[str, tuple[QuotaPod, str]] = {}
-        self._events: deque[TellObjectEvent] = deque()
+        self._events: deque[RecordObjectEvent] = deque()
         self._flying = 0
         self._owners: dict[tuple[str, str], _Owner] = {}
         self._owner_line: list[tuple[float, tuple[str, str]]] = []
@@ -100,7 +100,7 @@ class Telling:
             return pod
         said = written.condition
         since = said.at if said.reason == CLAIMS and not pod.is_admitted else None
-        return replace(pod, said_reason=said.reason, said=said.message, said_at=said.at, claim_since=since)
+        return replace(pod, condition_reason=said.reason, condition_message=said.message, condition_since=said.at, claim_since=since)
 
     @property
     def touched(self) -> Iterable[str]:
@@ -154,7 +154,7 @@ class Telling:
 
     def event(self, target: ObjectRef, reason: str, message: str, kind: str = "Normal") -> None:
         if len(self._events) < MOST_EVENTS:
-            self._events.append(TellObjectEvent(target, reason, message, kind))
+            self._events.append(RecordObjectEvent(target, reason, message, kind))
 
     def claim(self, pod: QuotaPod, sentence: str, now: float) -> SetPodCondition | None:
         """A claim is written before the first eviction for it, so at once. None: it is being written."""
@@ -189,7 +189,7 @@ class Telling:
 
     def done(self, action: TellAction, outcome: Outcome, now: float) -> None:
         self._flying = max(0, self._flying - 1)
-        if isinstance(action, TellObjectEvent):
+        if isinstance(action, RecordObjectEvent):
             return
         uid = action.target.uid
         written = self._written.get(uid)
@@ -238,7 +238,7 @@ class Telling:
 
     def _want(self, pod: QuotaPod, told: Told) -> None:
         written = self._written.get(pod.uid)
-        said = (pod.said_reason, pod.said) if written is None else (written.condition.reason, written.condition.message)
+        said = (pod.condition_reason, pod.condition_message) if written is None else (written.condition.reason, written.condition.message)
         if said[0] != told[0]:
             self._reasons[pod.uid] = pod, told
         elif said[1] != told[1]:
@@ -304,8 +304,8 @@ class Telling:
         """`at` is since when its reason is so, in whole seconds, as the API server keeps it."""
         reason, sentence = told
         is_admitted = reason == ADMITTED
-        is_new = self.over(pod).said_reason != reason
-        since = float(int(now)) if is_new or pod.said_at is None else pod.said_at
+        is_new = self.over(pod).condition_reason != reason
+        since = float(int(now)) if is_new or pod.condition_since is None else pod.condition_since
         condition = Condition(QUOTA_CONDITION, "True" if is_admitted else "False", reason, sentence, since)
         event = ("QuotaAdmitted" if is_admitted else "QuotaWaiting") if is_new else ""
         self._written[pod.uid] = _Written(condition, now, event)
@@ -321,7 +321,11 @@ class Telling:
         for uid, written in list(self._written.items()):
             pod = known.get(uid)
             said = written.condition
-            is_seen = pod is None or (pod.said_reason, pod.said, pod.said_at) == (said.reason, said.message, said.at)
+            is_seen = pod is None or (pod.condition_reason, pod.condition_message, pod.condition_since) == (
+                said.reason,
+                said.message,
+                said.at,
+            )
             if not written.is_flying and (is_seen or now >= written.at + SEEN_SECONDS):
                 del self._written[uid]
         for uid in [uid for uid, until in self._pauses.items() if now >= until]:

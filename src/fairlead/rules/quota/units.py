@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.quota.clauses import Clauses, clause
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.told import clause
 from fairlead.rules.quota.tree import TreeIndex, Vector
 
 Workloads = Mapping[str, Workload]
@@ -26,7 +26,7 @@ class Unit(Struct, eq=False):
     """Waiting pods that are admitted together, or a job that we suspended and that is resumed as a whole.
 
     `claim_since` is set of a claimant, and of what a gang lacks of which some members run already
-    (`is_partial`), which nobody has been evicted for. `missing`: what an incomplete gang lacks, "" = it is
+    (`is_partial`), which nobody has been evicted for. `missing`: what an incomplete gang lacks, () = it is
     complete.
     `behind`: the gang's own unit, of a member beyond its size: were it admitted before, the gang would run
     with too few. `vector` includes what its late members ask, who come only when the others run.
@@ -38,7 +38,7 @@ class Unit(Struct, eq=False):
     priority: int
     age: float
     claim_since: float | None = None
-    missing: str = ""
+    missing: Clauses = ()
     was_displaced: bool = False
     behind: Unit | None = None
     workload: Workload | None = None
@@ -91,7 +91,7 @@ class Line(Struct, eq=False):
     units: list[Unit]
     next: int = 0
     reason: Reason | None = None
-    told: str = ""
+    told: Clauses = ()
     ceiling: tuple[int, int] | None = None
     need: int = 0
     turn: tuple[object, ...] = ()
@@ -226,7 +226,8 @@ def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Wor
         return beyond
     unit = _unit(index, waiting[:missing])
     if len(waiting) < missing:
-        unit.missing = clause("gang-missing", gang=members[0].gang, there=running + len(waiting), size=size)
+        there = running + len(waiting)
+        unit.missing = (clause("gang-missing", gang=members[0].gang, there=there, size=size),)
     elif running and unit.claim_since is None:
         unit.claim_since, unit.is_partial = unit.age, True  # only claimants go before it
     late = late_part(index, members, job)

@@ -74,7 +74,7 @@ def _for_room(account: QuotaAccount) -> Iterator[Unit]:
     for book in account.books.values():
         hopeless = {id(unit) for unit, _, _ in book.hopeless}
         for unit in book.units:
-            if id(unit) not in hopeless and not any(pod.said_reason in _NOT_FOR_ROOM for pod in unit.pods):
+            if id(unit) not in hopeless and not any(pod.condition_reason in _NOT_FOR_ROOM for pod in unit.pods):
                 yield unit
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.errors import UserError
 from fairlead.model.moment import Moment
-from fairlead.model.quota.plan import How, QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.quota.plan import EvictionMethod, QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Workload, scaled
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.resources import Amounts
@@ -120,7 +120,7 @@ def settle(state: QuotaState, most_plans: int = MOST_PLANS) -> Settled:
 
 def _is_idle(plan: QuotaPlan) -> bool:
     """Whether it changes nothing. Of a bare pod that was never bound only an Event tells, again and again."""
-    return not (plan.admit or plan.evict or plan.resume) and all(each.is_told for each in plan.returned)
+    return not (plan.admit or plan.evict or plan.resume) and all(each.is_event_only for each in plan.returned)
 
 
 def _new_names(asked: AddedPods, taken: Collection[str]) -> list[str]:
@@ -176,7 +176,7 @@ class _Imagined:
         for eviction in plan.evict:
             self._evict(eviction)
         for returned in plan.returned:
-            if not returned.is_told:
+            if not returned.is_event_only:
                 self._come_back(self._pods.pop(returned.pod.key))
         for resume in plan.resume:
             if resume.pods:
@@ -209,9 +209,9 @@ class _Imagined:
                 self._budgets[budget] += 1
 
     def _evict(self, eviction: QuotaEviction) -> None:
-        if eviction.how == How.SUSPEND and eviction.workload is not None:
+        if eviction.method == EvictionMethod.SUSPEND and eviction.workload is not None:
             self._suspend(eviction.workload, eviction.for_unit)
-        elif eviction.how == How.LOWER and eviction.workload is not None:
+        elif eviction.method == EvictionMethod.LOWER and eviction.workload is not None:
             self._lower(eviction.pod, eviction.workload)
         elif eviction.pod.key in self._pods:
             gone = self._leave(eviction.pod)
@@ -240,9 +240,9 @@ class _Imagined:
             stopping_at=None,
             refused_at=None,
             node="",
-            said_reason="",
-            said="",
-            said_at=None,
+            condition_reason="",
+            condition_message="",
+            condition_since=None,
         )
         self._pods[again.key] = again
         return again.key

@@ -22,7 +22,6 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.plan import Lacking, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
-from fairlead.model.quota.told import read_clauses
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import amount_of, amount_text
 from fairlead.model.snapshot import ClusterSnapshot
@@ -139,16 +138,18 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
 
 
 def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
-    """Room below quota nodes; else what the plan's sentence says is lacking, on nodes or of a cap or a min.
+    """Room below quota nodes; else what the plan's clauses name as lacking, on nodes or of a cap or a min.
 
     >>> from fairlead.model.quota.plan import Reason
-    >>> said = "nvidia.com/gpu asks 4 on one node; the freest of 3 nodes, gpu-1, has 2"
-    >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), Reason.NO_FIT_ON_NODES, said))
+    >>> from fairlead.model.quota.clauses import clause
+    >>> asks = clause("asks-on-one", resource="nvidia.com/gpu", asks=4)
+    >>> room = clause("freest", nodes=3, node="gpu-1", free=2)
+    >>> what_must_be_free(QuotaWaiting("ns/web", "a", (), Reason.NO_FIT_ON_NODES, "", clauses=(asks, room)))
     (Lacking(kind='node', at='gpu-1', resource='nvidia.com/gpu', amount=2),)
     """
     if row.lacks:
         return row.lacks
-    told = {code: values for code, values, _ in read_clauses(row.message)}
+    told = {each.code: each.values for each in row.clauses}
     asked = told.get("asks") or told.get("asks-on-one")
     for code, (kind, at, has) in _SAID_LACKING.items():
         if asked is None or code not in told:
@@ -234,7 +235,7 @@ class _Asked:
         """`told`: reason and sentence; `uids`: of it and of its owner."""
         assert self._leaf is not None
         reason, sentence = told
-        said = [pod.said_at for pod in pods if pod.said_reason == reason and pod.said_at is not None]
+        said = [pod.condition_since for pod in pods if pod.condition_reason == reason and pod.condition_since is not None]
         return QuotaAnswer(
             kind,
             key,
@@ -299,11 +300,14 @@ class _Asked:
 def _said(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
     """As the controller has said it of these pods, if for the same reason; else as the plan says it."""
     mine = {pod.key for pod in waiting.pods}
-    return next((pod.said for pod in pods if pod.key in mine and pod.said and pod.said_reason == waiting.reason), waiting.message)
+    return next(
+        (pod.condition_message for pod in pods if pod.key in mine and pod.condition_message and pod.condition_reason == waiting.reason),
+        waiting.message,
+    )
 
 
 def _taken_back(eviction: QuotaEviction) -> str:
-    told = f": {eviction.told}" if eviction.told else ""
+    told = f": {eviction.message}" if eviction.message else ""
     return f"it is to make room for {eviction.for_unit}{told}"
 
 

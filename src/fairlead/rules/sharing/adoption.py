@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.model.actions import Outcome, Result, SharingAction, TellEvent, WriteGrants
+from fairlead.model.actions import Outcome, RecordEvent, Result, SharingAction, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -77,7 +77,7 @@ class Adoption:
         self._writing.discard(uid)
         if outcome.result is Result.GONE:
             self._unwritten.pop(uid, None)
-            self._feed.pod_sink.remove(uid)
+            self._feed.drop_pod(uid)
         elif outcome.result is Result.DONE:
             if self._unwritten.get(uid) is self._written.get(uid):  # else it was damaged again meanwhile
                 self._unwritten.pop(uid, None)
@@ -143,7 +143,7 @@ class Adoption:
         if self._told.get((key, reason), "") != message:
             self._told[key, reason] = message
             if message:
-                yield TellEvent(subject, reason, message)
+                yield RecordEvent(subject, reason, message)
 
     def _forget(self) -> None:
         """Forget what is not there any more."""

@@ -186,7 +186,7 @@ class Bindings:
             return  # nobody knows, or a new try began meanwhile
         del self.doubts[uid]
         if found is None or found.uid != uid:
-            self._feed.pod_sink.remove(uid)
+            self._feed.drop_pod(uid)
         elif found.node == doubt.node:
             self._doubt(doubt.pod, doubt.node, None)  # it is bound, and the watch, which is behind, will say so
         else:

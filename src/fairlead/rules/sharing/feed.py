@@ -1,4 +1,4 @@
-"""The ledger as the API server's lists and watches tell it: nodes, pods and ConfigMaps, put in one by one.
+"""The ledger as the API server's lists and watches report it: nodes, pods and ConfigMaps, one by one.
 
 A list that lacks a pod whose binding is on its way does not mean that the pod is gone: such a reservation is
 handed to `on_doubt`.
@@ -7,10 +7,13 @@ handed to `on_doubt`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any, Protocol
 
+from fairlead.model.changes import KIND_NODES, KIND_PODS, Changes
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import Withheld
+from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.holding.need import asks_share
 from fairlead.rules.sharing.ledger import Ledger
@@ -34,8 +37,9 @@ class LedgerFeed:
         self.is_rebuilt = False
         self.on_change = on_change
         self.on_doubt: Callable[[Pod, str], None] = lambda _pod, _node: None
-        self.node_sink, self.pod_sink, self.withheld_sink = NodeSink(self), PodSink(self), WithheldSink(self)
-        self._missing: set[object] | None = None
+        self._withheld = _WithheldCards(self)
+        self._kinds: dict[str, _Kept] = {KIND_NODES: _Nodes(self), KIND_PODS: _Pods(self), GPU_WITHHELD: self._withheld}
+        self._missing: set[str] | None = None
 
     def rebuild(self) -> None:
         """Doubt all that is known: it may be old, and so may lists that are on their way.
@@ -47,13 +51,39 @@ class LedgerFeed:
 
     def begin(self) -> None:
         """Lists that come from now on count; `is_rebuilt` when all have come."""
-        self._missing = {self.node_sink, self.pod_sink, self.withheld_sink}
+        self._missing = set(self._kinds)
 
-    def listed(self, sink: object) -> None:
-        """Called by a sink when a list of its kind has come."""
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what the API server reported of one kind; ValueError for a kind that is not followed."""
+        kept = self._kinds.get(changes.kind)
+        if kept is None:
+            raise ValueError(f"the ledger does not follow `{changes.kind}`, only {', '.join(self._kinds)}")
+        if changes.is_list:
+            kept.replace(changes.all_rows(), changes.unreadable)
+            self._listed(changes.kind)
+            return
+        for uid, row in changes.rows.items():
+            if row is None:
+                kept.drop(uid)
+            else:
+                kept.put(uid, row)
+
+    def is_known(self, uid: str) -> bool:
+        """Whether changes of this pod matter though it may not name a shared GPU any more."""
+        return uid in self.pods or uid in self.ledger.tenants
+
+    def drop_pod(self, uid: str) -> None:
+        """The pod is gone: its cards are free."""
+        self._kinds[KIND_PODS].drop(uid)
+
+    def withheld_on(self, node: str) -> frozenset[int]:
+        """Indexes of cards that an operator took out."""
+        return self._withheld.on(node)
+
+    def _listed(self, kind: str) -> None:
         if self._missing is None:
             return
-        self._missing.discard(sink)
+        self._missing.discard(kind)
         if not self._missing and not self.is_rebuilt:
             self.touched.update(dict.fromkeys(self.ledger.nodes))
             self.is_rebuilt = True
@@ -65,8 +95,18 @@ class LedgerFeed:
         self.on_change()
 
 
-class NodeSink:
-    """Takes nodes; heartbeats, which change nothing that the ledger reads, touch none."""
+class _Kept(Protocol):
+    """The rows of one kind."""
+
+    def put(self, key: str, row: Any) -> None: ...
+
+    def drop(self, key: str) -> None: ...
+
+    def replace(self, rows: dict[str, Any], unreadable: Collection[str]) -> None: ...
+
+
+class _Nodes:
+    """Nodes; heartbeats, which change nothing that the ledger reads, touch none."""
 
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
@@ -74,28 +114,27 @@ class NodeSink:
 
     def replace(self, rows: dict[str, Node], unreadable: Collection[str]) -> None:
         for key in [key for key in self._names if key not in rows and key not in unreadable]:
-            self.remove(key)
+            self.drop(key)
         for key, node in rows.items():
-            self.upsert(key, node)
-        self._feed.listed(self)
+            self.put(key, node)
 
-    def upsert(self, key: str, row: Node) -> None:
+    def put(self, key: str, row: Node) -> None:
         feed, known = self._feed, self._feed.nodes.get(row.name)
         self._names[key] = row.name
         feed.nodes[row.name] = row
         if known is None or _looks(known) != _looks(row):
-            feed.ledger.set_node(row, feed.withheld_sink.on(row.name))
+            feed.ledger.set_node(row, feed.withheld_on(row.name))
             feed.touch(row.name)
 
-    def remove(self, key: str) -> None:
+    def drop(self, key: str) -> None:
         name = self._names.pop(key, None)
         if name is not None and name not in self._names.values():  # a namesake may have come already
             self._feed.nodes.pop(name, None)
             self._feed.ledger.remove_node(name)
 
 
-class PodSink:
-    """Takes pods; those that name no resource of shared GPUs are left out."""
+class _Pods:
+    """Pods; those that name no resource of shared GPUs are left out."""
 
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
@@ -107,14 +146,13 @@ class PodSink:
             if tenant is not None and tenant.state == RESERVED:
                 self._feed.on_doubt(tenant.pod, tenant.node)
             else:
-                self.remove(uid)
+                self.drop(uid)
         for uid, pod in rows.items():
-            self.upsert(uid, pod)
-        self._feed.listed(self)
+            self.put(uid, pod)
 
-    def upsert(self, key: str, row: Pod) -> None:
+    def put(self, key: str, row: Pod) -> None:
         feed, ledger = self._feed, self._feed.ledger
-        if not self.holds(key) and not asks_share(row):
+        if not feed.is_known(key) and not asks_share(row):
             return
         feed.pods[key] = feed.news[key] = row
         before = ledger.tenants.get(key)
@@ -128,11 +166,7 @@ class PodSink:
             feed.touch(after.node)
         feed.on_change()
 
-    def holds(self, key: str) -> bool:
-        """Whether changes of this pod matter, whatever it says of itself."""
-        return key in self._feed.pods or key in self._feed.ledger.tenants
-
-    def remove(self, key: str) -> None:
+    def drop(self, key: str) -> None:
         feed = self._feed
         feed.pods.pop(key, None)
         feed.news.pop(key, None)
@@ -142,8 +176,8 @@ class PodSink:
             feed.touch(tenant.node)
 
 
-class WithheldSink:
-    """Takes the ConfigMaps by which operators take cards out."""
+class _WithheldCards:
+    """ConfigMaps by which operators take cards out."""
 
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
@@ -154,18 +188,17 @@ class WithheldSink:
 
     def replace(self, rows: dict[str, Withheld], unreadable: Collection[str]) -> None:
         for key in [key for key in self._rows if key not in rows and key not in unreadable]:
-            self.remove(key)
+            self.drop(key)
         for key, row in rows.items():
-            self.upsert(key, row)
-        self._feed.listed(self)
+            self.put(key, row)
 
-    def upsert(self, key: str, row: Withheld) -> None:
+    def put(self, key: str, row: Withheld) -> None:
         if row.node:
             self._rows[key] = row
             self._feed.ledger.withhold(row.node, row.indexes)
             self._feed.touch(row.node)
 
-    def remove(self, key: str) -> None:
+    def drop(self, key: str) -> None:
         row = self._rows.pop(key, None)
         if row is not None:
             self._feed.ledger.withhold(row.node, ())

@@ -15,12 +15,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from fairlead.model.actions import BindPod, Outcome, Result, TellEvent, WriteGrants
+from fairlead.model.actions import BindPod, Outcome, RecordEvent, Result, WriteGrants
+from fairlead.model.changes import KIND_NODES, KIND_PODS, changed
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import MANAGED, BindAsked, Withheld
-from fairlead.ports import RowSink
+from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.rules.nodes.status import share_mode
 from fairlead.rules.sharing.admission import ASK_POLICY, GRANT_POLICY, GRANT_WRITERS, refuse_asking, refuse_grants, scheduler_for
 from fairlead.rules.sharing.bindings import AnswerBind
@@ -116,26 +117,27 @@ class SharedGpus:
     # --- what the API tells ---------------------------------------------------------------------------------
 
     def _on_node(self, event: LoggedChange) -> None:
-        uid, sink = event.object["metadata"]["uid"], self._machine.feed.node_sink
+        uid, observe = event.object["metadata"]["uid"], self._machine.feed.observe
         if event.type == DELETED:
-            sink.remove(uid)
+            observe(changed(KIND_NODES, uid, None))
         elif event.previous is None or _looks(event.previous) != _looks(event.object):
             row = _read(event.object, _node)
             if row is not None:
-                sink.upsert(uid, row)
+                observe(changed(KIND_NODES, uid, row))
         self._look()
 
     def _on_pod(self, event: LoggedChange) -> None:
         if asks_share(event.object):
             row = None if event.type == DELETED else _read(event.object, _pod)
-            _put(self._machine.feed.pod_sink, event.object["metadata"]["uid"], row)
+            self._machine.feed.observe(changed(KIND_PODS, event.object["metadata"]["uid"], row))
             self._look()
 
     def _on_config_map(self, event: LoggedChange) -> None:
-        metadata, sink = event.object["metadata"], self._machine.feed.withheld_sink
+        metadata = event.object["metadata"]
         if metadata["namespace"] == UNHEALTHY_GPUS_NAMESPACE and metadata["name"].startswith(UNHEALTHY_GPUS_PREFIX):
             node, indexes = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(event.object.get("data"))
-            _put(sink, metadata["uid"], None if event.type == DELETED else Withheld(node, indexes))
+            row = None if event.type == DELETED else Withheld(node, indexes)
+            self._machine.feed.observe(changed(GPU_WITHHELD, metadata["uid"], row))
             self._look()
             self._tell_scheduler()
 
@@ -143,7 +145,7 @@ class SharedGpus:
 
     def _look(self) -> None:
         for action in self._machine.adoption.look():
-            if isinstance(action, TellEvent):
+            if isinstance(action, RecordEvent):
                 self._tell(action)
             elif isinstance(action, WriteGrants):
                 self._machine.adoption.written(action, self._annotate(action))
@@ -166,7 +168,7 @@ class SharedGpus:
         self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
         return Outcome()
 
-    def _tell(self, event: TellEvent) -> None:
+    def _tell(self, event: RecordEvent) -> None:
         subject = event.subject
         ref, namespace = (PODS, subject.namespace) if isinstance(subject, Pod) else (NODES, "")
         found = self._cluster.get(ref, namespace, subject.name)
@@ -176,14 +178,6 @@ class SharedGpus:
 
 def _nobody() -> None:
     """No scheduler listens yet."""
-
-
-def _put(sink: RowSink[Row], uid: str, row: Row | None) -> None:
-    """None: it is gone, or nobody can read it, and such an object never runs."""
-    if row is None:
-        sink.remove(uid)
-    else:
-        sink.upsert(uid, row)
 
 
 def asks_share(pod: Object) -> bool:

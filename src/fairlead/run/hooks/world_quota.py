@@ -24,12 +24,13 @@ from fairlead.model.actions import (
     Outcome,
     PatchObject,
     QuotaAction,
+    RecordObjectEvent,
     Result,
     ScaleJob,
     SetPodCondition,
-    TellObjectEvent,
     WriteTreeStatus,
 )
+from fairlead.model.changes import KIND_BUDGETS, KIND_NAMESPACES, KIND_NODES, KIND_PODS, KIND_QUOTA_TREES, changed, listed
 from fairlead.model.keys import (
     ANNOTATION_LOWERED,
     ANNOTATION_PARALLELISM,
@@ -39,7 +40,6 @@ from fairlead.model.keys import (
     QUOTA_GATE,
 )
 from fairlead.model.node import Condition
-from fairlead.ports import RowSink
 from fairlead.rules.quota.admission import CONTROLLER
 from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
@@ -64,7 +64,7 @@ Object = dict[str, Any]
 class _Followed(Struct):
     """Objects of a kind become rows. `looks`: the parts of one that its row follows from."""
 
-    sink: RowSink[Any]
+    name: str
     decoder: msgspec.json.Decoder[Any]
     parse: Callable[[Any], Any]
     looks: Callable[[Object], object]
@@ -81,27 +81,28 @@ class WorldQuota:
     """Lives in a world from its beginning. It sleeps until there is a quota tree."""
 
     def __init__(self, cluster: StoredCluster, recorder: Recorder, timers: Timers) -> None:
-        self.machine = QuotaMachine(self._changed)
         self._cluster = cluster
         self._recorder = recorder
         self._timers = timers
         self._next: Timer | None = None
         self._is_awake = False
-        feed = self.machine.feed
         self._kinds: dict[ResourceKind, _Followed] = {
-            PODS: _Followed(feed.pods, msgspec.json.Decoder(WirePod), parse_pod, _looks_of_pod),
-            NODES: _Followed(feed.nodes, msgspec.json.Decoder(WireNode), parse_node, _looks_of_node),
-            NAMESPACES: _Followed(feed.namespaces, msgspec.json.Decoder(WireNamespace), parse_namespace, _all),
-            POD_DISRUPTION_BUDGETS: _Followed(feed.budgets, msgspec.json.Decoder(WireBudget), parse_budget, _all),
-            ELASTIC_QUOTA_TREES: _Followed(feed.trees, msgspec.json.Decoder(WireQuotaTree), parse_quota_tree, _spec_and_metadata),
+            PODS: _Followed(KIND_PODS, msgspec.json.Decoder(WirePod), parse_pod, _looks_of_pod),
+            NODES: _Followed(KIND_NODES, msgspec.json.Decoder(WireNode), parse_node, _looks_of_node),
+            NAMESPACES: _Followed(KIND_NAMESPACES, msgspec.json.Decoder(WireNamespace), parse_namespace, _all),
+            POD_DISRUPTION_BUDGETS: _Followed(KIND_BUDGETS, msgspec.json.Decoder(WireBudget), parse_budget, _all),
+            ELASTIC_QUOTA_TREES: _Followed(KIND_QUOTA_TREES, msgspec.json.Decoder(WireQuotaTree), parse_quota_tree, _spec_and_metadata),
         }
         served = {(ref.group, ref.version, ref.plural): ref for ref in cluster.kinds()}
+        workload_kinds = list[str]()
         for kind in WORKLOAD_KINDS:
             version = next((each for each in kind.versions if (kind.group, each, kind.plural) in served), None)
             if version is not None:
                 parse = partial(_parse_workload, kind.parse, version)
                 ref = served[kind.group, version, kind.plural]
-                self._kinds[ref] = _Followed(feed.workloads(kind.name), msgspec.json.Decoder(kind.wire), parse, _all)
+                self._kinds[ref] = _Followed(kind.name, msgspec.json.Decoder(kind.wire), parse, _all)
+                workload_kinds.append(kind.name)
+        self.machine = QuotaMachine(self._changed, workload_kinds)
         for ref in self._kinds:
             cluster.subscribe(ref, partial(self._on_change, ref))
 
@@ -115,20 +116,16 @@ class WorldQuota:
         followed = self._kinds[ref]
         uid = change.object["metadata"]["uid"]
         if change.type == DELETED:
-            followed.sink.remove(uid)
+            self.machine.feed.observe(changed(followed.name, uid, None))
         elif change.previous is None or followed.looks(change.previous) != followed.looks(change.object):
-            row = followed.row(change.object)
-            if row is None:
-                followed.sink.remove(uid)
-            else:
-                followed.sink.upsert(uid, row)
+            self.machine.feed.observe(changed(followed.name, uid, followed.row(change.object)))
 
     def _wake_up(self) -> None:
         self._is_awake = True
         self.machine.feed.rebuild()
         for ref, followed in self._kinds.items():
             rows = {obj["metadata"]["uid"]: followed.row(obj) for obj in self._cluster.scan(ref)}
-            followed.sink.replace({uid: row for uid, row in rows.items() if row is not None}, ())
+            self.machine.feed.observe(listed(followed.name, {uid: row for uid, row in rows.items() if row is not None}))
 
     def _changed(self) -> None:
         if self._is_awake:
@@ -186,7 +183,7 @@ class WorldQuota:
                 cluster.update_status({**found, "status": render_tree_status(action)})
             case DeleteObject():
                 cluster.delete(self._ref(target), target.namespace, target.name, uid=target.uid or None)
-            case TellObjectEvent():
+            case RecordObjectEvent():
                 tell = self._recorder.warning if action.type == "Warning" else self._recorder.normal
                 tell(found, action.reason, action.message, COMPONENT)
         return Outcome()

@@ -60,9 +60,9 @@ def without_entries(text: str, names: Mapping[str, str], current: str = "") -> s
     before = load_yaml(text)
     with _edits_that_are_yaml():
         after = _edited(text, _removals(text, names))
-        if is_ours := _current(before) == names["contexts"]:
+        if is_current := _current(before) == names["contexts"]:
             after = _edited(after, _current_edits(after, current))
-        _check(before, after, names, {}, current if is_ours else _current(before))
+        _check(before, after, names, {}, current if is_current else _current(before))
     return after
 
 

@@ -19,12 +19,12 @@ from fairlead.wire.kube.messages import DecodeError, message_classes
 from fairlead.wire.kube.protobuf import list_spans, metadata_span, parse_envelope, parse_message, span_behind, usual_begin
 
 
-class Odd(ValueError):
+class NeedsJson(ValueError):
     """An object that must be read by way of its JSON."""
 
 
-def _odd(*_: Any) -> Any:
-    raise Odd
+def _needs_json(*_: Any) -> Any:
+    raise NeedsJson
 
 
 _PARSERS: Final[dict[str, Callable[[Any, bytes], Any]]] = {"Pod": parse_pod, "Node": parse_node, "Event": parse_event}
@@ -62,11 +62,11 @@ class MessageForm:
 
     def __init__(self, kind: str, keep: Callable[[Any], Any] | None = None) -> None:
         self._kind = kind
-        parse: Callable[[Any, bytes], Any] = _PARSERS.get(kind, _odd)
+        parse: Callable[[Any, bytes], Any] = _PARSERS.get(kind, _needs_json)
         self._keep = keep
         self._parse = parse if keep is None else _kept(parse, keep)
         classes = message_classes()
-        self._item: Callable[[bytes], Any] = classes[kind].FromString if kind in _PARSERS else _odd
+        self._item: Callable[[bytes], Any] = classes[kind].FromString if kind in _PARSERS else _needs_json
         self._name = classes["Name"].FromString
         self._event = classes["WatchEvent"].FromString
         self._begins = {name: usual_begin(name) for name in (kind, f"{kind}List")}
@@ -81,11 +81,11 @@ class MessageForm:
         return MessagePage(body, spans, meta.get("continue", ""), meta.get("resourceVersion", ""))
 
     def row(self, raw: bytes) -> Any:
-        """Raises what parsing one strange object raises in JSON, too, or `Odd`."""
+        """Raises what parsing one strange object raises in JSON, too, or `NeedsJson`."""
         try:
             return self._parse(self._item(raw), raw)
         except DecodeError as error:
-            raise Odd from error
+            raise NeedsJson from error
 
     def row_and_version(self, raw: bytes, *, is_new: bool = False) -> tuple[Any, str]:
         """As `row`, with the object's version. `is_new`: it was not told before."""
@@ -96,7 +96,7 @@ class MessageForm:
             item = self._item(raw)
             return self._parse(item, raw), item.metadata.resourceVersion
         except DecodeError as error:
-            raise Odd from error
+            raise NeedsJson from error
 
     def identity(self, raw: bytes, reason: UnreadableProtobuf | None = None) -> Any:
         """The part of metadata that says which object it is.

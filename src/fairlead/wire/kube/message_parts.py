@@ -24,7 +24,7 @@ from fairlead.wire.gpus.allocation import may_grant, parse_memory_limits
 from fairlead.wire.kube.forms import UnreadableProtobuf
 from fairlead.wire.kube.messages import DecodeError, message_classes
 from fairlead.wire.kube.node_choice import parse_node_choice
-from fairlead.wire.kube.objects import asked_and_limits, kept_annotations, says_something
+from fairlead.wire.kube.objects import asked_and_limits, is_informative, kept_annotations
 from fairlead.wire.kube.protobuf import parse_message, parse_quantity_entry, parse_text_entry
 from fairlead.wire.kube.quantity import parse_amounts
 
@@ -62,7 +62,7 @@ _Owner, _Entry = _class["OwnerReference"].FromString, _class["Entry"].FromString
 _PodCondition, _NodeCondition = _class["PodCondition"].FromString, _class["NodeCondition"].FromString
 
 
-class Looked(dict[Key, Value]):
+class Memo(dict[Key, Value]):
     """What was made of a key before, or is made now; so many at most.
 
     Raises ValueError for a key that makes none.
@@ -114,7 +114,7 @@ def _make_owner(raw: bytes) -> Owner:
     return Owner(told.kind, told.name, told.uid, told.controller, told.apiVersion)
 
 
-class _Times(Looked[bytes, float | None]):
+class _Times(Memo[bytes, float | None]):
     """Epoch seconds; a time of no bytes is none, which JSON spells null."""
 
     def __missing__(self, raw: bytes) -> float | None:
@@ -154,7 +154,7 @@ def _make_alone(key: tuple[str, str, bytes, str]) -> tuple[tuple[Container], boo
     return containers, name_shared_gpus(containers)
 
 
-class Told(NamedTuple):
+class StateFields(NamedTuple):
     """What a container's state says, as `ContainerStatus` has it."""
 
     state: ContainerState = ContainerState.WAITING
@@ -166,17 +166,17 @@ class Told(NamedTuple):
     finished_at: float | None = None
 
 
-UNTOLD: Final = Told(ContainerState.UNTOLD)
+UNREPORTED: Final = StateFields(ContainerState.UNREPORTED)
 
 
-def _make_state(raw: bytes) -> Told:
+def _make_state(raw: bytes) -> StateFields:
     state = _State(raw)
     if state.HasField("running"):
-        return Told(ContainerState.RUNNING, started_at=times[state.running.startedAt])
+        return StateFields(ContainerState.RUNNING, started_at=times[state.running.startedAt])
     if not state.HasField("terminated"):
-        return Told(ContainerState.WAITING, state.waiting.reason, state.waiting.message)
+        return StateFields(ContainerState.WAITING, state.waiting.reason, state.waiting.message)
     end = state.terminated
-    return Told(
+    return StateFields(
         ContainerState.TERMINATED,
         end.reason,
         end.message,
@@ -200,7 +200,7 @@ def _make_amounts(raws: tuple[bytes, ...]) -> Amounts:
 
 
 def read_pod_conditions(raws: Sequence[bytes]) -> tuple[Condition, ...]:
-    """Those that say something (`says_something`)."""
+    """Those that say something (`is_informative`)."""
     sound = _SOUND(b"".join(raws))
     if sound is not None:
         return _bound[sound[1] or sound[2]]
@@ -213,7 +213,7 @@ def _condition(told: Any) -> Condition:
 
 def _make_pod_condition(raw: bytes) -> Condition | None:
     told = _PodCondition(raw)
-    return _condition(told) if says_something(told) else None
+    return _condition(told) if is_informative(told) else None
 
 
 def _make_taint(raw: bytes) -> Taint:
@@ -235,18 +235,18 @@ def _json(value: Any) -> Raw:
 
 
 times: Final = _Times(_make_time)
-states: Final = Looked(_make_state)
-_bound: Final = Looked[bytes, tuple[Condition]](lambda raw: (Condition("PodScheduled", "True", "", "", times[raw]),))
-_conditions: Final = Looked(_make_pod_condition)
-node_conditions: Final = Looked[bytes, Condition](lambda raw: _condition(_NodeCondition(raw)))
-_label_pairs: Final = Looked(_make_label)
-_kept_sets: Final = Looked(_make_kept)
-labels: Final = Looked[tuple[bytes, ...], Mapping[str, str]](lambda raws: dict(map(_label_pairs.__getitem__, raws)))
-owners: Final = Looked[tuple[bytes, ...], tuple[Owner, ...]](lambda raws: tuple(map(_make_owner, raws)))
-amounts: Final = Looked(_make_amounts)
-resources: Final = Looked(_make_resources)
-_alone: Final = Looked(_make_alone)
-taints: Final = Looked(_make_taint)
-choices: Final = Looked(_make_choice)
+states: Final = Memo(_make_state)
+_bound: Final = Memo[bytes, tuple[Condition]](lambda raw: (Condition("PodScheduled", "True", "", "", times[raw]),))
+_conditions: Final = Memo(_make_pod_condition)
+node_conditions: Final = Memo[bytes, Condition](lambda raw: _condition(_NodeCondition(raw)))
+_label_pairs: Final = Memo(_make_label)
+_kept_sets: Final = Memo(_make_kept)
+labels: Final = Memo[tuple[bytes, ...], Mapping[str, str]](lambda raws: dict(map(_label_pairs.__getitem__, raws)))
+owners: Final = Memo[tuple[bytes, ...], tuple[Owner, ...]](lambda raws: tuple(map(_make_owner, raws)))
+amounts: Final = Memo(_make_amounts)
+resources: Final = Memo(_make_resources)
+_alone: Final = Memo(_make_alone)
+taints: Final = Memo(_make_taint)
+choices: Final = Memo(_make_choice)
 amounts[()] = NOTHING
 resources[b""] = NOTHING, NOTHING

@@ -20,7 +20,7 @@ from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants
 from fairlead.wire.kube import message_parts as parts
-from fairlead.wire.kube.message_parts import NOTHING_KEPT, UNTOLD, read_annotations, read_containers, read_pod_conditions
+from fairlead.wire.kube.message_parts import NOTHING_KEPT, UNREPORTED, read_annotations, read_containers, read_pod_conditions
 from fairlead.wire.kube.messages import message_classes
 from fairlead.wire.kube.objects import parse_gpu_slots, resized
 from fairlead.wire.kube.protobuf import parse_message
@@ -262,7 +262,7 @@ def _status(told: Any) -> ContainerStatus:
     ended = _states[last].finished_at if last else None
     if len(raw) == _RUNNING_LENGTH and raw.startswith(_RUNNING_SINCE):
         return ContainerStatus(name, ready, restarts, _RUNNING, "", "", None, None, told.started, _times[raw[4:]], None, ended)
-    state = _states[raw] if raw or told.HasField("state") else UNTOLD
+    state = _states[raw] if raw or told.HasField("state") else UNREPORTED
     return ContainerStatus(
         name,
         ready,

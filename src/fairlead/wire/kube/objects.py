@@ -8,10 +8,10 @@ jobs cost little more than their names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from sys import intern
-from typing import Any, ClassVar, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -25,8 +25,11 @@ from fairlead.model.resources import NOTHING, Amounts, largest_of
 from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants, parse_memory_limits
+from fairlead.wire.kube.forms import JsonForm
 from fairlead.wire.kube.node_choice import parse_node_choice
 from fairlead.wire.kube.quantity import parse_amounts
+
+Row = TypeVar("Row")
 
 _CACHE_LIMIT: Final = 8_192
 _owners_cache: dict[tuple[str, str, str, bool, str], tuple[Owner]] = {}
@@ -151,10 +154,6 @@ class WirePodStatus(Struct, gc=False, rename="camel"):
 
 
 class WirePod(Struct, gc=False):
-    """`PROTOBUF_KIND`: it is read in protobuf, too, as this kind (`message_rows`)."""
-
-    PROTOBUF_KIND: ClassVar = "Pod"
-
     metadata: WireMeta
     spec: WirePodSpec | None = None
     status: WirePodStatus | None = None
@@ -191,8 +190,6 @@ class WireNodeStatus(Struct, gc=False, rename="camel"):
 
 
 class WireNode(Struct, gc=False):
-    PROTOBUF_KIND: ClassVar = "Node"
-
     metadata: WireMeta
     spec: WireNodeSpec | None = None
     status: WireNodeStatus | None = None
@@ -211,8 +208,6 @@ class WireEventSeries(Struct, gc=False, rename="camel"):
 
 
 class WireEvent(Struct, gc=False, rename="camel"):
-    PROTOBUF_KIND: ClassVar = "Event"
-
     metadata: WireMeta
     involved_object: WireObjectReference | None = None
     type: str | None = None
@@ -519,10 +514,10 @@ def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
     it was bound.
     """
     wires = _conditions_decoder.decode(raw) or [] if bytes(raw) else []
-    return parse_conditions([wire for wire in wires if says_something(wire)])
+    return parse_conditions([wire for wire in wires if is_informative(wire)])
 
 
-def says_something(condition: Any) -> bool:
+def is_informative(condition: Any) -> bool:
     """Of one condition of a pod, in either form on the wire."""
     return bool(condition.status != "True" or condition.reason or condition.message or condition.type == _BOUND)
 
@@ -560,5 +555,26 @@ def _parse_slot(raw: Raw) -> GpuSlot | None:
     )
 
 
-PARSERS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {WirePod: parse_pod, WireNode: parse_node, WireEvent: parse_event}
-"""The parser of each struct with a `PROTOBUF_KIND`; `message_rows` has its twin."""
+_JSON: Final[Mapping[str, JsonForm[Any]]] = {
+    "Pod": JsonForm(WirePod, parse_pod),
+    "Node": JsonForm(WireNode, parse_node),
+    "Event": JsonForm(WireEvent, parse_event),
+}
+
+
+class TwinForm(Struct, Generic[Row], frozen=True):
+    """Objects of a kind with two parsers that make equal rows: one of JSON, one of protobuf (`message_rows`).
+
+    Both belong to the kind. A caller that wants less of a row passes `keep` to the reader.
+    """
+
+    kind: str
+
+    @property
+    def json(self) -> JsonForm[Row]:
+        return _JSON[self.kind]
+
+
+POD_FORM: Final[TwinForm[Pod]] = TwinForm("Pod")
+NODE_FORM: Final[TwinForm[Node]] = TwinForm("Node")
+EVENT_FORM: Final[TwinForm[Event]] = TwinForm("Event")

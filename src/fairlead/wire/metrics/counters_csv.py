@@ -8,7 +8,6 @@ person (`--strict-csv`), not of this module.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
 from typing import Final
 
 from fairlead.model.devices.counter import Counter, CounterSet, RejectedRow
@@ -41,11 +40,6 @@ def parse_counters(text: str) -> CounterSet:
     return CounterSet(tuple(counters.values()), tuple(rejected))
 
 
-def render_counters(counters: Iterable[Counter]) -> str:
-    """The CSV of these counters; help texts with commas or quotes are quoted."""
-    return "".join(f"{counter.name}, {counter.type}, {_quoted(counter.help)}\n" for counter in counters)
-
-
 def _parse_row(line: str, *, suggests: bool) -> Counter | Refusal:
     try:
         fields = [field.strip() for field in next(csv.reader([line], skipinitialspace=True, strict=True))]
@@ -60,7 +54,3 @@ def _parse_row(line: str, *, suggests: bool) -> Counter | Refusal:
     if type_ not in TYPES:
         return Refusal(f"`{type_}` is none of {', '.join(TYPES)}")
     return Counter(name, field, type_, help_, is_double(field))
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text

@@ -21,7 +21,7 @@ from fairlead.model.devices.gpu import GpuHolder, GpuInstance, GpuMode, GpuReadi
 from fairlead.model.devices.plausible_values import BLANK_TEXT, BadLine, bad_value
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.dcgm_names import NAMES
-from fairlead.wire.metrics.one_reading import ToldCards
+from fairlead.wire.metrics.one_reading import PageCards
 
 MIB: Final = 1 << 20
 IDLE_BELOW: Final = 0.01
@@ -158,9 +158,9 @@ class CardsOfPage:
         sound = (reading if is_within_total(reading) else self._without_used(reading) for reading in found)
         return tuple(sorted(sound, key=lambda each: (each.node, each.index, each.uuid)))
 
-    def told(self, page: str, read_at: float) -> ToldCards:
+    def told(self, page: str, read_at: float) -> PageCards:
         """The readings of this page, beside those of others (`one_reading`)."""
-        return ToldCards(page, self.readings(read_at), frozenset(self._native))
+        return PageCards(page, self.readings(read_at), frozenset(self._native))
 
     def _without_used(self, reading: GpuReading) -> GpuReading:
         self.bad[BadLine.OVER_TOTAL] += 1

@@ -19,7 +19,7 @@ _MARKERS: Final = {"fairlead_gpu_up": "uuid", "DCGM_FI_DEV_GPU_UTIL": "UUID"}
 """One metric of each family that every page of it has, and its label of the card."""
 
 
-class ToldCards(Struct, frozen=True):
+class PageCards(Struct, frozen=True):
     """The cards of one page. `native`: uuids of those that our own families speak of.
 
     `is_kept`: nobody reads this page any more, and its cards count for a while; that is no clash.
@@ -31,7 +31,7 @@ class ToldCards(Struct, frozen=True):
     is_kept: bool = False
 
 
-class TwiceTold(Struct, frozen=True, gc=False):
+class DuplicateCard(Struct, frozen=True, gc=False):
     """A card and the pages that speak of it: those with our own families first, then by name.
 
     Which of two of one family counts changes with every beat.
@@ -47,14 +47,14 @@ class Clashes(Struct, frozen=True):
     """
 
     count: int = 0
-    first: TwiceTold | None = None
+    first: DuplicateCard | None = None
     left_out: Mapping[str, int] = {}
 
     @property
     def sentence(self) -> str:
         """One for all of them, or "".
 
-        >>> Clashes(2, TwiceTold("GPU-1", ("a", "b"))).sentence
+        >>> Clashes(2, DuplicateCard("GPU-1", ("a", "b"))).sentence
         'GPU `GPU-1` is told by `a` and by `b` (1 GPU more is told twice); each counts once'
         """
         if self.first is None:
@@ -72,17 +72,17 @@ class CountedCards(Struct, frozen=True):
     clashes: Clashes = Clashes()
 
 
-def one_per_card(pages: Iterable[ToldCards]) -> CountedCards:
+def one_per_card(pages: Iterable[PageCards]) -> CountedCards:
     """Our own families first, then the newest; of readings of one moment the first page's by name.
 
-    >>> ours = ToldCards("b", [GpuReading("n1", 0, "GPU-1", read_at=1.0)], frozenset(["GPU-1"]))
-    >>> theirs = ToldCards("a", [GpuReading("n1.example", 0, "GPU-1", read_at=9.0)])
+    >>> ours = PageCards("b", [GpuReading("n1", 0, "GPU-1", read_at=1.0)], frozenset(["GPU-1"]))
+    >>> theirs = PageCards("a", [GpuReading("n1.example", 0, "GPU-1", read_at=9.0)])
     >>> counted = one_per_card([theirs, ours])
     >>> [(each.node, each.uuid) for each in counted.readings], counted.clashes.first
-    ([('n1', 'GPU-1')], TwiceTold(uuid='GPU-1', pages=('b', 'a')))
+    ([('n1', 'GPU-1')], DuplicateCard(uuid='GPU-1', pages=('b', 'a')))
     """
     counted: dict[str, GpuReading] = {}
-    first: dict[str, ToldCards] = {}
+    first: dict[str, PageCards] = {}
     clashing: set[str] = set()
     left_out: Counter[str] = Counter()
     told = sorted(pages, key=lambda page: page.is_kept)
@@ -102,16 +102,16 @@ def one_per_card(pages: Iterable[ToldCards]) -> CountedCards:
     return CountedCards(tuple(counted.values()), Clashes(len(clashing), _pages_of(min(clashing, default=None), told), left_out))
 
 
-def _rank(page: ToldCards, reading: GpuReading) -> tuple[bool, float, str]:
+def _rank(page: PageCards, reading: GpuReading) -> tuple[bool, float, str]:
     return reading.uuid not in page.native, -reading.read_at, page.page
 
 
-def _pages_of(uuid: str | None, told: Iterable[ToldCards]) -> TwiceTold | None:
+def _pages_of(uuid: str | None, told: Iterable[PageCards]) -> DuplicateCard | None:
     """Looked for only of the card that is named."""
     if uuid is None:
         return None
     pages = (page for page in told if not page.is_kept and any(each.uuid == uuid for each in page.readings))
-    return TwiceTold(uuid, tuple(page for _, page in sorted((uuid not in page.native, page.page) for page in pages)))
+    return DuplicateCard(uuid, tuple(page for _, page in sorted((uuid not in page.native, page.page) for page in pages)))
 
 
 def twice_scraped(samples: Iterable[Sample]) -> Clashes:
@@ -128,4 +128,4 @@ def twice_scraped(samples: Iterable[Sample]) -> Clashes:
         return Clashes()
     ordered = {uuid: sorted(seen[uuid], key=lambda each: (not seen[uuid][each], each)) for uuid in twice}
     left_out = Counter(target for targets in ordered.values() for target in targets[1:])
-    return Clashes(len(twice), TwiceTold(twice[0], tuple(ordered[twice[0]])), left_out)
+    return Clashes(len(twice), DuplicateCard(twice[0], tuple(ordered[twice[0]])), left_out)

@@ -60,7 +60,7 @@ def _eviction(eviction: QuotaEviction) -> Object:
     return {
         **_pod(eviction.pod, eviction.leaf),
         "for": eviction.for_unit,
-        "how": str(eviction.how),
+        "how": str(eviction.method),
         "frees": _amounts(eviction.frees),
     }
 
@@ -73,6 +73,7 @@ def render_waiting(waiting: QuotaWaiting) -> Object:
         "reason": str(waiting.reason),
         "position": waiting.position,
         "message": waiting.message,
+        "clauses": [{"code": each.code, "values": dict(each.values)} for each in waiting.clauses],
         "blocked": [_blocked(each) for each in waiting.blocked],
         "borrowers": [
             {"leaf": each.leaf, "resource": each.resource, "over": amount_text(each.resource, each.over)} for each in waiting.borrowers
@@ -101,20 +102,20 @@ def _claim(claim: QuotaClaim) -> Object:
 
 
 def _return(returned: QuotaReturn) -> Object:
-    """`how`: a bare pod would not come back, so its owner is only told."""
-    return {**_pod(returned.pod, returned.leaf), "how": "tell" if returned.is_told else "delete"}
+    """`how`: a bare pod would not come back, so its owner gets an Event only."""
+    return {**_pod(returned.pod, returned.leaf), "how": "tell" if returned.is_event_only else "delete"}
 
 
 def _resume(resume: QuotaResume) -> Object:
-    """`pods`: so many more of a batch Job may run; 0 = the job goes on as a whole."""
+    """`pods`: number of further pods of a batch Job that may run; 0 = the job goes on as a whole."""
     job = resume.workload
     return {"namespace": job.namespace, "kind": job.kind, "name": job.name, "uid": job.uid, "leaf": resume.leaf, "pods": resume.pods}
 
 
 def _blocked(blocked: Blocked) -> Object:
     numbers = {"asks": blocked.asks, "used": blocked.used, "claimed": blocked.claimed, "max": blocked.max}
-    told = {name: amount_text(blocked.resource, amount) for name, amount in numbers.items()}
-    return {"node": blocked.node, "resource": blocked.resource, **told}
+    amounts = {name: amount_text(blocked.resource, amount) for name, amount in numbers.items()}
+    return {"node": blocked.node, "resource": blocked.resource, **amounts}
 
 
 def render_node_use(use: QuotaNodeUse) -> Object:

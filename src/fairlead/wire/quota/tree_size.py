@@ -11,7 +11,7 @@ from typing import Any, Final
 LEVELS_MAX: Final = 250
 """A tree may have so many levels; what reads and writes JSON goes down twice as many, and has a limit."""
 NODES_MAX: Final = 25_000
-"""Far more than the thousand leaves that the plan is measured with (docs/performance.md)."""
+"""Far more than the thousand leaves that the plan is measured with (docs/project/performance.md)."""
 ENTRIES_MAX: Final = 250_000
 """Of all nodes together: fields, namespaces, attributes, and resources of min and max."""
 TEXT_MAX: Final = 1024

@@ -7,17 +7,46 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from fairlead.console.boards.quota.usage_rows import shown_amount, unit_of
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, timestamp
 from fairlead.console.pages.quota import BlockedAt, BorrowerRow, SparedPod, TreeFault, WaitingUnit
-from fairlead.model.quota.plan import QuotaAdmission, QuotaPlan, QuotaWaiting
-from fairlead.model.quota.state import QuotaPod
-from fairlead.model.quota.told import read_clauses
+from fairlead.model.quota.clauses import Clauses
+from fairlead.model.quota.plan import QuotaAdmission, QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode, Violation
+from fairlead.rules.quota.plan import plan_quota
 
+
+class PlannedQuota:
+    """The quota plan of one moment, made when its first question is asked. `state` None: there is no tree."""
+
+    def __init__(self, state: QuotaState | None) -> None:
+        self._state = state
+
+    @cached_property
+    def plan(self) -> QuotaPlan:
+        return QuotaPlan() if self._state is None else plan_quota(self._state)
+
+    @cached_property
+    def _row_by_uid(self) -> Mapping[str, QuotaWaiting]:
+        return {pod.uid: row for row in self.plan.waiting for pod in row.pods}
+
+    def clauses(self, reason: str, uids: Iterable[str]) -> Clauses:
+        """Why the first of these pods waits, if the plan gives the reason that its condition gives.
+
+        () where it does not: the condition is older than the plan, and has its own words.
+        """
+        if self._state is None or reason not in _REASONS:
+            return ()
+        rows = filter(None, map(self._row_by_uid.get, uids))
+        return next((row.clauses for row in rows if row.reason == reason), ())
+
+
+_REASONS: Final = frozenset(Reason)
 BORROWERS_MAX: Final = 10
 SPARED_MAX: Final = 50
 HAS_ROOM: Final = "there is room for it; its scheduling gate is not removed yet"
@@ -59,7 +88,7 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
         position=waiting.position,
         reason=waiting.reason.value,
         message=waiting.message,
-        clauses=quota_clauses(waiting.message),
+        clauses=clause_sentences(waiting.clauses),
         user=(users.pop() if len(users) == 1 else job.user if job else "") or None,
         since=_since(waiting.pods) or (timestamp(job.created_at) if job and job.created_at else None),
         blocked=[
@@ -83,12 +112,9 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
     )
 
 
-def quota_clauses(message: str) -> list[Sentence]:
-    """The clauses of a quota message as translatable sentences.
-
-    Empty if the message is not quota's.
-    """
-    return [Sentence(f"told-{code}", dict(values), words) for code, values, words in read_clauses(message)]
+def clause_sentences(clauses: Clauses) -> list[Sentence]:
+    """The clauses of a reason, for translation."""
+    return [Sentence(f"told-{each.code}", dict(each.values), each.text) for each in clauses]
 
 
 def fault_rows(violations: Iterable[Violation]) -> list[TreeFault]:

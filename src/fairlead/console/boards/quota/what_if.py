@@ -60,7 +60,7 @@ def admitted_pods(admitted: Iterable[QuotaAdmission]) -> list[MovedPod]:
 
 
 def evicted_pods(evicted: Iterable[QuotaEviction]) -> list[MovedPod]:
-    return [MovedPod(each.pod.namespace, each.pod.name, each.leaf, False, str(each.how), each.for_unit) for each in evicted][:SHOWN_MAX]
+    return [MovedPod(each.pod.namespace, each.pod.name, each.leaf, False, str(each.method), each.for_unit) for each in evicted][:SHOWN_MAX]
 
 
 def settled_leaves(before: QuotaState, settled: Settled) -> list[SettledLeaf]:

@@ -62,7 +62,7 @@ class StrictQueue:
         """All lines that were not tried are held."""
         for _, _, line in self._heap:
             if line.reason is None and line.next < len(line.units):
-                line.reason, line.told, line.ceiling = Reason.QUEUED_BEHIND, "", None
+                line.reason, line.told, line.ceiling = Reason.QUEUED_BEHIND, (), None
         self.clear()
 
     def clear(self) -> None:

@@ -1,0 +1,88 @@
+"""`fairlead up` as a process of its own, and what a person asks it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.cli.arena import environment
+from tests.waiting import wait_until
+
+from fairlead_sim.scenario.file import read_scenario
+
+START_SECONDS = 120.0
+PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
+BARE = (*PORTS, "--scenario", "empty")
+"""Nothing to live through before it starts."""
+
+
+def young_scenario(folder: Path) -> str:
+    """The default scenario with a short past: its three hours take twenty seconds to live through."""
+    path = folder / "young.toml"
+    path.write_text(read_scenario("default")[0].replace('history = "3h"', 'history = "20m"'))
+    return str(path)
+
+
+class Laptop:
+    def __init__(self, folder: Path, *arguments: str, home: Path | None = None) -> None:
+        self.home = home or folder
+        self.ready_file = folder / "ready.json"
+        self.log = (folder / "log").open("w+")
+        argv = [sys.executable, "-m", "fairlead", "up", "--ready-file", str(self.ready_file), *arguments]
+        self.process = subprocess.Popen(argv, stdout=self.log, stderr=subprocess.STDOUT, env=environment(self.home), text=True)
+
+    def wait_ready(self) -> dict[str, str]:
+        self.wait_for(self.ready_file)
+        ready: dict[str, str] = json.loads(self.ready_file.read_text())
+        return ready
+
+    def wait_for(self, file: Path) -> None:
+        wait_until(self.output, lambda: file.exists() or self.process.poll() is not None, START_SECONDS, 0.05)
+        assert self.process.poll() is None, self.output()
+
+    def end(self, number: int = signal.SIGTERM) -> float:
+        """Seconds until the process was gone."""
+        started = time.monotonic()
+        self.process.send_signal(number)
+        self.process.wait(timeout=20)
+        return time.monotonic() - started
+
+    def output(self) -> str:
+        self.log.seek(0)
+        return self.log.read()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+def kubeconfig_of(ready: dict[str, str]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(Path(ready["kubeconfig"]).read_text())
+    return read
+
+
+def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
+    """A request with the authority and the token of the kubeconfig."""
+    config = kubeconfig_of(ready)
+    cluster = config["clusters"][0]["cluster"]
+    trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}", "content-type": "application/json"}
+    request = urllib.request.Request(cluster["server"] + path, json.dumps(body).encode(), headers, method="POST")
+    with urllib.request.urlopen(request, context=trust, timeout=10):
+        pass
