@@ -150,5 +150,7 @@ def test_pages_translate_a_pods_reason_by_the_plans_clauses(reason_is_the_plans:
     wait = why_pod_waits(pod)
     assert wait is not None and wait.message == "words of an older version"
     told = seen.explainer.explain(wait, [pod]).clauses
-    assert [(each.code, each.values) for each in told] == ([(each.code, each.values) for each in row.clauses] if reason_is_the_plans else [])
-    assert row.clauses[0].code == "told-asks" and row.told[0].values == {"resource": "cpu", "asks": "5"}
+    assert [(each.code, each.values) for each in told] == (
+        [(each.code, each.values) for each in row.clauses] if reason_is_the_plans else []
+    )
+    assert row.clauses[0].code == "told-asks" and row.clauses[0].values == {"resource": "cpu", "asks": "5"}

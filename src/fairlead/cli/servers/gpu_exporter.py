@@ -60,10 +60,10 @@ def chosen_backend(args: argparse.Namespace) -> str:
 def fill_from_variables(args: argparse.Namespace, env: Mapping[str, str]) -> None:
     """Flag, else variable, else default. Raises UserError for one that is not of its kind.
 
-    `args.told` contains the flags that the user gave; they override a configuration file.
+    `args.given_flags` contains the flags that the user gave; they override a configuration file.
     """
     every = (*OWN_FLAGS, *FLAGS)
-    args.told = frozenset(flag.name for flag in every if getattr(args, flag.name) is not None or env.get(flag.env))
+    args.given_flags = frozenset(flag.name for flag in every if getattr(args, flag.name) is not None or env.get(flag.env))
     if args.port is not None and args.listen is not None:
         raise UserError(TWO_ADDRESSES, "`--port P` is `--listen :P`")
     if args.port is not None:

@@ -151,7 +151,7 @@ async def idle_hours_in_series(series: Series, now: float) -> IdleHours:
     """The same of the last day. Raises OutsideError when Prometheus does not answer."""
     end = float(int(now))
     hours: dict[tuple[str, str, str], float] = {}
-    for spelling in _OF_HOLDERS.spellings:  # nodes may have other exporters; what ours says of a card counts
+    for spelling in _OF_HOLDERS.spellings:  # nodes may have other exporters; Fairlead's own comes first
         ours = {ours: theirs for theirs, ours in spelling.labels.items()}
         for line in await series.query_range(idle_hours_promql(spelling), end, end, SAMPLED_SECONDS):
             space, pod, uuid = (line.labels.get(ours[name], "") for name in _WHO)

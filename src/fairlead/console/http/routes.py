@@ -307,7 +307,7 @@ async def _job_with_events(console: Console, request: Request) -> JobDetail:
     events = await console.events.of(console.world.job_files, each)
     if isinstance(events, Warning):
         return structs.replace(found, warnings=[*found.warnings, events])
-    return board_state.job_told(each, found, events)
+    return board_state.job_with_events(each, found, events)
 
 
 def _envelope(found: Envelope) -> tuple[str, bool, str, list[Warning]]:
