@@ -741,7 +741,7 @@ export interface Person {
   role: string
 }
 
-/** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more free ones among cards with unknown holders. `largestFreeMiB`: the most that one pod can get on one shared card now; null for whole cards. */
+/** All GPUs of one model and mode. `gpusFree`: whole cards that could be had now, the cells that the map shows as free. `gpusFreeUnnamed`: more free ones among cards with unknown holders. `largestFreeMiB`: the most that a pod can get on one shared card now; null for whole cards. */
 export interface Pool {
   model: string
   mode: string

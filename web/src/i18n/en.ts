@@ -942,7 +942,7 @@ export const en = {
   "sentence.health-affects-store": "Data about the past: usage, cost and charts",
   "sentence.health-affects-clock-skew": "Ages, durations and waiting times on every page",
   "sentence.health-affects-base-url": "Links, copied addresses and the event stream",
-  "sentence.health-set-cluster-api": "Choose another cluster with --kubeconfig and --context, or find out why this one does not respond",
+  "sentence.health-set-cluster-api": "Choose another cluster with --kubeconfig and --context, or find out why this cluster does not respond",
   "sentence.health-set-permissions": "Grant the console's ServiceAccount the rights in deploy/reader.yaml",
   "sentence.health-set-prometheus": "Set --prometheus URL, or PROMETHEUS_ADDRESS",
   "sentence.health-set-gpu-telemetry": "Run deploy/gpu-exporter.yaml on every GPU node; --gpu-source selects the source",

@@ -81,7 +81,7 @@ class TopicVersions:
 
 
 class HintStream:
-    """Topics that one reader has not received yet."""
+    """Topics that the reader has not received yet."""
 
     def __init__(self) -> None:
         self.pending: set[str] = set()

@@ -133,7 +133,7 @@ class WaitingLines:
 
 
 def offers_of(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, rooms: NodeRooms) -> list[NodeOffer]:
-    """The most that one pod could get from the nodes now, by model, regardless of quota."""
+    """The most that a pod could get from the nodes now, by model, regardless of quota."""
     free = {each.node.name: whole_cards_free(each) for each in occupancy.nodes}
     return node_offers(snapshot, rooms, ledger_of(snapshot), free)
 

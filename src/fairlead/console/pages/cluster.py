@@ -92,7 +92,7 @@ class Pool(Json, frozen=True):
 
     `gpus_free`: whole cards that could be had now, the cells that the map shows as free.
     `gpus_free_unnamed`: more free ones among cards with unknown holders. `largest_free_mib`: the most that
-    one pod can get on one shared card now; null for whole cards.
+    a pod can get on one shared card now; null for whole cards.
     """
 
     model: str
