@@ -127,12 +127,12 @@ def read_config_file(asked: Invocation) -> ExporterConfig:
     if config.groups:
         names = ", ".join(f"`{name}`" for name in config.groups)
         asked.messages.warn(f"{names} of `{path}`: no effect: fields are sampled in the groups fast, slow and static")
-    if config.interval_ms is not None and "collect_interval" not in args.told:
+    if config.interval_ms is not None and "collect_interval" not in args.given_flags:
         args.collect_interval = config.interval_ms
     if not (config.file or config.rows):
         return config
-    told = {"collectors"} & args.told
-    told |= {"configmap_data"} & args.told if args.configmap_data != NO_CONFIG_MAP else set()
+    told = {"collectors"} & args.given_flags
+    told |= {"configmap_data"} & args.given_flags if args.configmap_data != NO_CONFIG_MAP else set()
     if told:
         asked.messages.warn(f"the counters of `{path}` have no effect: `--{sorted(told)[0].replace('_', '-')}` is given, too")
         return ExporterConfig()

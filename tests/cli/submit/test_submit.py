@@ -71,7 +71,7 @@ def test_fields_follow_the_served_schema() -> None:
     printed = submit("tf --name=j --image=i --starting-timeout 5s run", old)
     spec = old.created[0]["spec"]
     assert "runPolicy" not in spec and spec["cleanPodPolicy"] == "Running" and "startingDeadlineSeconds" not in spec
-    assert "the cluster's operator knows no `spec.startingDeadlineSeconds`: it is left out" in printed.err
+    assert "the cluster's operator does not support `spec.startingDeadlineSeconds`: it is omitted" in printed.err
     new = KeepingCluster(spec_fields=frozenset({"runPolicy", "nprocPerNode"}))
     assert "knows no" not in submit(f"{PT} --nproc-per-node 2 run", new).err
     assert (new.created[0]["spec"]["nprocPerNode"], "runPolicy" in new.created[0]["spec"]) == ("2", True)
@@ -168,7 +168,7 @@ def test_a_dry_run_prints_yaml_and_nothing_else_with_and_without_a_cluster() -> 
     assert alone.out == asked.out and alone.err == asked.err == "" and not cluster.created
     assert alone.out.count("\n---\n") == 2 and alone.out.startswith("apiVersion: ")
     unreachable = submit(f"{PT} --dry-run --tensorboard run", KeepingCluster(unreachable=True))
-    assert unreachable.out == alone.out and "the cluster was not asked: no answer" in unreachable.err
+    assert unreachable.out == alone.out and "not checked against the cluster: no answer" in unreachable.err
 
 
 def test_without_a_cluster_nothing_can_be_submitted() -> None:
@@ -192,7 +192,7 @@ def test_what_kubectls_reader_takes_for_a_number_or_a_truth_is_quoted(text: str)
 
 @pytest.mark.parametrize("words", [["-e", "A=\udcff", "run"], ["run", "\udcff"]])
 def test_bytes_that_are_no_text_are_refused(words: list[str]) -> None:
-    with pytest.raises(UserError, match=r"udcff` is no text in UTF-8"):
+    with pytest.raises(UserError, match=r"udcff` is not UTF-8 text"):
         submit([*shlex.split(PT), "--dry-run", *words])
 
 
