@@ -20,9 +20,10 @@ HEAD = """# Command line
 
 Written by `python tools/docs_cli.py` from the parsers; do not edit.
 
-`fairlead` has every command. `arena` has those of [arena](https://github.com/kubeflow/arena) and prints the same bytes on stdout; its
-messages on stderr are arena's log lines. Flags may stand before, between and after arguments, as `--flag value`, `--flag=value` or
-`--bool=false`; after `--` everything is an argument.
+`fairlead` has every command. `arena` has the commands of [arena](https://github.com/kubeflow/arena)
+and prints the same bytes on stdout; its messages on stderr are arena's log lines. Flags may be
+before, between and after arguments, as `--flag value`, `--flag=value` or `--bool=false`; after `--`
+everything is an argument.
 
 Which cluster a command speaks to: `--snapshot FILE`, else `--kubeconfig` (`--config`), else `KUBECONFIG` (`a:b` lists merge), else
 `~/.kube/config`, else the pod's service account, else a laptop that runs on this machine (`fairlead up`), else an embedded simulated
@@ -52,7 +53,7 @@ def _settings() -> str:
     return (
         "arena's config file (`$ARENA_CONFIG`, else `~/.arena/config`) has lines `key=value`:\n\n"
         f"| key | |\n|---|---|\n{rows}\n\n"
-        "Without `prometheus_address` a Prometheus of the cluster is looked for by the labels of its Service, through the API server.\n"
+        "Without `prometheus_address` Fairlead searches a Prometheus of the cluster by the labels of its Service, through the API server.\n"
     )
 
 

@@ -21,7 +21,7 @@ A row of the counters CSV (`--collectors`) names a field. DCGM 4.6 renamed many 
 has the name that the row has. The names of dcgm-exporter's first generation (`dcgm_gpu_utilization`) and its own metrics
 (`DCGM_EXP_…`) work too. A row with another name is skipped; the log shows why, and `fairlead_exporter_config_rows_rejected` counts it.
 
-The names are those of `dcgm_fields.h` of DCGM 4.6, without their beginning `DCGM_FI_`. `L0`, `L1` … are NVLinks.
+The names are those of `dcgm_fields.h` of DCGM 4.6, without their prefix `DCGM_FI_`. `L0`, `L1` … are NVLinks.
 
 """
 

@@ -100,7 +100,7 @@ CONTAINERD = Family(
 PROMETHEUS_ADAPTER = Family(
     "adapter", "sigs.k8s.io/prometheus-adapter", {"prometheus-adapter": "sigs.k8s.io/prometheus-adapter/cmd/adapter"}
 )
-# The peer of `bench/quota_admissions.py`, which builds it when it is first run; no test needs it.
+# The peer of `python -m bench quota_admissions`, which builds it when it is first run; no test needs it.
 KUEUE = Family(
     "kueue",
     "sigs.k8s.io/kueue",

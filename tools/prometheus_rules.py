@@ -69,7 +69,7 @@ place: the address goes before that path, in both files of rules, and from then 
 $ sed -i 's|runbook_url: {base}#|runbook_url: https://git.example.com/fairlead/{base}#|' deploy/prometheus/*rule*.yaml
 ```
 
-`python tools/prometheus_rules.py --runbooks https://git.example.com/fairlead/{base} --output FOLDER` writes the same anew.
+`python tools/prometheus_rules.py --runbooks https://git.example.com/fairlead/{base} --output FOLDER` writes the same.
 
 A fault is reported once. Where two alerts would report the same, one leaves out what the other reports (in its expression, so that it
 holds without Alertmanager, too), or waits while the other is there. `NODE`, `INDEX`, `NAMESPACE`, `POD`, `JOB` and `PATH` stand
@@ -157,7 +157,7 @@ def _after(alert: Alert) -> str:
 
 
 def _inhibitions() -> Iterable[str]:
-    yield "## Which alert speaks for which\n\n| while this fires | these wait | of the same |\n|---|---|---|\n"
+    yield "## Which alert suppresses which\n\n| while this fires | these wait | of the same |\n|---|---|---|\n"
     for each in INHIBITIONS:
         yield f"| {', '.join(each.sources)} | {', '.join(each.targets)} | {', '.join(f'`{label}`' for label in each.equal)} |\n"
     yield "\n"
@@ -178,7 +178,7 @@ def _fenced(language: str, lines: list[str]) -> Iterable[str]:
 
 
 def _when(alert: Alert) -> str:
-    return "as soon as this is so" if alert.hold == "0s" else f"when for {alert.hold} this is so"
+    return "as soon as this holds" if alert.hold == "0s" else f"when this has held for {alert.hold}"
 
 
 def _broken(alert: Alert) -> str:

@@ -1,4 +1,4 @@
-"""Rules about quota and jobs, and which alert speaks for which others.
+"""Rules about quota and jobs, and which alert replaces which others.
 
 See docs/spec/telemetry.md#recording-rules-and-alerts.
 """
@@ -44,7 +44,7 @@ QUOTA: Final = Group(
             "A quota uses its max of a resource, and waiting pods below it ask for more of it; a max of 0 is used up from the start. Of the"
             " root: the whole cluster is full.",
             ("$ fairlead quota plan", 'fairlead_quota_waiting_pods{path="PATH"} > 0', 'fairlead_quota_user_used{path="PATH"}'),
-            "Look who uses it and what waits. Raise the max in the ElasticQuotaTree if that is what you want; others are still safe,"
+            "Check who uses it and what waits. Raise the max in the ElasticQuotaTree if that is what you want; others are still safe,"
             " their min is guaranteed.",
             hold="30m",
         ),
@@ -64,8 +64,8 @@ QUOTA: Final = Group(
                 'fairlead_quota_borrowed{leaf="true"} > 0',
             ),
             "`PDBBlocked`: a PodDisruptionBudget protects the borrower's pods. `WaitingForEvictions` for long: a victim does not end, look"
-            " for pods in Terminating. No reason at all: is the quota controller running (`fairlead_quota_leading`)? Cards that were lost"
-            " leave less than the tree promises: mend them or lower a min.",
+            " for pods in Terminating. No reason at all: is the quota controller running (`fairlead_quota_leading`)? If cards were lost,"
+            " the cluster has less than the tree promises: repair them or lower a min.",
             hold="15m",
         ),
     ),
@@ -94,7 +94,7 @@ JOBS: Final = Group(
             "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has waited for a GPU for {{ $value | humanizeDuration }}",
             "Pod {{ $labels.namespace_name }}/{{ $labels.pod_name }} has had no node for more than an hour. `fairlead why` shows what it"
             " waits for.",
-            "A pod that asks for a GPU and is of no job has waited for more than an hour and waits still: for quota, or for room on a"
+            "A pod that requests a GPU and belongs to no job has waited for more than an hour and still waits: for quota, or for room on a"
             " node.",
             ("$ fairlead why NAMESPACE/POD", "$ kubectl -n NAMESPACE get events --sort-by=.lastTimestamp"),
             "Follow the explanation: it names the quota or the node.",
@@ -104,11 +104,11 @@ JOBS: Final = Group(
             f"max by ({_JOB_KEY}) ({_FAILED}) unless {_JOB_LABELS} ({_FAILED_BEFORE} unless {_JOB_LABELS} {_LIVED})",
             "info",
             f"{_JOB} failed",
-            f"{_JOB} failed within the last ten minutes. `arena logs` shows its last words.",
+            f"{_JOB} failed within the last ten minutes. `arena logs` shows its last lines.",
             "A job ended in failure. The alert ends by itself after ten minutes. An exporter that restarts, or hands over to another,"
             " does not repeat it; one that was away for more than an hour reports all failed jobs that still exist once more.",
             ("$ arena get JOB -n NAMESPACE", "$ arena logs JOB -n NAMESPACE --tail 50"),
-            "Its owner reads the log. Many jobs of one node at once: look at that node's GPUs.",
+            "Its owner reads the log. If many jobs of one node fail at once, check that node's GPUs.",
         ),
     ),
 )

@@ -46,8 +46,8 @@ Prometheus.
 
 _DRAIN: Final = (
     "Cordon the node (`kubectl cordon NODE`), let the jobs on the card end or move them, then restart the node, or reset the card"
-    " (`kubectl label node NODE fairlead.io/gpu-maintenance=`, so that agent and exporter let go of it; `nvidia-smi --gpu-reset -i INDEX`"
-    " on the node; take the label off), and `kubectl uncordon NODE`."
+    " (`kubectl label node NODE fairlead.io/gpu-maintenance=`, so that agent and exporter release it; `nvidia-smi --gpu-reset -i INDEX`"
+    " on the node; remove the label), and `kubectl uncordon NODE`."
 )
 _REPLACE: Final = "If it comes back after a reset, take the node out of service and have the card replaced."
 _WHO: Final = 'fairlead_container_gpu_memory_used_bytes{node_name="NODE",gpu="INDEX"}'
@@ -105,7 +105,7 @@ ALERTS: Final = (
         f"The driver reported XID {{{{ $labels.xid }}}} on {CARD} within the last ten minutes. The card works on; watch whether it"
         " repeats, and plan a reset.",
         "The driver remapped a row of memory (63), had many corrected memory errors (92), contained an uncorrected one to its program"
-        " (94), or asks for a recovery action (154).",
+        " (94), or requests a recovery action (154).",
         ('fairlead_gpu_xid_errors_total{node_name="NODE"} > 0', "fairlead_gpu_recovery_action > 0"),
         "94: the program on the card has ended, start it again. 63 and 92: let the node's jobs end and reset the card in the next"
         f" pause. 154: follow FairleadGpuRecoveryNeeded. {_REPLACE}",
@@ -117,7 +117,7 @@ ALERTS: Final = (
         "Uncorrected memory errors on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"{CARD} had memory errors within the last ten minutes that ECC could not correct: results of what ran on it may be wrong."
         " Drain the node and reset the card.",
-        "Memory of the card returned wrong data. The program that read it was stopped or computes with garbage.",
+        "Memory of the card returned wrong data. The program that read it was stopped or computes with wrong data.",
         ('fairlead_gpu_ecc_errors_total{node_name="NODE",severity="uncorrected"}', _WHO),
         f"Inform the owner of the job that its results cannot be trusted. {_DRAIN} {_REPLACE}",
     ),
@@ -127,7 +127,7 @@ ALERTS: Final = (
         "warning",
         "Many corrected memory errors on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"ECC corrected {{{{ $value | humanize }}}} memory errors of {CARD} within an hour. Nothing is lost yet; plan a reset.",
-        "The card corrects far more memory errors than a sound one. Uncorrected ones often follow.",
+        "The card corrects far more memory errors than a healthy one. Uncorrected ones often follow.",
         ('increase(fairlead_gpu_ecc_errors_total{node_name="NODE"}[1h])', 'fairlead_gpu_remapped_rows_total{node_name="NODE"}'),
         f"Let the jobs end, then reset the card, so that rows can be remapped. {_REPLACE}",
     ),
@@ -269,7 +269,7 @@ ALERTS: Final = (
         "warning",
         "ECC is off on GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"The memory of {CARD} is not protected by ECC: wrong bits are neither corrected nor reported.",
-        "The card has ECC and it is switched off. Memory errors then change results without a word.",
+        "The card has ECC and it is switched off. Memory errors then change results without any report.",
         ('fairlead_gpu_ecc_mode{node_name="NODE"}', 'fairlead_gpu_ecc_mode_pending{node_name="NODE"}'),
         "`nvidia-smi -i INDEX --ecc-config=1` on the node, and a reset of the card. If it is off on purpose, silence the alert for the"
         " node.",
@@ -309,8 +309,8 @@ ALERTS: Final = (
         "GpuRecoveryNeeded",
         "fairlead_gpu_recovery_action > 0",
         "critical",
-        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} asks for recovery action {{ $value }}",
-        f"The driver asks for action {{{{ $value }}}} on {CARD}: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 IMEX, 6 bus reset,"
+        "GPU {{ $labels.gpu }} of {{ $labels.node_name }} requests recovery action {{ $value }}",
+        f"The driver requests action {{{{ $value }}}} on {CARD}: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 IMEX, 6 bus reset,"
         " 7 system reboot.",
         "The driver reports what brings the card back: 1 reset, 2 reboot, 3 drain peers, 4 drain and reset, 5 restart IMEX, 6 bus reset,"
         " 7 reboot of the system.",
@@ -337,14 +337,14 @@ ALERTS: Final = (
         "warning",
         "A program without a grant uses GPU {{ $labels.gpu }} of {{ $labels.node_name }}",
         f"Processes that no container was granted use {{{{ $value | humanize1024 }}}}B of {CARD}. Find them on the node and end them.",
-        "A process outside Kubernetes, or of a container that was not given this card, uses its memory: who was given it may run out.",
+        "A process outside Kubernetes, or of a container without a grant of this card, uses its memory: the holders of grants may run out.",
         (
             'fairlead_gpu_memory_foreign_bytes{node_name="NODE"} > 0',
             'fairlead_gpu_foreign_processes{node_name="NODE"}',
             "$ kubectl debug node/NODE -it --image=busybox",
         ),
         "On the node `nvidia-smi` lists the processes. A container that sees all cards without a grant has"
-        " `NVIDIA_VISIBLE_DEVICES=all` in its image or its pod: take that out.",
+        " `NVIDIA_VISIBLE_DEVICES=all` in its image or its pod: remove that.",
         hold="10m",
     ),
 )

@@ -113,7 +113,7 @@ EXPORTERS: Final = Group(
             " not ready, about missing exporters, about quotas and about jobs. Look at the cluster exporter's pods.",
             "No series of the cluster exporter: its pods do not run or are not scraped, none of them has the Lease, or the API server does"
             " not let it read nodes. Alerts of nodes, quotas and jobs read its series and cannot fire meanwhile; those of cards go on. It"
-            " holds nothing back. Where no cluster exporter is meant to run, take this rule out.",
+            " suppresses no other alert. If no cluster exporter is meant to run, remove this rule.",
             (
                 "$ kubectl -n fairlead-system get pods -o wide -l app.kubernetes.io/name=fairlead-cluster-exporter",
                 "$ kubectl -n fairlead-system logs -l app.kubernetes.io/name=fairlead-cluster-exporter --prefix --tail=50",
@@ -168,7 +168,7 @@ EXPORTERS: Final = Group(
                 'fairlead_exporter_stuck_calls{node_name="NODE"}',
                 _LOGS,
             ),
-            "Look whether the node has CPU left; an exporter with a CPU limit starves. Delete its pod if it does not come back by itself"
+            "Check whether the node has CPU left; an exporter with a CPU limit starves. Delete its pod if it does not come back by itself"
             " (its `/healthz` should have seen to that). A `--collect-interval` above a minute is not meant for these rules.",
             hold="5m",
             but_not=(NOT_WITHOUT_DRIVER,),
@@ -194,10 +194,10 @@ EXPORTERS: Final = Group(
             "The GPU exporter of {{ $labels.node_name }} skips rows of its counters file",
             "The GPU exporter of {{ $labels.node_name }} skips {{ $value }} rows of its counters file: boards and alerts that need these"
             " metrics are empty. Its log has the rows, and why.",
-            "The counters file, or the ConfigMap, names fields that the exporter does not serve, or has rows that are no rows. The other"
+            "The counters file, or the ConfigMap, names fields that the exporter does not serve, or has malformed rows. The other"
             " rows are printed.",
             ('fairlead_exporter_config_rows_rejected{node_name="NODE"}', _LOGS),
-            "Correct or remove the rows. Fields that are served stand in [dcgm-fields.md](dcgm-fields.md), and why others are not.",
+            "Correct or remove the rows. [dcgm-fields.md](dcgm-fields.md) lists the fields that are served, and why others are not.",
             hold="5m",
         ),
         Alert(
@@ -210,7 +210,7 @@ EXPORTERS: Final = Group(
             "The counters file, or the ConfigMap, is gone, cannot be read, or has no row that counts. What was printed before is still"
             " printed; after a restart of the exporter it might not be.",
             ('fairlead_exporter_config_last_reload_success{node_name="NODE"}', _LOGS),
-            "Mend the file or the ConfigMap. The exporter looks at a file every second, at a ConfigMap every 30 s.",
+            "Repair the file or the ConfigMap. The exporter looks at a file every second, at a ConfigMap every 30 s.",
             hold="5m",
         ),
     ),

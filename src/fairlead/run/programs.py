@@ -3,7 +3,7 @@ between.
 
 Nothing that takes time may be imported at the top. Until `main` is imported, Ctrl-C must end a
 program without output, as the system does; and a command that takes a tenth of a second must not
-spend it on cleaning up (`bench/cli_start.py`).
+spend it on cleaning up (`python -m bench cli_start`).
 """
 
 from __future__ import annotations
