@@ -447,7 +447,7 @@ def test_a_file_without_objects_is_refused(tmp_path: Path) -> None:
     old = tmp_path / "old.snapshot"
     old.write_bytes(render_snapshot(SavedSnapshot(ClusterSnapshot(), version=1)))
     what, hint = refused(lambda: snapshot_beginning(str(old)))
-    assert what == f"`{old}` has snapshot version 1: it can be shown, but no cluster can go on from it"
+    assert what == f"`{old}` has snapshot version 1: it can be shown, but no cluster can start from it"
     assert hint == "write a new one with `fairlead snapshot save FILE`"
 
 
