@@ -226,7 +226,7 @@ def test_a_clock_that_is_further_behind_is_told_as_that_before_anything_starts(t
     monkeypatch.setattr("fairlead.run.kept_world.time.time", lambda: now - 3 * 86400)
     what, hint = refused(lambda: opened(tmp_path))
     behind, begins = (time.strftime("%Y-%m-%dT%H:", time.gmtime(now - days * 86400)) for days in (3, 1))
-    assert what.startswith(f"this machine's clock is behind: it says {behind}") and f" is valid from {begins}" in what
+    assert what.startswith(f"this machine's clock is behind: it shows {behind}") and f" is valid from {begins}" in what
     assert hint.startswith("set the clock") and path.read_bytes() == before
 
 
