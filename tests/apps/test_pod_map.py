@@ -203,7 +203,7 @@ async def test_holders_of_a_card_that_an_unknown_resource_names_are_unknown(node
     assert families["fairlead_gpu_containers"].values == [None]
     assert families["fairlead_gpu_allocated_ratio"].values == [None]
     assert [each.message for each in caplog.records].count(
-        "the kubelet gives cards of this node as `nvidia.com/gpu.team-a`, a resource whose ids are not read: who holds them is unknown;"
+        "the kubelet gives cards of this node as `nvidia.com/gpu.team-a`, a resource whose ids are not read: their holders are unknown;"
         " name it with --nvidia-resource-names"
     ) == 1
     node.held = (held("nvidia.com/gpu.shared", f"{CARD}::1"),)

@@ -160,7 +160,7 @@ class PodMap:
         for resource in sorted(set(unnamed.values()) - self._unread):
             self._unread.add(resource)
             _log.warning(
-                "the kubelet gives cards of this node as `%s`, a resource whose ids are not read: who holds them is unknown;"
+                "the kubelet gives cards of this node as `%s`, a resource whose ids are not read: their holders are unknown;"
                 " name it with --nvidia-resource-names",
                 resource,
             )

@@ -158,7 +158,7 @@ def _single_rights(rule: PolicyRule) -> Iterator[PolicyRule]:
 
 
 def _covers(held: PolicyRule, right: PolicyRule) -> bool:
-    """Whether a rule includes a single right. Who holds only some names does not hold all."""
+    """Whether a rule includes a single right. A rule for some names does not include all."""
     if not _has(held.verbs, right.verbs[0]):
         return False
     if right.urls:

@@ -52,7 +52,7 @@ class Access:
         self._watches: list[Watch] = []
         self._policy = Policy({}, ())
 
-    # --- who --------------------------------------------------------------------------------------
+    # --- identity----------------------------------------------------------------------------------
 
     def admit(self, http: Request) -> Identity:
         """The identity that acts in this request. Raises 401 for an unknown token and 403 for what

@@ -89,7 +89,7 @@ class Reads:
             if number not in self._lists:
                 raise gone(_TOO_OLD)
             objects, version, kept_for = self._lists[number]
-            if kept_for != _asked_list(request):  # who may continue a list is who may begin it
+            if kept_for != _asked_list(request):  # only an identity that may begin a list may continue it
                 raise bad_request("continue key is not valid: it is that of another list")
         else:
             number, start = 0, 0

@@ -46,7 +46,7 @@ class Tokens:
     # --- reading ----------------------------------------------------------------------------------
 
     def read(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[Identity, tuple[str, ...]]:
-        """Who holds the token, and which of the audiences it is for. Raises BadToken."""
+        """The account of the token, and which of the audiences it is for. Raises BadToken."""
         given = token.encode()
         if any(hmac.compare_digest(given, known) for known in self._admin_tokens):
             return ADMIN, tuple(audiences)

@@ -1,4 +1,4 @@
-"""The API server's warnings to who writes a Service: fields without effect, and fields that will go."""
+"""The API server's warnings to writers of a Service: fields without effect, and fields that will go."""
 
 from __future__ import annotations
 

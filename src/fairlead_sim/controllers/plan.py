@@ -48,7 +48,7 @@ class View:
         return self.controlled(obj, "Pod")
 
     def controlled(self, obj: Object, kind: str) -> list[Object]:
-        """What the object is the controller of; who names it only as an owner is none of its business."""
+        """Objects that it controls, without those that only name it as an owner."""
         uid = obj["metadata"]["uid"]
         return [child for child in self.owned(uid) if child["kind"] == kind and is_controlled_by(child, uid)]
 

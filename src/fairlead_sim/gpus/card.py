@@ -1,4 +1,4 @@
-"""One simulated GPU: who holds it, what runs on it, and what it would answer at any instant.
+"""One simulated GPU: its holders, what runs on it, and its values at any instant.
 
 Nothing ticks. What runs is a list of loads with closed-form integrals, so levels are functions of time and
 counters are exact: a run that ends adds its whole integral as an integer, a live one adds its integral so

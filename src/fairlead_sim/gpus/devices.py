@@ -1,4 +1,4 @@
-"""The GPUs of the simulated cluster and who holds them: the port `Devices`, over all nodes.
+"""The GPUs of the simulated cluster and their holders: the port `Devices`, over all nodes.
 
 Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for
 samples.

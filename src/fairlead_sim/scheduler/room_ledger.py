@@ -115,7 +115,7 @@ class RoomLedger:
         return all(priority <= other for other in self._priorities)
 
     def minds_others(self, spec: Object) -> bool:
-        """Whether it matters who else is where: the pod looks at others, or others keep some away."""
+        """Whether other pods matter: the pod has affinity to others, or others keep pods away."""
         return bool(self._loners) or looks_at_others(spec) or prefers_others(spec)
 
     def is_loner(self, uid: str) -> bool:

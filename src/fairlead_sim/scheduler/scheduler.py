@@ -41,7 +41,7 @@ NO_EXTENDER = f"the scheduler extender for {GPU_MEMORY} does not answer: this cl
 NEW_POD_SECONDS = 0.05
 WAKE_SECONDS = 1.0
 MOST_LOOKS = 20_000
-"""How many rooms are looked at in one step, so that who waits for the API is never kept for long."""
+"""How many rooms are looked at in one step, so that requests to the API never wait for long."""
 LOOKS_PER_WRITE = 400
 MOST_ALIKE = 64
 """`MOST_ALIKE`: rooms with equally many free GPUs that are compared, instead of all five thousand.
@@ -149,7 +149,7 @@ class Scheduler:
         alike: tuple[Any, ...] = (spec.get("nodeSelector"), spec.get("tolerations"), spec.get("affinity"), spec.get("preemptionPolicy"))
         if is_social:
             alike += (metadata["namespace"], metadata.get("labels"), spec.get("topologySpreadConstraints"))
-        if self._extender_of(pod) is not None:  # it looks at more: who has written what on the pod, and what each container asks
+        if self._extender_of(pod) is not None:  # it reads more: what was written to the pod, and what each container asks
             alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
         return str(alike)
 

@@ -1,4 +1,4 @@
-"""The scheduler's queue: by priority and age, with back-off for who was refused.
+"""The scheduler's queue: by priority and age, with back-off for rejected pods.
 
 Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its first pod,
 and a group that was refused rests until something changes that could help it.

@@ -19,7 +19,7 @@ UPDATE = "UPDATE"
 
 
 class Write(NamedTuple):
-    """`user` is who asks the API, "" = a part of the cluster itself. `old` is None for a create.
+    """`user` sends the request, "" = a part of the cluster itself. `old` is None for a create.
     `subresource`: `binding`, or ""."""
 
     verb: str

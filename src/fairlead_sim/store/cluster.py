@@ -166,7 +166,7 @@ class StoredCluster:
         """Store a new object with system metadata and the kind's defaults; its status is kept only where the
         kind has no status of its own.
 
-        `user` is who asks, "" = a part of the cluster itself; here and below. `is_trusted`: nothing in it
+        `user` sends the request, "" = the cluster itself; here and below. `is_trusted`: nothing in it
         comes from a person, so its fields are not checked (events and leases are most of what a world
         writes).
 
@@ -465,7 +465,7 @@ class StoredCluster:
         return self._logs[ref].readers
 
     def compact(self, ref: ResourceKind) -> None:
-        """Forget all events of a kind: who watches from an older version gets 410."""
+        """Forget all events of a kind: a watch from an older version gets 410."""
         log = self._logs[ref]
         log.forget(log.end)
 

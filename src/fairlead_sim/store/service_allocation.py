@@ -27,7 +27,7 @@ from fairlead_sim.validation.service import (
 
 SERVICE_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 NODE_PORTS = range(30000, 32768)
-_KEPT_ADDRESSES = 256  # at the beginning of either range, those that are given only to who asks for them
+_KEPT_ADDRESSES = 256  # at the beginning of either range, those that are given only on request
 _KEPT_PORTS = 86
 
 Services = Callable[[], Iterable[Object]]

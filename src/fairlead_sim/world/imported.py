@@ -78,7 +78,7 @@ def _prepared(obj: Object, cards: Mapping[str, _Cards], snapshot: ClusterSnapsho
 
 
 class _Cards:
-    """The cards of one node: which there are, and who holds them. Call `settle` once before asking."""
+    """The cards of one node and their holders. Call `settle` once before asking."""
 
     def __init__(self, node: Node, snapshot: ClusterSnapshot) -> None:
         self._node = node
@@ -152,7 +152,7 @@ class _Cards:
         for entry in sorted(spare, key=lambda entry: entry["index"] in taken)[: max(0, missing)]:
             entry["health"] = Health.UNHEALTHY
 
-    # --- who holds them ---------------------------------------------------------------------------
+    # --- holders ----------------------------------------------------------------------------------
 
     def _granted(self, pod: Pod) -> Iterator[HeldCard]:
         first = pod.containers[0].name if pod.containers else ""

@@ -72,7 +72,7 @@ def test_the_last_step_of_the_demo_is_told_beforehand() -> None:
         "\n"
         "EVICT                LEAF      HOW    FREES  FOR\n"
     )
-    sentence = "cpu asks 5; root 40/40 in use; root.b.2 uses 10 of guaranteed 10, so it may only borrow idle quota; nobody borrows"
+    sentence = "cpu asks 5; root 40/40 in use; root.b.2 uses 10 of guaranteed 10, so it may only borrow idle quota; no leaf borrows"
     assert printed.out.endswith(f"root.b.2 (3): {sentence}\n")
 
 

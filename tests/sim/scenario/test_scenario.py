@@ -197,7 +197,7 @@ _NODE_PORT_SERVICE = '\n\n[[network_services]]\nname = "{}"\nnamespace = "a"\nty
             "teams[1].namespaces",
             "`a` is already of team `a`",
         ),
-        ('namespaces = ["a"]', 'namespaces = ["a", "kube-system"]', "teams[0].namespaces", "`kube-system` is the cluster's own"),
+        ('namespaces = ["a"]', 'namespaces = ["a", "kube-system"]', "teams[0].namespaces", "`kube-system` belongs to the cluster"),
         ('namespaces = ["a"]', 'namespaces = ["a", "B"]', "teams[0].namespaces", "`B` is not a Kubernetes name"),
         ('path = "root.a"', 'path = "root"', "quota[1].path", "`root` is there twice: also `quota[0]`"),
         ('path = "root.a"', 'path = "other"', "quota[1].path", "there is one root already, `root`"),

@@ -721,7 +721,7 @@ class _Planner:
     # --- the result -------------------------------------------------------------------------------
 
     def verdicts(self, place: int) -> list[tuple[Unit, Reason, Clauses]]:
-        """Who waits in a leaf, in the order in which they are tried, the hopeless last.
+        """Waiting units of a leaf in the order in which they are tried, the hopeless last.
 
         With the clauses if they exist already, else ().
         """
