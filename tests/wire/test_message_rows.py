@@ -18,7 +18,7 @@ from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, 
 from fairlead.model.node import Condition
 from fairlead.model.pod import Pod
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
-from fairlead.wire.kube import message_pages, message_rows, objects
+from fairlead.wire.kube import message_rows
 from fairlead.wire.kube.budgets import WireNamespace, parse_namespace
 from fairlead.wire.kube.forms import JsonForm, UnreadableProtobuf
 from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, WirePod, parse_pod
@@ -307,10 +307,6 @@ def test_a_parser_of_json_alone_is_called_for_every_object() -> None:
     assert not reader.takes_protobuf
     page = reader.parse_page(reader.decode_page(b'{"items":[{"metadata":{"name":"a","uid":"u"}}]}'))
     assert page.rows == {"u": "a"}
-
-
-def test_each_kind_with_two_parsers_has_them_in_both_forms() -> None:
-    assert {form.kind for form in (POD_FORM, NODE_FORM, EVENT_FORM)} == set(message_pages._PARSERS) == set(objects._JSON)
 
 
 def test_what_is_kept_of_a_pod_is_the_same_in_both_forms_of_a_list_and_of_a_watch() -> None:
