@@ -297,7 +297,7 @@ async def test_who_shares_a_card_that_nobody_names_is_not_called_foreign(node: N
         assert found["fairlead_gpu_containers"] == [None, 0]
         assert (PLACEMENT in pods.state.faults) is (number > 0), "the file may be a moment behind the list"
     assert [record.message for record in caplog.records] == [
-        "whose the cards are is not known: ns/p/c has shared memory, and neither the grants file nor its pod says on which card"
+        "the holders of cards are unknown: ns/p/c has shared memory, and neither the grants file nor its pod names the card"
     ]
     node.given = (given(CARD),)
     await pods.ask()

@@ -12,11 +12,13 @@ from msgspec import structs
 from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, tree, waiting_pod
 from tests.jumping_loop import JumpingLoop
 
+from fairlead.apps.controller import DEFAULT_PACE
 from fairlead.apps.leader import UNHURRIED
-from fairlead.apps.quota_controller import WIDTH, WORDS_BESIDE, QuotaController
+from fairlead.apps.quota_controller import QuotaController
 from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
 from fairlead.ports import LeaseRecord
 
+WIDTH, REPORTS_BESIDE = DEFAULT_PACE.width, DEFAULT_PACE.reports_beside
 Story = Callable[[FakeQuotaServer], Awaitable[None]]
 
 
@@ -232,7 +234,7 @@ def test_while_admissions_wait_to_be_sent_few_words_go_beside_them() -> None:
         async with running(server):
             await until(lambda: len(server.done(AdmitPod)) == 500)
             words = [action for _, action in server.calls if isinstance(action, SetPodCondition)]
-            assert len(words) <= WORDS_BESIDE * 500 // (WIDTH - WORDS_BESIDE) + 30  # 166 when they go in turn
+            assert len(words) <= REPORTS_BESIDE * 500 // (WIDTH - REPORTS_BESIDE) + 30  # 166 when they go in turn
             await until(lambda: len(server.done(SetPodCondition)) == 540)
 
     live(story)

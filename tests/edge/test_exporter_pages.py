@@ -435,7 +435,7 @@ async def test_a_card_that_two_pages_tell_counts_once(
     assert {(each.node, each.uuid, each.memory_used_mib) for each in cards} == {("n1", "GPU-1", 9001), ("n2", "GPU-2", 9002)}
     assert sum(each.memory_used_mib or 0 for each in cards) <= sum(each.memory_total_mib or 0 for each in cards)
     source = pages.source()
-    said = f"GPU `GPU-1` is told by `{exporters.url}/b/metrics` and by `{exporters.url}/a/metrics`; each counts once"
+    said = f"GPU `GPU-1` is reported by `{exporters.url}/b/metrics` and by `{exporters.url}/a/metrics`; each counts once"
     assert (source.state, source.message) == ("ok", said)
     assert source.hint.startswith("name one exporter of each card")
     assert [record.getMessage() for record in caplog.records] == [said]

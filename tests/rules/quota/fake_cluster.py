@@ -437,7 +437,8 @@ class FakeCluster:
         if machine is None:
             return
         by_kind = {"pod": KIND_PODS, "budget": KIND_BUDGETS, "namespace": KIND_NAMESPACES, "tree": KIND_QUOTA_TREES}
-        machine.feed.observe(changed(by_kind.get(kind, kind), key, value))
+        machine.observe(changed(by_kind.get(kind, kind), key, value))
+        self._look_when_due()
 
     def _tell_owner(self, uid: str) -> None:
         if self.owners[uid].kind != "Bare":
@@ -478,7 +479,7 @@ class FakeCluster:
         self._life += 1
         self._told_at.clear()
         self._look_at = None
-        machine = self.machine = self._machine_class(self._changed, KINDS)
+        machine = self.machine = self._machine_class(KINDS)
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:
@@ -488,7 +489,7 @@ class FakeCluster:
         feed.observe(listed(KIND_NAMESPACES, dict(self.namespaces)))
         feed.observe(listed(KIND_BUDGETS, dict(self.budgets)))
         feed.observe(listed(KIND_PODS, dict(self.pods)))
-        self._changed()
+        self._look_when_due()
 
     def crash(self) -> None:
         """The next life begins when no call of this one can be on its way any more."""
@@ -499,8 +500,9 @@ class FakeCluster:
         self.machine = None
         self.after(5 + self.some(10), self.start)
 
-    def _changed(self) -> None:
-        self._look_by(self.now + 0.05)
+    def _look_when_due(self) -> None:
+        if self.machine is not None and self.machine.next_at is not None:
+            self._look_by(max(self.machine.next_at, self.now + 0.05))
 
     def _look_by(self, at: float) -> None:
         if self._look_at is not None and self._look_at <= at:
@@ -515,8 +517,7 @@ class FakeCluster:
             return
         self._look_at = None
         actions = machine.look(self.now)
-        if machine.next_at is not None:
-            self._look_by(max(machine.next_at, self.now + 0.05))
+        self._look_when_due()
         self._send(actions)
 
     def _send(self, actions: list[QuotaAction]) -> None:
@@ -552,5 +553,5 @@ class FakeCluster:
         if life == self._life and self.machine is not None:
             machine = self.machine
             self._send(machine.done(action, outcome, self.now))
-            if machine is self.machine and machine.next_at is not None:
-                self._look_by(max(machine.next_at, self.now + 0.05))
+            if machine is self.machine:
+                self._look_when_due()

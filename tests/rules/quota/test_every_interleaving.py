@@ -26,6 +26,7 @@ from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
+from fairlead.rules.control.pending import Pauses
 from fairlead.rules.quota.feed import QuotaFeed
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -54,10 +55,6 @@ class World(Struct):
     evictions: int = 0
 
 
-def nothing() -> None:
-    """The machine's `on_change` here: whether it is to look is part of the world."""
-
-
 def pod(namespace: str, name: str, *, runs: bool) -> Pod:
     gates = () if runs else (QUOTA_GATE,)
     where = "node-1" if runs else ""
@@ -68,7 +65,7 @@ def pod(namespace: str, name: str, *, runs: bool) -> Pod:
 
 
 def leader(pods: dict[str, Pod]) -> QuotaMachine:
-    machine = QuotaMachine(nothing)
+    machine = QuotaMachine()
     feed = machine.feed
     feed.rebuild()
     feed.observe(listed(KIND_NODES, {"node": NODE}))
@@ -179,6 +176,8 @@ def canonical(value: object) -> object:
         return sorted(map(str, value))
     if isinstance(value, list | tuple | deque):
         return [canonical(each) for each in value]
+    if isinstance(value, Pauses):
+        return canonical(vars(value))
     if isinstance(value, QuotaFeed):
         return ""
     if isinstance(value, QuotaMachine):

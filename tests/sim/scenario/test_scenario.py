@@ -69,7 +69,7 @@ LIVED_ELSEWHERE = {"default", "faults", "telemetry"}
 """`make test` lives these in test_default_scenario, test_faults_scenario and test_telemetry_scenario."""
 
 
-@pytest.mark.parametrize(  # for `large` see test_settled.py and bench/large_world.py
+@pytest.mark.parametrize(  # for `large` see test_settled.py and `python -m bench large_world`
     "name", [long_case(name) if name in LIVED_ELSEWHERE else name for name in sorted(set(known_scenarios()) - {"large"})]
 )
 def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> None:

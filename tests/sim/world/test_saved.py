@@ -36,7 +36,7 @@ def saved_of(world: World, hours_off: float = HOURS_OFF, standstills: tuple[tupl
         epoch=world.epoch + hours_off,
         resource_version=VERSION,
         names_counter=world.cluster.names.counter + (1 << 32),
-        held={obj["metadata"]["uid"]: world.devices.told(obj["metadata"]["uid"]) for obj in world.cluster.list(PODS)},
+        held={obj["metadata"]["uid"]: world.devices.held_by(obj["metadata"]["uid"]) for obj in world.cluster.list(PODS)},
         submitted={stream.key: stream.number for stream in world.arrivals},
         standstills=standstills,
     )

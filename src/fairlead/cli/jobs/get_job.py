@@ -136,4 +136,4 @@ def _shortage(ledger: Ledger, pod: Pod) -> str:
     from fairlead.rules.sharing.why import shortage
 
     short = shortage(ledger, pod)
-    return "" if short is None else short.text if short.text == short.told else f"{short.text} ({short.told})"
+    return "" if short is None else short.text if short.text == short.by_node else f"{short.text} ({short.by_node})"

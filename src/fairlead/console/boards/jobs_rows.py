@@ -143,7 +143,7 @@ class Explainer:
         asking = [pod for pod in pods if not pod.node and not pod.is_finished] if wait.reason == UNSCHEDULABLE else []
         short = next(filter(None, map(self._share_why, asking)), None)
         sentence = _of_shares(short) if short else next(filter(None, map(self._sentence, asking)), None)
-        room = short.told if short else ""
+        room = short.by_node if short else ""
         told = clause_sentences(self._planned.clauses(wait.reason, (pod.uid for pod in pods)))
         return Waiting(reason=wait.reason, message=wait.message, told=told, room=room, sentence=sentence or wait_sentence(wait))
 
@@ -190,7 +190,7 @@ def _of_barrier(found: NoNodeFits) -> Sentence:
 
 def _of_shares(short: ShareShortage) -> Sentence:
     values: dict[str, Scalar] = {"units": short.units, "unit": short.unit, "cards": short.cards, "nodes": short.nodes}
-    return Sentence(f"why-share-{short.kind}", {**values, "best": short.best, "free": short.free, "told": short.told}, short.text)
+    return Sentence(f"why-share-{short.kind}", {**values, "best": short.best, "free": short.free, "told": short.by_node}, short.text)
 
 
 def memory_allocated(use: PodUse) -> float | None:

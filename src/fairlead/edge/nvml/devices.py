@@ -134,13 +134,13 @@ class NvmlDevices:
     def want(self, fields: frozenset[str]) -> None:
         self._wanted = fields
 
-    async def run(self, told: Callable[[], None]) -> None:
+    async def run(self, on_snapshot: Callable[[], None]) -> None:
         """When it is cancelled the library is ended, unless a call is under way."""
         try:
             while True:
                 began = self._monotonic()
                 await self.sample_once()
-                told()
+                on_snapshot()
                 await asyncio.sleep(max(0.0, self._beat.interval - (self._monotonic() - began)))
         finally:
             await self._end()

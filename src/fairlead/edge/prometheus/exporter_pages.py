@@ -238,7 +238,7 @@ class ExporterPages:
                 session, page.url, page.node, login=self._logins.get(page.url, ""), keeps_open=len(self._pages) <= KEPT_OPEN
             )
             now = self._clock.now()
-            told = cards.told(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.told, page.url, now)
+            told = cards.page_cards(page.url, now) if len(cards) < MANY_CARDS else await in_thread(cards.page_cards, page.url, now)
             page.note_bad(cards.bad)
             if not told.readings:
                 raise ExporterFailure(f"page `{page.url}` has no GPU metrics", _NO_CARD)

@@ -7,7 +7,7 @@ budgets, too, and is made again when those change.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -59,13 +59,12 @@ class QuotaFeed:
     those that stop, or are admitted and on no node. `fallen`: pods of gangs that ended without an eviction.
     `pods_of` counts pods by owner. `version` grows with every change that quota can see, `listings` with
     every `rebuild`. What is `touched` has changed since the last plan, which takes it away.
-    `on_change` is called after each change. `stale`: jobs by uid with marks of this controller that do not
+    `stale`: jobs by uid with marks of this controller that do not
     hold any more. `scheduled_at`: when any pod of the cluster came to a node, last.
     """
 
-    def __init__(self, on_change: Callable[[], None], workload_kinds: Collection[str] = ()) -> None:
+    def __init__(self, workload_kinds: Collection[str] = ()) -> None:
         self.settings = QuotaSettings()
-        self.on_change = on_change
         self.version = 0
         self.listings = 0
         self.is_rebuilt = False
@@ -136,7 +135,6 @@ class QuotaFeed:
 
     def changed(self) -> None:
         self.version += 1
-        self.on_change()
 
     # --- pods as quota sees them ----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ crash is in the API server: claims are conditions of pods, suspends are annotati
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ from fairlead.model.actions import (
     SetPodCondition,
     WriteTreeStatus,
 )
+from fairlead.model.changes import Changes
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, NO_NODE, QUOTA_ENFORCED
 from fairlead.model.quota.plan import EvictionMethod, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaReturn, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
@@ -76,9 +77,8 @@ class QuotaMachine:
     `next_at`: when the clock alone calls for the next look.
     """
 
-    def __init__(self, on_change: Callable[[], None] = lambda: None, workload_kinds: Collection[str] = ()) -> None:
-        self.feed = QuotaFeed(on_change, workload_kinds)
-        self.next_at: float | None = None
+    def __init__(self, workload_kinds: Collection[str] = ()) -> None:
+        self.feed = QuotaFeed(workload_kinds)
         self.calls = Calls(self.feed)
         self.telling = Telling(self.feed)
         self._trials: dict[str, _Trial] = {}
@@ -112,9 +112,30 @@ class QuotaMachine:
         self._listing: tuple[int, QuotaAccount | None] = -1, None
         self._is_stale = True
         self._calls_due: float | None = None
+        self._next_at: float | None = None
         self._broken = ""
         self._validated: tuple[QuotaTree | None, int, tuple[Violation, ...]] | None = None
         self._status = TreeStatus()
+
+    @property
+    def is_rebuilt(self) -> bool:
+        """Whether every kind has been listed since the last `rebuild`."""
+        return self.feed.is_rebuilt
+
+    def rebuild(self) -> None:
+        """Doubt all that is known: every kind is listed anew."""
+        self.feed.rebuild()
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next look is due; 0.0 = now, None while not everything has been listed."""
+        if not self.feed.is_rebuilt:
+            return None
+        return 0.0 if self._has_changed else self._next_at
+
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what a list or a watch reported of one kind."""
+        self.feed.observe(changes)
 
     def look(self, now: float) -> list[QuotaAction]:
         """All that is to be done now, in the order in which it is to be done."""
@@ -132,7 +153,7 @@ class QuotaMachine:
         actions += self._status.next(now)
         actions += self.telling.next(now)
         self._calls_due = self.calls.next_after(now)
-        self.next_at = self._next_after(now)
+        self._next_at = self._next_after(now)
         return actions
 
     def done(self, action: QuotaAction, outcome: Outcome, now: float) -> list[QuotaAction]:
@@ -140,7 +161,7 @@ class QuotaMachine:
             case SetPodCondition():
                 self.telling.done(action, outcome, now)
                 if action.condition.reason == _CLAIMS:
-                    self._changed()  # what it was written for may go on
+                    self._is_stale = True  # what it was written for may go on
             case RecordObjectEvent():
                 self.telling.done(action, outcome, now)
             case EvictPod(is_trial=True):
@@ -150,10 +171,10 @@ class QuotaMachine:
             case PatchObject() if action.target.kind == "Namespace":
                 if outcome.result is not Result.DONE:
                     self._patched.pop(action.target.name, None)
-                    self.calls.pause(action.target.uid, now)
+                    self.calls.pauses.pause(action.target.uid, now)
             case PatchObject() if "spec" not in action.patch:
                 if outcome.result is not Result.DONE:
-                    self.calls.pause(action.target.uid, now)
+                    self.calls.pauses.pause(action.target.uid, now)
             case AdmitPod() | EvictPod() | DeleteObject() | PatchObject() | ScaleJob():
                 self._called(action, outcome, now)
         return list(self.telling.more(now))
@@ -161,11 +182,16 @@ class QuotaMachine:
     # --- when -----------------------------------------------------------------------------------------------
 
     def _is_due(self, now: float) -> bool:
-        if self._is_stale or self._planned_version != self.feed.version:
+        if self._has_changed:
             return True
         if any(due is not None and now >= due for due in (self._calls_due, self._alarm)):
             return True
         return now >= self._planned_at + LOOK_SECONDS and self._has_clocks
+
+    @property
+    def _has_changed(self) -> bool:
+        """Whether something has changed since the latest plan."""
+        return self._is_stale or self._planned_version != self.feed.version
 
     @property
     def _has_clocks(self) -> bool:
@@ -190,10 +216,6 @@ class QuotaMachine:
         self._disowned.clear()
         self._admitting.clear()
         self._told_at, self._rested_at, self._is_stale = 0.0, 0.0, True
-
-    def _changed(self) -> None:
-        self._is_stale = True
-        self.feed.on_change()
 
     # --- the plan -------------------------------------------------------------------------------------------
 
@@ -426,10 +448,12 @@ class QuotaMachine:
 
     def _is_left_alone(self, eviction: QuotaEviction, now: float) -> bool:
         """Whether it, or its job, is to have a pause, or another call for its job is on its way."""
-        if self.calls.is_paused(eviction.pod.uid, now):
+        if self.calls.pauses.is_paused(eviction.pod.uid, now):
             return True
         job = eviction.workload
-        return job is not None and (job.uid in self.calls.turning or job.uid in self.feed.stale or self.calls.is_paused(job.uid, now))
+        if job is None:
+            return False
+        return job.uid in self.calls.turning or job.uid in self.feed.stale or self.calls.pauses.is_paused(job.uid, now)
 
     def _disown(self, now: float) -> Iterator[QuotaAction]:
         """Marks of ours that do not hold any more are withdrawn, so that none is taken for ours later."""
@@ -438,7 +462,7 @@ class QuotaMachine:
         for uid in sorted(self.feed.stale):
             job = self.feed.workload_of.get(uid)
             is_asked = now < self._disowned.get(uid, -PATCH_SECONDS) + PATCH_SECONDS
-            if job is None or not job.stale or is_asked or uid in self.calls.turning or self.calls.is_paused(uid, now):
+            if job is None or not job.stale or is_asked or uid in self.calls.turning or self.calls.pauses.is_paused(uid, now):
                 continue
             self._disowned[uid] = now
             yield disown_action(job)
@@ -451,21 +475,21 @@ class QuotaMachine:
     def _resume(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.resume:
             uid = each.workload.uid
-            if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.is_paused(uid, now):
+            if uid not in self.calls.turning and uid not in self.feed.stale and not self.calls.pauses.is_paused(uid, now):
                 action = raise_action(each.workload, each.pods) if each.pods else resume_action(each.workload)
                 yield self.calls.send(action, now)
         for uid in sorted(self._stray_jobs):  # their namespace has left the tree: what we took of them comes back
             job = self.feed.workload_of.get(uid)
-            if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.is_paused(uid, now):
+            if job is not None and not job.is_finished and uid not in self.calls.turning and not self.calls.pauses.is_paused(uid, now):
                 yield self.calls.send(raise_action(job, job.pods + job.held) if job.own_parallelism else resume_action(job), now)
 
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
-            if not self.calls.is_paused(each.pod.uid, now):
+            if not self.calls.pauses.is_paused(each.pod.uid, now):
                 self._told[each.pod.uid] = each.message
                 yield self._admit_one(each.pod, now)
         for uid in sorted(self._strays):  # their namespace has left the tree
-            if uid not in self.calls.admitting and not self.calls.is_paused(uid, now):
+            if uid not in self.calls.admitting and not self.calls.pauses.is_paused(uid, now):
                 yield self._admit_one(self.feed.known[uid], now)
 
     def _admit_one(self, pod: QuotaPod, now: float) -> QuotaAction:
@@ -479,7 +503,7 @@ class QuotaMachine:
             times = self._returns.get(pod.owner, 0)
             if each.is_event_only:
                 self._tell_unbound(each)
-            elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
+            elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.pauses.is_paused(pod.uid, now):
                 if not self._is_of_batch_job(pod):
                     yield self.calls.send(DeleteObject(pod_ref(pod)), now)
                 elif pod.owner in self.feed.workload_of:
@@ -495,7 +519,7 @@ class QuotaMachine:
         So the Job is lowered; or it, or the training job whose launcher it is, is suspended.
         """
         uid = job.uid
-        if uid in self.calls.turning or uid in self.feed.stale or self.calls.is_paused(uid, now) or job.is_suspended:
+        if uid in self.calls.turning or uid in self.feed.stale or self.calls.pauses.is_paused(uid, now) or job.is_suspended:
             return
         gone = frozenset(pod.uid for pod in pods)
         left = left_without(self.feed.active_of(uid), list(gone)) if job.can_lower else 0
@@ -527,7 +551,7 @@ class QuotaMachine:
             patches = ((space, namespace_patch(space, self._leaf_of.get(space.name))) for space in spaces.rows.values())
             self._unmarked = [(space, patch) for space, patch in patches if patch]
         for space, patch in self._unmarked:
-            if space.is_ending or self.calls.is_paused(space.uid, now):
+            if space.is_ending or self.calls.pauses.is_paused(space.uid, now):
                 continue
             known = self._patched.get(space.name)
             if known is not None and known[0] == space and now < known[1] + PATCH_SECONDS:
@@ -554,8 +578,8 @@ class QuotaMachine:
                 del self._trials[unit]
                 if outcome.result is Result.REFUSED:
                     self.calls.refused_at[uid] = now
-                self.calls.pause(uid, now)
-            self._changed()
+                self.calls.pauses.pause(uid, now)
+            self._is_stale = True
 
     def _called(self, action: CallAction, outcome: Outcome, now: float) -> None:
         call = self.calls.ended(action, outcome, now)
@@ -563,10 +587,10 @@ class QuotaMachine:
             return
         uid = action.target.uid
         if outcome.result is Result.REFUSED:
-            self._changed()
+            self._is_stale = True
         if outcome.result is not Result.DONE:
             self._calls_due = self.calls.next_after(now)
-            self.next_at = self._next_after(now)
+            self._next_at = self._next_after(now)
             return
         match action:
             case AdmitPod():

@@ -19,7 +19,7 @@ from fairlead.rules.holding.account import NodeAccount
 from fairlead.rules.nodes.status import CONFLICT, share_mode
 from fairlead.rules.sharing.alike import NotYet
 from fairlead.rules.sharing.feed import LedgerFeed
-from fairlead.rules.sharing.verdict import whose_gpu_is_unknown
+from fairlead.rules.sharing.verdict import unknown_gpu_text
 from fairlead.rules.sharing.why import ShareWhy
 
 AT_ONCE: Final = 10
@@ -103,7 +103,7 @@ class Adoption:
             elif tenant.grants:
                 continue
             elif pod.has_started:
-                yield from self._tell(pod.uid, pod, NOT_PLACED, whose_gpu_is_unknown(account, pod.uid))
+                yield from self._tell(pod.uid, pod, NOT_PLACED, unknown_gpu_text(account, pod.uid))
             else:
                 grants = self._feed.ledger.adopt(pod)
                 yield None  # a node may have a thousand of them
@@ -132,7 +132,7 @@ class Adoption:
             return
         if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in pod.conditions):
             short = why(pod)
-            yield from self._tell(pod.uid, pod, NO_ROOM, short.told if short else "")
+            yield from self._tell(pod.uid, pod, NO_ROOM, short.by_node if short else "")
 
     def _tell_conflict(self, node: Node | None) -> Iterator[SharingAction]:
         if node is not None:

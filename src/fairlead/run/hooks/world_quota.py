@@ -1,13 +1,12 @@
-"""The quota controller of a simulated cluster: the machine of a real one, driven in the world's own time.
+"""The quota controller of a simulated cluster: its decider is the same as on a real one.
 
-The history before a laptop's start and a run to a later time go by faster than any client could follow over
-HTTP. So the machine is driven here, step by step, as kubelets are. What it wants is carried out under the
-account that the controller has on a real cluster, and refused like anybody's.
+This module turns objects of the simulated store into rows, and carries actions out under the
+ServiceAccount that the controller has on a real cluster: the API server may refuse them like those
+of any client.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -42,6 +41,7 @@ from fairlead.model.keys import (
 from fairlead.model.node import Condition
 from fairlead.rules.quota.admission import CONTROLLER
 from fairlead.rules.quota.machine import QuotaMachine
+from fairlead.run.hooks.simulated_controller import SimulatedController
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.kube.time import render_time
@@ -50,14 +50,11 @@ from fairlead.wire.quota.tree_status import render_tree_status
 from fairlead_sim.objects.resources import ELASTIC_QUOTA_TREES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
-from fairlead_sim.time.timers import Timer, Timers
+from fairlead_sim.time.timers import Timers
 
 COMPONENT: Final = "fairlead-quota-controller"
-LOOK_SECONDS: Final = 0.05
-"""So long changes gather before the machine looks, as on a real cluster."""
 Object = dict[str, Any]
 
 
@@ -70,7 +67,7 @@ class _Followed(Struct):
     looks: Callable[[Object], object]
 
     def row(self, obj: Object) -> Any:
-        """None for what nobody can read: such an object never runs."""
+        """None for a malformed object: such an object never runs."""
         try:
             return self.parse(self.decoder.decode(msgspec.json.encode(obj)))
         except (msgspec.MsgspecError, ValueError):
@@ -83,8 +80,6 @@ class WorldQuota:
     def __init__(self, cluster: StoredCluster, recorder: Recorder, timers: Timers) -> None:
         self._cluster = cluster
         self._recorder = recorder
-        self._timers = timers
-        self._next: Timer | None = None
         self._is_awake = False
         self._kinds: dict[ResourceKind, _Followed] = {
             PODS: _Followed(KIND_PODS, msgspec.json.Decoder(WirePod), parse_pod, _looks_of_pod),
@@ -102,11 +97,12 @@ class WorldQuota:
                 ref = served[kind.group, version, kind.plural]
                 self._kinds[ref] = _Followed(kind.name, msgspec.json.Decoder(kind.wire), parse, _all)
                 workload_kinds.append(kind.name)
-        self.machine = QuotaMachine(self._changed, workload_kinds)
+        self.machine = QuotaMachine(workload_kinds)
+        self._controller = SimulatedController(self.machine, self._apply, timers)
         for ref in self._kinds:
             cluster.subscribe(ref, partial(self._on_change, ref))
 
-    # --- what the API tells ---------------------------------------------------------------------------------
+    # --- what changes -----------------------------------------------------------------------------
 
     def _on_change(self, ref: ResourceKind, change: LoggedChange) -> None:
         if not self._is_awake:
@@ -116,49 +112,20 @@ class WorldQuota:
         followed = self._kinds[ref]
         uid = change.object["metadata"]["uid"]
         if change.type == DELETED:
-            self.machine.feed.observe(changed(followed.name, uid, None))
+            self._controller.observe(changed(followed.name, uid, None))
         elif change.previous is None or followed.looks(change.previous) != followed.looks(change.object):
-            self.machine.feed.observe(changed(followed.name, uid, followed.row(change.object)))
+            self._controller.observe(changed(followed.name, uid, followed.row(change.object)))
 
     def _wake_up(self) -> None:
         self._is_awake = True
-        self.machine.feed.rebuild()
+        self.machine.rebuild()
         for ref, followed in self._kinds.items():
             rows = {obj["metadata"]["uid"]: followed.row(obj) for obj in self._cluster.scan(ref)}
-            self.machine.feed.observe(listed(followed.name, {uid: row for uid, row in rows.items() if row is not None}))
+            self._controller.observe(listed(followed.name, {uid: row for uid, row in rows.items() if row is not None}))
 
-    def _changed(self) -> None:
-        if self._is_awake:
-            self._look_at(self._timers.clock.now() + LOOK_SECONDS)
-
-    # --- what the machine wants -----------------------------------------------------------------------------
-
-    def _look_at(self, moment: float) -> None:
-        if self._next is not None and self._next.callback is not None and self._next.at <= moment:
-            return
-        if self._next is not None:
-            self._next.cancel()
-        self._next = self._timers.at(moment, self._look)
-
-    def _look(self) -> None:
-        self._next = None
-        now = self._timers.clock.now()
-        wanted = deque(self.machine.look(now))
-        while wanted:
-            action = wanted.popleft()
-            wanted.extend(self.machine.done(action, self._apply(action), now))
-        if self.machine.next_at is not None:
-            self._look_at(max(self.machine.next_at, now + LOOK_SECONDS))
+    # --- what the decider asks for ----------------------------------------------------------------
 
     def _apply(self, action: QuotaAction) -> Outcome:
-        try:
-            return self._carry_out(action)
-        except ApiStatus as refusal:
-            if refusal.code == 404 or (refusal.code == 409 and "recondition" in refusal.message):
-                return Outcome(Result.GONE, refusal.message)
-            return Outcome(Result.REFUSED, refusal.message, is_busy=refusal.code == 429)
-
-    def _carry_out(self, action: QuotaAction) -> Outcome:
         cluster, target = self._cluster, _target_of(action)
         found = self._found(target)
         if found is None:
@@ -177,7 +144,7 @@ class WorldQuota:
                 cluster.merge_patch(self._ref(target), target.namespace, target.name, action.patch, action.subresource)
             case ScaleJob():
                 if (found["spec"].get("parallelism", 1), bool(found["spec"].get("suspend"))) != (action.before, action.is_resumed):
-                    return Outcome(Result.REFUSED, "somebody else has changed the Job")
+                    return Outcome(Result.REFUSED, "another client has changed the Job")
                 cluster.update(_scaled(found, action), CONTROLLER)
             case WriteTreeStatus():
                 cluster.update_status({**found, "status": render_tree_status(action)})
@@ -192,7 +159,7 @@ class WorldQuota:
         return self._cluster.kind_of({"apiVersion": target.api_version, "kind": target.kind})
 
     def _found(self, target: ObjectRef) -> Object | None:
-        """This very object, and none that has its name by now."""
+        """This very object, not another one that has its name by now."""
         ref = self._ref(target)
         found = self._cluster.get(ref, target.namespace or None, target.name)
         return None if found is None or (target.uid and found["metadata"]["uid"] != target.uid) else found
@@ -229,8 +196,8 @@ def _with_condition(pod: Object, condition: Condition) -> Object:
     status = pod.get("status") or {}
     held = [each for each in status.get("conditions") or () if each["type"] != condition.type]
     at = {} if condition.at is None else {"lastTransitionTime": render_time(condition.at)}
-    told = {"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message, **at}
-    return {**pod, "status": {**status, "conditions": [*held, told]}}
+    row = {"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message, **at}
+    return {**pod, "status": {**status, "conditions": [*held, row]}}
 
 
 def _all(obj: Object) -> object:

@@ -1,0 +1,1 @@
+"""What all deciders share: their interface, and calls that the watch does not show yet."""
