@@ -81,8 +81,8 @@ async def test_until_an_instant_of_any_zone() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"", "no order to a clock"),
-        (b"{", "no order to a clock"),
+        (b"", "not an order for the clock"),
+        (b"{", "not an order for the clock"),
         (b"[]", "Expected `object`"),
         ({"action": "rewind"}, "Invalid enum value 'rewind'"),
         ({"action": "pause", "minutes": 3}, "unknown field `minutes`"),
