@@ -135,7 +135,7 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browse
         tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
         tab.open(f"/nodes/{node}", "node")
         chart = tab.at("panel-gpu-duty-cycle")
-        expect(chart.get_by_role("alert")).to_contain_text("did not answer in time")
+        expect(chart.get_by_role("alert")).to_contain_text("did not respond in time")
         assert len(asked) == 1
         tab.page.unroute_all()
         chart.get_by_role("button", name="Retry").click()

@@ -220,7 +220,7 @@ async def test_lists_in_both_forms_are_the_same_rows(control_plane: ControlPlane
     assert (list(in_protobuf.rows), in_protobuf.malformed) == (list(in_json.rows), in_json.malformed)
 
 
-IN_JSON = Path(__file__).resolve().parents[2] / "bench" / "in_json.py"
+IN_JSON = Path(__file__).resolve().parents[2] / "bench" / "support" / "in_json.py"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(c
 
 def test_what_the_served_schema_lacks_is_left_out_with_a_word(cluster: ControlPlane) -> None:
     ended = arena(cluster, "submit", "tf", "--name=late", "--image=i", "--starting-timeout=5s", "--dry-run", "run")
-    assert ended.returncode == 0 and "knows no `spec.startingDeadlineSeconds`" in ended.stderr
+    assert ended.returncode == 0 and "does not support `spec.startingDeadlineSeconds`" in ended.stderr
     assert "runPolicy" in yaml.safe_load(ended.stdout)["spec"]
 
 
