@@ -143,7 +143,7 @@ def test_a_source_that_does_not_answer_in_time_is_one_sentence_with_retry(browse
 
         tab.page.route("**/api/v1/charts/gpu-duty-cycle*", lambda route: route.fulfill(status=504, json=late))
         tab.page.evaluate(ASK_ALL)
-        expect(tab.at("chart-old")).to_contain_text("these are older")
+        expect(tab.at("chart-old")).to_contain_text("Older data is shown")
         expect(chart.locator("canvas").first).to_be_visible()
         expect(tab.at("chart-old").get_by_role("button", name="Retry")).to_be_visible()
         tab.page.unroute_all()
