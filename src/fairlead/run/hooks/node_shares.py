@@ -1,4 +1,6 @@
-"""What the simulated nodes' agents give a container that starts: the rules of `fairlead device-plugin`."""
+"""What the simulated nodes' agents give a container that starts: the rules of `fairlead
+device-plugin`.
+"""
 
 from __future__ import annotations
 
