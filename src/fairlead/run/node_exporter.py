@@ -88,9 +88,7 @@ async def run_gpu_exporter(asked: Invocation) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> GpuExporterSettings:
-    """The settings that the flags give. Raises UserError for
-    values that this exporter cannot have.
-    """
+    """Settings from the flags. Raises UserError for values that this exporter cannot have."""
     return GpuExporterSettings(
         collectors=args.collectors or usual_file(),
         is_strict_csv=args.strict_csv,

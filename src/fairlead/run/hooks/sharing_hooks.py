@@ -70,9 +70,7 @@ def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
 
 
 class SharedGpus:
-    """The `SchedulingHook` of the laptop: a driver of the sharing
-    decider whose calls end at once.
-    """
+    """The laptop's `SchedulingHook`: a driver of the sharing decider whose calls end at once."""
 
     def __init__(self, cluster: StoredCluster, recorder: Recorder) -> None:
         self._cluster = cluster
@@ -155,9 +153,7 @@ class SharedGpus:
                 self._machine.adoption.written(action, self._annotate(action))
 
     def _bind(self, action: BindPod) -> Outcome:
-        """Bind by one call: the API server merges the
-        annotations and sets the node in one write.
-        """
+        """Bind by one call: the API server merges the annotations and sets the node at once."""
         pod, annotations = action.pod, render_action(action, self._cluster.clock.now())
         binding = {"target": {"kind": "Node", "name": action.node}, "metadata": {"uid": pod.uid, "annotations": annotations}}
         try:
