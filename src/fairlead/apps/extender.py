@@ -1,7 +1,8 @@
-"""The driver of the sharing machine on a real cluster: questions of kube-scheduler go in, API calls come out.
+"""The driver of the sharing decider on a real cluster: questions of kube-scheduler go in, API calls
+come out.
 
-kube-scheduler holds nothing against an extender that says `Error`; it tries again. So whatever is not certain
-(no Lease, a ledger that is being built) is an error, and never a guess.
+kube-scheduler tries a pod again when an extender returns `Error`. So an answer that is not certain
+(without the Lease, or while the ledger is being built) is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from fairlead.wire.sharing.scheduler_extender import FilterAsked, PreemptAsked
 
 REBUILDING: Final = "GPU ledger is being rebuilt"
 PATIENCE_SECONDS: Final = 4.0
-"""How long a call waits for Lease and ledger; kube-scheduler's own patience is 10 s."""
+"""How long a call waits for Lease and ledger; kube-scheduler waits 10 s for the answer."""
 RETRY_SECONDS: Final = 5.0
-"""After so long a grant that could not be written is tried again."""
+"""The time after which a grant that could not be written is written again."""
 SLICE_SECONDS: Final = 0.005
-"""So long a turn may work before questions and the Lease have theirs."""
+"""How long a loop may work before questions and the renewal of the Lease get their turn."""
 WAITING_SECONDS: Final = 0.1
-"""How often questions that wait on guarded nodes are looked at again, while there are any."""
+"""The time between two attempts of questions that wait on guarded nodes."""
+# Events that may wait to be sent; the oldest is dropped for a new one
 _WAITING_EVENTS: Final = 2000
 _log = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ _log = logging.getLogger(__name__)
 class Extender:
     """`lease_name` is for messages.
 
-    `trouble` is "" when calls are answered. Times are seconds of `monotonic`.
+    `trouble`: why calls are not answered, "" = they are. Times are seconds of `monotonic`.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class Extender:
         return "" if self.machine.feed.is_rebuilt else REBUILDING
 
     async def run(self) -> None:
-        """Until cancelled; then what is on its way is finished and the Lease is given back."""
+        """Run until cancelled; then finish the calls in flight and give the Lease back."""
         try:
             await self.leader.turn()
             await together(
@@ -105,7 +107,7 @@ class Extender:
             self._carry_out(self.machine.bindings.waited(self._monotonic(), "this extender is stopping"))
             await self.leader.release()
 
-    # --- what kube-scheduler asks ---------------------------------------------------------------------------
+    # --- questions of kube-scheduler --------------------------------------------------------------
 
     async def filter(self, asked: FilterAsked) -> Filtered | Refusal:
         if why := await self._admit():
@@ -123,9 +125,9 @@ class Extender:
         return self.ledger.prioritize(asked.pod, asked.names)
 
     async def bind(self, asked: BindAsked) -> str:
-        """ "" when the pod is on the node, with its cards; else why not.
+        """Why the pod is not bound, "" = it is on the node, with its cards.
 
-        The same question while one is under way waits for its answer.
+        The same question while one is under way waits for the same answer.
         """
         if why := await self._admit():
             return why
@@ -137,7 +139,7 @@ class Extender:
         return await asyncio.shield(answer)
 
     async def preempt(self, asked: PreemptAsked) -> dict[str, tuple[tuple[str, ...], int]]:
-        """Without the Lease no node: nobody is evicted on a guess."""
+        """Without the Lease the answer names no node: no pod is evicted on a guess."""
         if await self._admit():
             return {}
         planned: dict[str, Victims] = {}
@@ -148,16 +150,18 @@ class Extender:
         return {node: (victims.uids, victims.violations) for node, victims in planned.items()}
 
     async def _admit(self) -> str:
-        """ "" when this process may answer; waits a moment for what is on its way."""
+        """Why this process may not answer, "" = it may. Waits up to `PATIENCE_SECONDS` until it
+        may.
+        """
         self.leader.called()
         if self.trouble:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE_SECONDS):
-                    while self.trouble:  # noqa: ASYNC110 - two conditions that two loops bring about
+                    while self.trouble:  # noqa: ASYNC110 - two loops change the two conditions
                         await asyncio.sleep(0.02)
         return self.trouble
 
-    # --- steps of the machine -------------------------------------------------------------------------------
+    # --- steps of the decider ---------------------------------------------------------------------
 
     def _carry_out(self, steps: Iterable[Step | SharingAction]) -> None:
         if self.machine.bindings.has_waiting:
@@ -176,7 +180,7 @@ class Extender:
                 task.add_done_callback(self._tasks.discard)
 
     async def _try(self, step: BindPod | ReadPod | WriteGrants | TouchPod) -> None:
-        """One call, and what follows from how it ended."""
+        """Make one call, and carry out the steps that follow from its outcome."""
         bindings = self.machine.bindings
         if isinstance(step, ReadPod):
             found = await self._read(step)
@@ -202,7 +206,9 @@ class Extender:
 
     @contextlib.contextmanager
     def _failing(self, asked: BindAsked) -> Iterator[None]:
-        """A bug of ours must not leave a question without an answer; whoever asked gets the exception."""
+        """Return an unexpected exception to the client, so that no question stays without an
+        answer.
+        """
         try:
             yield
         except Exception as error:
@@ -213,11 +219,11 @@ class Extender:
             answer.set_exception(error)
 
     async def _apply(self, action: SharingAction) -> Outcome:
-        term = self.leader.term  # what was decided before the Lease was lost is not written after it came back
+        term = self.leader.term  # a decision of an earlier term is not written in a later one
         needs_lease = isinstance(action, BindPod | WriteGrants)
         try:
             return await self._api.apply(action, (lambda: self.leader.left() if self.leader.term == term else 0.0) if needs_lease else None)
-        except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
+        except Exception as error:  # noqa: BLE001 - the API server may have received the call
             _log.warning("%s of %s ended in %r", type(action).__name__, _subject(action).name, error)
             return Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
 
@@ -227,7 +233,7 @@ class Extender:
         except OutsideError as error:
             _log.info("pod %s/%s could not be read: %s", read.asked.namespace, read.asked.name, error.log_line)
             return Refusal(error.what)
-        except Exception as error:  # noqa: BLE001 - credentials, a pod that nobody can read: a question must not stay without an answer
+        except Exception as error:  # noqa: BLE001 - each question must get an answer
             _log.warning("pod %s/%s could not be read: %r", read.asked.namespace, read.asked.name, error)
             return Refusal(str(error) or type(error).__name__)
 
@@ -242,10 +248,10 @@ class Extender:
             self._has_words.clear()
             await self._has_words.wait()
 
-    # --- loops ----------------------------------------------------------------------------------------------
+    # --- loops ------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Follow; after `_rebuild` list everything anew."""
+        """Follow the cluster; after `_rebuild` list everything anew."""
         feed = self.machine.feed
         while True:
             self._restart.clear()
@@ -263,9 +269,9 @@ class Extender:
                 await asyncio.wait((following, restarting))
 
     def _rebuild(self) -> None:
-        """The Lease has come to us: what was known may be old.
+        """This process has taken the Lease: its ledger may be out of date.
 
-        Nobody is served before all is listed again.
+        No question is answered before everything is listed again.
         """
         self.machine.feed.rebuild()
         self._restart.set()
@@ -289,7 +295,9 @@ class Extender:
                 await self._carry_out_in_slices(self.machine.hints.due(self._monotonic()))
 
     async def _wait_on_guarded_nodes(self) -> None:
-        """Questions of pods that may have their cards when others have started; all others go past them."""
+        """Try questions again that wait until other containers have started. Other questions do not
+        wait behind them.
+        """
         bindings = self.machine.bindings
         while True:
             await self._has_waiting.wait()
@@ -299,7 +307,7 @@ class Extender:
             self._has_waiting.clear()
 
     async def _carry_out_in_slices(self, actions: Iterator[SharingAction | None]) -> None:
-        """None of them: here other work may come between."""
+        """Carry the actions out; each None is a point at which other work may run."""
         pause = _Pauses(self._monotonic)
         for action in actions:
             if action is None:
@@ -308,13 +316,15 @@ class Extender:
                 self._carry_out((action,))
 
     def _is_idle(self) -> bool:
-        """Whether the Lease may go to another: no write is on its way or may still come true unseen."""
+        """Whether another process may take the Lease: no write is in flight, or may still be
+        carried out.
+        """
         machine = self.machine
         return not machine.bindings.under_way and not machine.adoption.is_writing and self._monotonic() >= self._undecided_until
 
 
 class _Pauses:
-    """Awaited between pieces of a turn: lets others work when `SLICE_SECONDS` are over."""
+    """Awaited between pieces of work: lets other tasks run after each `SLICE_SECONDS`."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic

@@ -1,8 +1,9 @@
-"""The state machine of GPU sharing: what the cluster tells and kube-scheduler asks go in, actions come out.
+"""The decider of GPU sharing: reports of the cluster and questions of kube-scheduler go in, actions
+come out.
 
-Pure and synchronous: time is an argument, nothing is awaited, and all state is here. `apps/extender` drives
-it on a real cluster, the laptop on a simulated one, storms on a clock that jumps. Whoever drives it carries
-the steps out and hands back how each ended.
+It is pure and synchronous: time is an argument, nothing is awaited, and all state is here.
+`apps/extender` drives it on a real cluster, `run/hooks` on a simulated one, and tests on a clock
+that jumps. The driver carries the steps out and hands back the outcome of each.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from fairlead.rules.sharing.retry_hints import RetryHints
 
 
 class SharingMachine:
-    """`feed` takes what the cluster tells, `bindings` what kube-scheduler binds.
+    """`feed` takes reports of the cluster, `bindings` the bindings that kube-scheduler asks for.
 
-    `adoption` and `hints` say what is to be done besides.
+    `adoption` and `hints` return the actions that follow from changes of the cluster.
     """
 
     def __init__(self, policies: SharePolicies = DEFAULT_POLICIES, on_change: Callable[[], None] = lambda: None) -> None:
@@ -38,7 +39,7 @@ class SharingMachine:
     def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
         """As `Ledger.filter`.
 
-        A pod whose binding is under way or in doubt may be tried again on that node alone.
+        A pod whose binding is under way or in doubt fits only the node of that binding.
         """
         self.bindings.remember(pod)
         tenant = self.ledger.tenants.get(pod.uid)
