@@ -18,7 +18,15 @@ from typing import Final
 from fairlead.apps.leader import Leader
 from fairlead.apps.service import together
 from fairlead.errors import OutsideError
-from fairlead.model.actions import BindPod, Outcome, RecordEvent, Result, SharingAction, TouchPod, WriteGrants
+from fairlead.model.actions import (
+    BindPod,
+    Outcome,
+    RecordEvent,
+    Result,
+    SharingAction,
+    TouchPod,
+    WriteGrants,
+)
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -104,7 +112,9 @@ class Extender:
         finally:
             while self._tasks:
                 await asyncio.wait(self._tasks)
-            self._carry_out(self.machine.bindings.waited(self._monotonic(), "this extender is stopping"))
+            self._carry_out(
+                self.machine.bindings.waited(self._monotonic(), ("this extender is stopping"))
+            )
             await self.leader.release()
 
     # --- questions of kube-scheduler --------------------------------------------------------------
@@ -198,9 +208,14 @@ class Extender:
         elif isinstance(step, WriteGrants):
             self.machine.adoption.written(step, outcome)
             if outcome.result in (Result.REFUSED, Result.UNKNOWN):
-                _log.warning("the cards of pod %s are not written yet: %s", step.pod.key, outcome.reason)
+                _log.warning(
+                    ("the cards of pod %s are not written yet: %s"), step.pod.key, outcome.reason
+                )
         elif outcome.result is Result.DONE:
-            _log.info("pod %s was refused, and now there is room: scheduler asked to try again", step.pod.key)
+            _log.info(
+                "pod %s was refused, and now there is room: scheduler asked to try again",
+                step.pod.key,
+            )
         elif outcome.result is not Result.GONE:
             _log.info("pod %s could not be touched: %s", step.pod.key, outcome.reason)
 
@@ -222,19 +237,33 @@ class Extender:
         term = self.leader.term  # a decision of an earlier term is not written in a later one
         needs_lease = isinstance(action, BindPod | WriteGrants)
         try:
-            return await self._api.apply(action, (lambda: self.leader.left() if self.leader.term == term else 0.0) if needs_lease else None)
+            return await self._api.apply(
+                action,
+                (lambda: self.leader.left() if self.leader.term == term else 0.0)
+                if needs_lease
+                else None,
+            )
         except Exception as error:  # noqa: BLE001 - the API server may have received the call
-            _log.warning("%s of %s ended in %r", type(action).__name__, _subject(action).name, error)
+            _log.warning(
+                ("%s of %s ended in %r"), type(action).__name__, _subject(action).name, error
+            )
             return Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
 
     async def _read(self, read: ReadPod) -> Pod | Refusal | None:
         try:
             return await self._api.get_pod(read.asked.namespace, read.asked.name)
         except OutsideError as error:
-            _log.info("pod %s/%s could not be read: %s", read.asked.namespace, read.asked.name, error.log_line)
+            _log.info(
+                "pod %s/%s could not be read: %s",
+                read.asked.namespace,
+                read.asked.name,
+                error.log_line,
+            )
             return Refusal(error.what)
         except Exception as error:  # noqa: BLE001 - each question must get an answer
-            _log.warning("pod %s/%s could not be read: %r", read.asked.namespace, read.asked.name, error)
+            _log.warning(
+                ("pod %s/%s could not be read: %r"), read.asked.namespace, read.asked.name, error
+            )
             return Refusal(str(error) or type(error).__name__)
 
     async def _tell(self) -> None:
@@ -244,7 +273,12 @@ class Extender:
                 event = self._to_tell.popleft()
                 outcome = await self._apply(event)
                 if outcome.result is not Result.DONE:
-                    _log.info("Event %s of %s was not written: %s", event.reason, event.subject.name, outcome.reason)
+                    _log.info(
+                        "Event %s of %s was not written: %s",
+                        event.reason,
+                        event.subject.name,
+                        outcome.reason,
+                    )
             self._has_words.clear()
             await self._has_words.wait()
 
@@ -260,7 +294,9 @@ class Extender:
             following = asyncio.ensure_future(self._api.follow(feed.observe, feed.is_known))
             restarting = asyncio.ensure_future(self._restart.wait())
             try:
-                done, _ = await asyncio.wait((following, restarting), return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(
+                    (following, restarting), return_when=asyncio.FIRST_COMPLETED
+                )
                 if following in done:
                     following.result()
             finally:
@@ -284,7 +320,10 @@ class Extender:
             if not self.trouble and not gives_way:
                 await self._carry_out_in_slices(adoption.look())
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), RETRY_SECONDS if adoption.has_unwritten or self.trouble or gives_way else None)
+                await asyncio.wait_for(
+                    self._changed.wait(),
+                    RETRY_SECONDS if adoption.has_unwritten or self.trouble or gives_way else None,
+                )
             await asyncio.sleep(0.1)
 
     async def _look_after_for_ever(self) -> None:
@@ -320,7 +359,11 @@ class Extender:
         carried out.
         """
         machine = self.machine
-        return not machine.bindings.under_way and not machine.adoption.is_writing and self._monotonic() >= self._undecided_until
+        return (
+            not machine.bindings.under_way
+            and not machine.adoption.is_writing
+            and self._monotonic() >= self._undecided_until
+        )
 
 
 class _Pauses:

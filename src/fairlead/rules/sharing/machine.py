@@ -26,7 +26,11 @@ class SharingMachine:
     `adoption` and `hints` return the actions that follow from changes of the cluster.
     """
 
-    def __init__(self, policies: SharePolicies = DEFAULT_POLICIES, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        policies: SharePolicies = DEFAULT_POLICIES,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
         self.feed = LedgerFeed(policies, on_change)
         self.bindings = Bindings(self.feed)
         self.adoption = Adoption(self.feed)
@@ -45,5 +49,9 @@ class SharingMachine:
         tenant = self.ledger.tenants.get(pod.uid)
         if tenant is None or tenant.state != RESERVED:
             return self.ledger.filter(pod, names)
-        others = {name: f"pod is being bound to node {tenant.node}" for name in names if name != tenant.node}
+        others = {
+            name: (f"pod is being bound to node {tenant.node}")
+            for name in names
+            if name != tenant.node
+        }
         return Filtered([tenant.node] if tenant.node in names else [], others, {})
