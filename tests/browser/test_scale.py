@@ -103,7 +103,7 @@ def test_a_group_of_five_hundred_pods_unfolds_in_place_by_keyboard(
         expect(second).to_contain_text("-worker-")
         assert dom_nodes(tab) < DOM_NODES
         tab.keep("large-holders-unfolded")
-        last = "50 of 500 shown: all"
+        last = "50 of 500 shown. Show all"
 
         def is_at_the_last() -> bool:
             """One row further with each look; a slow machine may still be drawing the next one."""
