@@ -204,15 +204,20 @@ def against(budget: str, seconds: float) -> str:
 
 
 def _table(outcomes: list[Outcome]) -> list[str]:
-    lines = [f"{'GROUP':<10}{'RESULT':<9}{'PASSED':>7}{'FAILED':>8}{'SKIPPED':>9}{'TIME':>12}  WHY"]
+    lines = [
+        f"{'GROUP':<11}{'RESULT':<9}{'PASSED':>7}{'FAILED':>8}{'SKIPPED':>9}{'TIME':>14}{'CPU':>14}"
+        "  WHY"
+    ]
     for outcome in outcomes:
         tally = outcome.tally
-        counts = f"{tally.passed:>7}{tally.failed:>8}{tally.skipped:>9}{spoken_seconds(outcome.seconds):>12}"
-        lines.append(f"{outcome.group.name:<10}{outcome.word:<9}{counts}  {outcome.why}".rstrip())
+        counts = f"{tally.passed:>7}{tally.failed:>8}{tally.skipped:>9}"
+        times = f"{spoken_seconds(outcome.seconds):>14}{spoken_seconds(outcome.cpu_seconds):>14}"
+        names = f"{outcome.group.name:<11}{outcome.word:<9}"
+        lines.append(f"{names}{counts}{times}  {outcome.why}".rstrip())
         if outcome.mend:
-            lines.append(f"{'':<10}to run it: `{outcome.mend}`")
+            lines.append(f"{'':<11}to run it: `{outcome.mend}`")
         lines += [
-            f"{'':<10}skipped {times}: {reason}"
+            f"{'':<11}skipped {times}: {reason}"
             for reason, times in sorted(tally.skip_reasons.items())
         ]
     return lines
