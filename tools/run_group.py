@@ -25,7 +25,7 @@ LOGS = REPOSITORY / "build" / "logs"
 class Outcome:
     """What became of a group.
 
-    `why` and `mend` tell a person why it was skipped and what would change that.
+    `why`: why it was skipped. `mend`: the command that would change that.
     """
 
     group: Group
