@@ -669,7 +669,8 @@ def measure_quota_controller_idle() -> None:
 
     etcd and kube-apiserver alone, so that no other client writes: pods that hold all quota, and
     pods that wait. When all of these have their condition, the controller is started again (its
-    Events, ten a second, would go on for a quarter of an hour) and left alone until it writes no more.
+    Events, ten a second, would go on for a quarter of an hour) and left alone until it writes no
+    more.
     Then its CPU, its memory and its writes over `--seconds` are printed. Its Lease is renewed
     meanwhile, and does not count as a write.
     """
