@@ -25,7 +25,7 @@ LOGS = REPOSITORY / "build" / "logs"
 class Outcome:
     """What became of a group.
 
-    `why` and `mend` say why it was skipped and what would change that. `cpu_seconds` is the CPU
+    `why`: why it was skipped. `mend`: the command that would change that. `cpu_seconds`: the CPU
     time of its pytest steps and of the programs that they ended.
     """
 

@@ -189,9 +189,9 @@ def _report(outcomes: list[Outcome], chance: SecondChance, seconds: float, budge
 
 
 def against(budget: str, seconds: float) -> str:
-    """What a run may take, told beside what it took.
+    """The time limit of a run, printed beside the time that it took.
 
-    A busy machine is no failure, so being over is only said.
+    A busy machine is no failure, so a run over its limit is only reported.
     """
     if not budget:
         return ""
@@ -223,10 +223,10 @@ def _table(outcomes: list[Outcome]) -> list[str]:
     return lines
 
 
-def hear_signals() -> None:
-    """Hear the signals again that `make test &` or `nohup` made this run deaf to.
+def restore_signals() -> None:
+    """Restore the signals that `make test &` or `nohup` made this run ignore.
 
-    It, and all that it starts, would be deaf to Ctrl-C and hang-ups, which tests send.
+    Otherwise the run, and all that it starts, would ignore Ctrl-C and hang-ups, which tests send.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for ignored in (signal.SIGHUP, signal.SIGQUIT):
@@ -245,7 +245,7 @@ def main(argv: list[str]) -> int:
         help=", ".join(names),
     )
     only = parser.parse_args(argv).only
-    hear_signals()
+    restore_signals()
     try:
         with only_one(REPOSITORY / "build" / "tests.lock", "the tests"):
             return run_tests(only)
