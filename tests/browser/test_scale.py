@@ -1,4 +1,4 @@
-"""Is a cluster of 5,000 nodes with 8 GPUs each still quick to look at? The budgets of
+"""Is a cluster of 5,000 nodes with 8 GPUs each still shown fast? The budgets of
 docs/spec/console.md#scale.
 """
 
@@ -111,7 +111,9 @@ def test_a_group_of_five_hundred_pods_unfolds_in_place_by_keyboard(
         last = "50 of 500 shown. Show all"
 
         def is_at_the_last() -> bool:
-            """One row further with each look; a slow machine may still be drawing the next one."""
+            """Moves one row further with each look; a slow machine may still be drawing the next
+            one.
+            """
             if last in tab.page.evaluate("document.activeElement.textContent"):
                 return True
             key.press("j")
@@ -145,7 +147,7 @@ def test_a_quota_tree_of_a_thousand_leaves_does_not_fill_it_either(browser: Brow
         tab.open("/quota", "quota")
         expect(tab.at("table-quota-tree").locator("tr[data-row]").first).to_be_visible()
         expect(tab.at("table-quota-cpu").locator("tr[data-row]").first).to_be_visible()
-        # tables that others have moved out of sight leave the document a moment later
+        # tables that scrolled out of sight leave the document a moment later
         wait_until(
             lambda: f"{dom_nodes(tab)} nodes are fewer",
             lambda: dom_nodes(tab) < DOM_NODES,

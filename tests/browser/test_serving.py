@@ -1,5 +1,5 @@
-"""The page of serving jobs says what `arena serve list` and kubectl say, on both clusters, and is
-found by search.
+"""The page of serving jobs shows the same as `arena serve list` and kubectl, on both clusters, and
+search finds its jobs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def told(sight: Sight) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def served(sight: Sight) -> Iterator[Sight]:
-    """One job that is ready on two pods, and one that asks for more GPUs than any node has."""
+    """One job that is ready on two pods, and one that requests more GPUs than any node has."""
     arena(
         sight,
         "custom",

@@ -1,5 +1,5 @@
-"""What does the laptop do while thousands of pods are being made? It answers everybody, and ends
-when it is told to.
+"""While thousands of pods are created, the laptop still answers every client, and it ends on
+SIGTERM.
 """
 
 from __future__ import annotations
