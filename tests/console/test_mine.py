@@ -286,8 +286,8 @@ def test_in_the_queue_of_a_leaf_those_before_me_are_named_nearest_first() -> Non
 
 
 def test_in_the_schedulers_queue_priority_goes_before_age() -> None:
-    """Of pods that request the same resource, the urgent one and the older one come first, the
-    younger one does not.
+    """Of pods that request the same resource, the urgent one and the older one come first; the
+    younger one comes later.
     """
 
     def asks(

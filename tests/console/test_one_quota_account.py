@@ -212,8 +212,8 @@ def apart(snapshot: ClusterSnapshot, plan: QuotaPlan) -> list[str]:
 
 
 def most_given(snapshot: ClusterSnapshot, namespace: str) -> int:
-    """The most that one more pod in the namespace gets at once, before all pods that wait without a
-    claim.
+    """The largest request with which one more pod in the namespace is admitted at once, before all
+    pods that wait without a claim.
     """
     state = quota_state(snapshot, EPOCH)
     kept = [each for each in state.pods if each.is_admitted or each.claim_since is not None]
