@@ -1,5 +1,5 @@
-"""Do the tools that build and run the tests tell the truth? Counts, locks, limits, and where
-programs are found.
+"""The tools that build and run the tests report correct counts, locks, limits, and places of
+programs.
 """
 
 from __future__ import annotations
