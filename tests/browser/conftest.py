@@ -17,7 +17,8 @@ from tests.kube.machine_turn import only_run
 from tests.kube.node_room import NODE_LOCK
 from tests.kube.servers import running
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=45_000)
+"""Milliseconds. On a machine with other work a page of a new laptop has taken 20 s."""
 
 
 @pytest.fixture(scope="session")
