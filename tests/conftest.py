@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import resource
 from collections.abc import Iterator
 
 import pytest
@@ -24,6 +25,18 @@ settings.load_profile("fairlead")
 
 def pytest_report_header() -> str:
     return f"part of the divided tests: {VARIABLE}={chosen_turn()}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line that tools/run_group.py reads: what the run cost a machine, whatever else it does.
+
+    The programs that the tests started and ended are in it, also those that were killed.
+    """
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    own, others = (usage.ru_utime + usage.ru_stime for usage in usages)
+    terminalreporter.write_line(
+        f"CPU: {own + others:.0f} s (tests {own:.0f} s, programs {others:.0f} s)"
+    )
 
 
 def pytest_collection_finish() -> None:

@@ -246,7 +246,7 @@ def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
 
 def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
     code = (
-        "import subprocess, sys, run_tests; run_tests.hear_signals(); "
+        "import subprocess, sys, run_tests; run_tests.restore_signals(); "
         "subprocess.run([sys.executable, '-c', sys.argv[1]])"
     )
     told = (
