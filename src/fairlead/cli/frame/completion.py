@@ -101,11 +101,11 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
     function = f"_{program}_complete"
     cases = [f'        "") words="{" ".join(firsts)}" ;;']
     cases += [
-        (f'        "{first}") words="{" ".join(seconds)}" ;;') for first, seconds in groups.items()
+        f'        "{first}") words="{" ".join(seconds)}" ;;' for first, seconds in groups.items()
     ]
     for name, command in commands.items():
         names = (
-            (f' words="$({program}_names {command.names} "${{options[@]}}")"')
+            f' words="$({program}_names {command.names} "${{options[@]}}")"'
             if command.names
             else ""
         )

@@ -10,7 +10,7 @@ from fairlead.errors import UserError
 def check_output(output: str, *more: str) -> None:
     if output not in ("", "wide", "json", "yaml", *more):
         raise UserError(
-            ("unknown output format,only support:[wide|json|yaml]"), ("without `-o` it is a table")
+            "unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table"
         )
 
 

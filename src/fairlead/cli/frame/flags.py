@@ -148,7 +148,7 @@ def _boolean(name: str, text: str) -> str:
     truth = is_true(text)
     if truth is None:
         raise UserError(
-            (f'invalid argument "{text}" for "{name}" flag: it is true or false'),
+            f'invalid argument "{text}" for "{name}" flag: it is true or false',
             f"write `{name}` or `{name}=false`",
         )
     return "true" if truth else "false"
@@ -243,7 +243,7 @@ def text_flag(
         *spellings,
         default=default,
         metavar=metavar or "TEXT",
-        help=help if has_default else (f"{help} (default {default})"),
+        help=help if has_default else f"{help} (default {default})",
     )
     _add_twin(parser, action, twin)
 

@@ -227,7 +227,7 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
         "--config",
         metavar="FILE",
         default="",
-        help=("kubeconfig of the cluster (else KUBECONFIG, ~/.kube/config, …)"),
+        help="kubeconfig of the cluster (else KUBECONFIG, ~/.kube/config, …)",
     )
     add("--context", metavar="NAME", default="", help="context of the kubeconfig")
     add(
@@ -235,20 +235,20 @@ def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
         "-n",
         metavar="NS",
         default="",
-        help=("namespace (else the context's, else default)"),
+        help="namespace (else the context's, else default)",
     )
     add(
         "--snapshot",
         metavar="FILE",
         default="",
-        help=("read a file that `fairlead snapshot save` wrote instead of a cluster"),
+        help="read a file that `fairlead snapshot save` wrote instead of a cluster",
     )
     add("--loglevel", metavar="LEVEL", default="info", help="debug, info, warn or error")
     add(
         "--arena-namespace",
         metavar="NS",
         default="arena-system",
-        help=("namespace of arena's own objects"),
+        help="namespace of arena's own objects",
     )
     add("--pprof", action=BooleanFlag, help=argparse.SUPPRESS)
     add("--trace", action=BooleanFlag, help=argparse.SUPPRESS)

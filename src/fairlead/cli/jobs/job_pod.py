@@ -34,7 +34,7 @@ def chosen_pod(
     pods = found.sources.get("pods")
     if pods is not None and not pods.is_ok:
         raise OutsideError(
-            "kubernetes", (f"the pods of job {args.job} cannot be read: {pods.message}"), pods.hint
+            "kubernetes", f"the pods of job {args.job} cannot be read: {pods.message}", pods.hint
         )
     job = instances_of(found.jobs[0], found)
     if not job.pods:

@@ -34,7 +34,7 @@ def add_type(parser: argparse.ArgumentParser) -> None:
         "-T",
         metavar="TYPE",
         default="",
-        help=("only jobs of this type, e.g. mpijob, tfjob, pytorchjob"),
+        help="only jobs of this type, e.g. mpijob, tfjob, pytorchjob",
     )
 
 

@@ -33,7 +33,7 @@ def add_scale_flags(parser: argparse.ArgumentParser, script: str) -> None:
         "-t",
         default="60s",
         metavar="TIME",
-        help=("how long the script may take (default 60s)"),
+        help="how long the script may take (default 60s)",
     )
     text_flag(parser, "--retry", default="0", metavar="N", help="how often it is tried again")
     text_flag(
@@ -44,7 +44,7 @@ def add_scale_flags(parser: argparse.ArgumentParser, script: str) -> None:
         help=f"command that notifies the program, in its launcher (default `{script}`)",
     )
     many_flag(
-        parser, "--env", "-e", metavar="NAME=VALUE", help=("an environment variable of the script")
+        parser, "--env", "-e", metavar="NAME=VALUE", help="an environment variable of the script"
     )
     truth_flag(parser, "--dry-run", help="print the object as YAML and create nothing")
 
@@ -69,7 +69,7 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
     word = scaling.kind.lower()
     if made is None:
         raise UserError(
-            (f"the {word} job {spec.name} exists already"), ("one can be created each second")
+            f"the {word} job {spec.name} exists already", "one can be created each second"
         )
     context.stdout.write(created_line(made))
     context.stdout.flush()

@@ -30,20 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nodes",
         nargs="*",
         metavar="NODE",
-        help=("only these nodes (all that share GPUs when none is named)"),
+        help="only these nodes (all that share GPUs when none is named)",
     )
     parser.add_argument(
         "--details",
         "-d",
         action=BooleanFlag,
-        help=("the pods on each node, and what they have of each GPU"),
+        help="the pods on each node, and what they have of each GPU",
     )
     parser.add_argument(
         "--output",
         "-o",
         metavar="FORMAT",
         default="",
-        help=("wide (isolation, mode, unhealthy GPUs too) or json"),
+        help="wide (isolation, mode, unhealthy GPUs too) or json",
     )
 
 

@@ -110,10 +110,7 @@ def device_block(report: NodeReport) -> str:
             ]
         )
     table = render_rows(
-        [
-            [(f"  {row[0]}"), *row[1:]]
-            for row in [header, ["-" * len(cell) for cell in header], *rows]
-        ]
+        [[f"  {row[0]}", *row[1:]] for row in [header, ["-" * len(cell) for cell in header], *rows]]
     )
     summary = [
         ("Total GPUs:", count(report.gpus)),

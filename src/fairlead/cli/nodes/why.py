@@ -27,7 +27,7 @@ HELP = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "pod", metavar="NAMESPACE/POD", help=("the pod; without a namespace, that of -n")
+        "pod", metavar="NAMESPACE/POD", help="the pod; without a namespace, that of -n"
     )
 
 
@@ -53,7 +53,7 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
     hint = (
         f"pods of that name: {', '.join(elsewhere[:3])}"
         if elsewhere
-        else (f"`kubectl get pods -n {namespace}` shows the names")
+        else f"`kubectl get pods -n {namespace}` shows the names"
     )
     raise UserError(f"pod `{namespace}/{name}` does not exist", hint)
 

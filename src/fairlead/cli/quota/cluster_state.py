@@ -42,7 +42,7 @@ def read_state(
         message = source.message or str(source.state)
         if source.name in _NEEDED or source.name == TREES:
             raise OutsideError(
-                "kubernetes", (f"{source.name} cannot be read: {message}"), source.hint
+                "kubernetes", f"{source.name} cannot be read: {message}", source.hint
             )
         if source.name not in _OF_NO_WEIGHT:
             context.messages.warn(

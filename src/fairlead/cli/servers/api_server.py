@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--insecure-listen",
         action=BooleanFlag,
-        help=("listen where others can reach it (the token still guards it)"),
+        help="listen where others can reach it (the token still guards it)",
     )
     add_scenario(parser)
     parser.add_argument(

@@ -31,14 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--base-path",
         metavar="PATH",
         default="/",
-        help=("path below which a proxy serves it (default /)"),
+        help="path below which a proxy serves it (default /)",
     )
     parser.add_argument(
         "--allowed-host",
         metavar="NAME",
         action="append",
         default=[],
-        help=("host name that a proxy uses for it; repeatable"),
+        help="host name that a proxy uses for it; repeatable",
     )
     add_gpu_source(parser)
     add_prometheus(parser)

@@ -99,7 +99,7 @@ FLAGS: Final = (
         "none",
     ),
     DcgmFlag(
-        ("--kubernetes-enable-pod-labels",), WORKS, ("and the pod's labels, from the API server")
+        ("--kubernetes-enable-pod-labels",), WORKS, "and the pod's labels, from the API server"
     ),
     DcgmFlag(
         ("--kubernetes-pod-label-allowlist-regex",),

@@ -44,16 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gpu-exporter-port",
         metavar="P",
         type=port,
-        help=("port of the GPU exporter (default 9400)"),
+        help="port of the GPU exporter (default 9400)",
     )
     parser.add_argument(
         "--cluster-exporter-port",
         metavar="P",
         type=port,
-        help=("port of the cluster exporter (default 9401)"),
+        help="port of the cluster exporter (default 9401)",
     )
     parser.add_argument(
-        "--api-port", metavar="P", type=port, help=("port of the Kubernetes API (default 6443)")
+        "--api-port", metavar="P", type=port, help="port of the Kubernetes API (default 6443)"
     )
     parser.add_argument(
         "--state-dir",
@@ -75,13 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--use-context",
         action=BooleanFlag,
-        help=("make the laptop the current context of that kubeconfig until it ends"),
+        help="make the laptop the current context of that kubeconfig until it ends",
     )
     parser.add_argument(
         "--ready-file",
         metavar="FILE",
         type=path_name,
-        help=("write the addresses here as JSON when all servers are ready"),
+        help="write the addresses here as JSON when all servers are ready",
     )
 
 

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partial",
         action=BooleanFlag,
-        help=("save what can be read if not everything can (default: save nothing)"),
+        help="save what can be read if not everything can (default: save nothing)",
     )
 
 
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             "get the right to list them in all namespaces, or save what can be read with --partial"
         )
         raise OutsideError(
-            "kubernetes", (f"snapshot `{args.file}` is not saved: {names} cannot be read"), hint
+            "kubernetes", f"snapshot `{args.file}` is not saved: {names} cannot be read", hint
         )
     data = render_snapshot(
         SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects)

@@ -88,7 +88,7 @@ def _fault(pod: dict[str, Any]) -> UserError | None:
     need = gpu_need(read)
     fault = need.fault or units_for_bytes(need.units)
     return (
-        invalid((f"a pod {fault}") if fault.startswith("asks") else fault, _HINT) if fault else None
+        invalid(f"a pod {fault}" if fault.startswith("asks") else fault, _HINT) if fault else None
     )
 
 

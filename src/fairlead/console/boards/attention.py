@@ -96,7 +96,7 @@ def _node_lines(
         f"{counted(gpus, 'GPU')} is unknown"
     )
     yield from _line(
-        "node-silent", "broken", silent, text, ("kubectl describe node {name}"), {"gpus": gpus}
+        "node-silent", "broken", silent, text, "kubectl describe node {name}", {"gpus": gpus}
     )
     unready = [_node(node) for node in gpu_nodes if not is_ready(node) and not is_silent(node)]
     text = f"{counted(len(unready), 'node')} not ready"

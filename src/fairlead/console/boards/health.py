@@ -102,11 +102,11 @@ class _Found(Struct, frozen=True):
 
 _NO_SERVER: Final = _Found(
     "off",
-    [Sentence("health-snapshot", {}, ("this is a saved snapshot: there is no API server"))],
+    [Sentence("health-snapshot", {}, "this is a saved snapshot: there is no API server")],
     is_settable=False,
 )
 _NOTHING_SHARED: Final = _Found(
-    "off", [Sentence("health-nothing-shared", {}, ("no node shares its GPUs"))]
+    "off", [Sentence("health-nothing-shared", {}, "no node shares its GPUs")]
 )
 
 
@@ -163,12 +163,12 @@ def _failure(look: ServerLook | Source) -> Sentence:
     message = (
         look.failure
         if isinstance(look, ServerLook)
-        else look.message or (f"`{look.name}` cannot be read")
+        else look.message or f"`{look.name}` cannot be read"
     )
     hint = look.hint
     if hint:
         return Sentence(
-            "health-failure-hint", {"message": message, "hint": hint}, (f"{message} ({hint})")
+            "health-failure-hint", {"message": message, "hint": hint}, f"{message} ({hint})"
         )
     return Sentence("health-failure", {"message": message}, message)
 
@@ -246,16 +246,12 @@ def _permissions(facts: HealthFacts) -> _Found:
         and not any(source.is_ok for source in _inputs(facts.snapshot))
     ):
         return _Found(
-            "off", [Sentence("health-unknown", {}, ("unknown: the API server does not respond"))]
+            "off", [Sentence("health-unknown", {}, "unknown: the API server does not respond")]
         )
     if not forbidden:
         return _Found(
             "ok",
-            [
-                Sentence(
-                    "health-allowed", {}, ("the server can read everything that the pages show")
-                )
-            ],
+            [Sentence("health-allowed", {}, "the server can read everything that the pages show")],
         )
     sentence = Sentence(
         "health-forbidden",
@@ -279,7 +275,7 @@ def _prometheus(facts: HealthFacts) -> _Found:
             [GPU_TELEMETRY] if telemetry is not None and telemetry.has_failed else [],
         )
     series = Sentence(
-        "health-series", {"series": look.series or 0}, (f"it has {look.series or 0} GPU series")
+        "health-series", {"series": look.series or 0}, f"it has {look.series or 0} GPU series"
     )
     return _Found("ok" if look.series else "warn", [_answers(look), series])
 
@@ -288,11 +284,11 @@ def _telemetry(facts: HealthFacts) -> _Found:
     source = facts.snapshot.sources.get(GPU_TELEMETRY)
     if not facts.nodes:
         return _Found(
-            "off", [Sentence("health-no-gpus", {}, ("no node has GPUs"))], is_settable=False
+            "off", [Sentence("health-no-gpus", {}, "no node has GPUs")], is_settable=False
         )
     if source is None or source.state == SourceState.OFF:
         return _Found(
-            "off", [Sentence("health-no-telemetry", {}, ("no source of GPU values is configured"))]
+            "off", [Sentence("health-no-telemetry", {}, "no source of GPU values is configured")]
         )
     if source.has_failed or source.is_missing:
         return _Found("fail", [_failure(source)], [GPU_TELEMETRY])
@@ -328,7 +324,7 @@ def _component(facts: HealthFacts, name: str) -> _Found | None:
     """
     if facts.is_simulated:
         return _Found(
-            "ok", [Sentence("health-played", {}, ("the simulated cluster performs this work"))]
+            "ok", [Sentence("health-played", {}, "the simulated cluster performs this work")]
         )
     pods = [
         pod
@@ -452,10 +448,10 @@ def _job_kinds(facts: HealthFacts) -> _Found:
     if not known:
         return _Found(
             "off",
-            [Sentence("health-no-kinds", {}, ("this cluster serves no kinds of training jobs"))],
+            [Sentence("health-no-kinds", {}, "this cluster serves no kinds of training jobs")],
         )
     kinds = ", ".join(
-        (f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}").strip() for kind in known
+        f"{kind.KIND} {'/'.join(versions.get(kind.TYPE, ()))}".strip() for kind in known
     )
     sentences = [Sentence("health-kinds", {"kinds": kinds}, f"served: {kinds}")]
     unread = sorted(
@@ -477,7 +473,7 @@ def _fluid(facts: HealthFacts) -> _Found:
     served = facts.looks.served if facts.looks else None
     if served is None:
         return _Found(
-            "off", [Sentence("health-not-known", {}, ("it is unknown what the cluster serves"))]
+            "off", [Sentence("health-not-known", {}, "it is unknown what the cluster serves")]
         )
     versions = "/".join(served.get(DATASETS, ()))
     if not versions:
@@ -539,7 +535,7 @@ def _clock_skew(facts: HealthFacts) -> _Found:
     if facts.is_simulated:
         return _Found(
             "off",
-            [Sentence("health-own-time", {}, ("a simulated cluster has its own time"))],
+            [Sentence("health-own-time", {}, "a simulated cluster has its own time")],
             is_settable=False,
         )
     ahead = facts.looks.api.ahead_seconds if facts.looks else None
@@ -561,7 +557,7 @@ def _clock_skew(facts: HealthFacts) -> _Found:
             ],
         )
     code, side = (
-        ("health-clock-ahead", ("ahead of")) if ahead > 0 else ("health-clock-behind", "behind")
+        ("health-clock-ahead", "ahead of") if ahead > 0 else ("health-clock-behind", "behind")
     )
     sentence = Sentence(
         code,
@@ -576,7 +572,7 @@ def _base_url(facts: HealthFacts) -> _Found:
         "ok",
         [
             Sentence(
-                "health-base", {"path": facts.base_path}, (f"the pages are below {facts.base_path}")
+                "health-base", {"path": facts.base_path}, f"the pages are below {facts.base_path}"
             )
         ],
     )

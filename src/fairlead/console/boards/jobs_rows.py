@@ -112,7 +112,7 @@ def jobs_sentence(
         values["waitSeconds"] = int(max(waits))
         text += f" (the oldest for {spoken_duration(max(waits))})"
     return Sentence(
-        code, dict(values), (f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed.")
+        code, dict(values), f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed."
     )
 
 

@@ -332,7 +332,7 @@ def mine_sentence(
     if not me.user and not me.namespace:
         if not users:
             return Sentence(
-                "mine-unnamed", {}, ("Jobs in this cluster name no user; choose a namespace.")
+                "mine-unnamed", {}, "Jobs in this cluster name no user; choose a namespace."
             )
         return Sentence("mine-nobody", {"users": len(users)}, "Choose a user or a namespace.")
     who = me.namespace or me.user
@@ -349,10 +349,10 @@ def mine_sentence(
             "idle": idle,
         }
         return Sentence(
-            "mine-idle", values, (f"{holds}, {idle:g} of them idle for over an hour; {rest}.")
+            "mine-idle", values, f"{holds}, {idle:g} of them idle for over an hour; {rest}."
         )
     return Sentence(
-        "mine", {"pods": pods, "gpus": gpus, "waiting": len(waits)}, (f"{holds}; {rest}.")
+        "mine", {"pods": pods, "gpus": gpus, "waiting": len(waits)}, f"{holds}; {rest}."
     )
 
 

@@ -118,7 +118,7 @@ def series_missing(nodes: Iterable[NodeOccupancy]) -> Warning | None:
     means = (
         "the GPUs that report"
         if over == reporting
-        else (f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken")
+        else f"all {counted(over, 'GPU')} that report, {over - reporting} of them broken"
     )
     some = listed(
         [each.node.name for each, reported, expected in counts if reported < expected], NAMED_NODES
@@ -168,7 +168,7 @@ def _warning(source: Source) -> Warning | None:
     if is_telemetry and source.state != SourceState.SYNCING:
         code, default = (
             "prometheus-unreachable",
-            _NO_TELEMETRY.get(source.state, ("GPU telemetry cannot be read")),
+            _NO_TELEMETRY.get(source.state, "GPU telemetry cannot be read"),
         )
     if not code:
         return None

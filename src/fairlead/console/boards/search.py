@@ -50,7 +50,7 @@ def asked_text(text: str) -> str:
     asked = text.strip()
     if not asked:
         raise UserError(
-            ("`q` is empty"), ("give a name, a UID, a GPU's UUID, or a label as `key=value`")
+            "`q` is empty", "give a name, a UID, a GPU's UUID, or a label as `key=value`"
         )
     if len(asked) > TEXT_MAX:
         raise UserError(f"`q` has {len(asked)} characters", f"give at most {TEXT_MAX}")

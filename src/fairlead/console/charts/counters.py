@@ -41,7 +41,7 @@ class ConsoleCounters:
             registry=self._registry,
         )
         self._board_states = Counter(
-            "fairlead_console_pictures", ("Pictures of the cluster made."), registry=self._registry
+            "fairlead_console_pictures", "Pictures of the cluster made.", registry=self._registry
         )
         self._picture_seconds = Gauge(
             "fairlead_console_picture_seconds",

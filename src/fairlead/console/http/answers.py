@@ -71,7 +71,7 @@ def refusal_of(error: Exception) -> Refused:
     if isinstance(error, TimeoutError):
         return Refused(
             504,
-            str(error) or ("the source did not answer in time"),
+            str(error) or "the source did not answer in time",
             "ask for a shorter time range, or look at the source",
         )
     if isinstance(error, NotFound):
@@ -142,7 +142,7 @@ def _answer(
 ) -> Response:
     kept = {
         "ETag": packed.tag,
-        "Cache-Control": ("private, no-cache"),
+        "Cache-Control": "private, no-cache",
         "Vary": "Accept-Encoding",
         **(headers or {}),
     }

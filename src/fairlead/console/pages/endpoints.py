@@ -178,10 +178,10 @@ CHART_PARAMETERS: Final = (
     ),
     Parameter("to", "End (default now)."),
     Parameter(
-        "step", ("Seconds between points; raised so that at most 240 points come."), type="integer"
+        "step", "Seconds between points; raised so that at most 240 points come.", type="integer"
     ),
     Parameter(
-        "top", ("Lines at most, 1 to 50 (default 8), the highest means first."), type="integer"
+        "top", "Lines at most, 1 to 50 (default 8), the highest means first.", type="integer"
     ),
     *(
         Parameter(item.name, item.text, repeated=True)
@@ -220,7 +220,7 @@ ENDPOINTS: Final = (
         MyWork,
         parameters=(
             Parameter(
-                "user", ("User whose work is returned; without it the answer lists the users.")
+                "user", "User whose work is returned; without it the answer lists the users."
             ),
             Parameter("namespace", "All work of a namespace, in the place of a user's."),
         ),
@@ -267,7 +267,7 @@ ENDPOINTS: Final = (
         HolderGroupList,
         parameters=(
             *LIST_PARAMETERS,
-            Parameter("by", ("owner (default), leaf, user or namespace.")),
+            Parameter("by", "owner (default), leaf, user or namespace."),
             *HOLDER_FILTERS,
         ),
         example="/holders/groups?by=user",

@@ -35,7 +35,7 @@ def openapi_document(version: str) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": ("Fairlead console"),
+            "title": "Fairlead console",
             "version": version,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

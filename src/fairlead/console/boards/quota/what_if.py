@@ -31,7 +31,7 @@ def changed_tree(tree: QuotaTree, changes: Iterable[BoundsChange]) -> QuotaTree:
     """
     if tree.root is None:
         raise UserError(
-            ("this cluster has no quota tree to change"), ("apply an ElasticQuotaTree first")
+            "this cluster has no quota tree to change", "apply an ElasticQuotaTree first"
         )
     spec = _spec(tree.root)
     by_name = {node["name"]: node for node in _nodes(spec)}
