@@ -43,7 +43,7 @@ def render_yaml(document: object) -> str:
 
 
 def number(value: float) -> float:
-    """An int when whole, else rounded to what matters, so that no `14.666666666666666` reaches a
-    reader.
+    """An int when whole, else rounded to what matters,
+    so that no `14.666666666666666` reaches a reader.
     """
     return int(value) if value == int(value) else round(value, 2)

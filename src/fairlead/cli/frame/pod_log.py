@@ -106,8 +106,8 @@ def _checked_time(text: str) -> str:
 
 
 def container_of(pod: Pod, named: str) -> str:
-    """The one that is named; of a pod that initializes the one that fetches the code; else its
-    first.
+    """The one that is named; of a pod that initializes the one that fetches the code;
+    else its first.
     """
     from fairlead.rules.pods.status import pod_status
 

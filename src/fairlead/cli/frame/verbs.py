@@ -338,8 +338,8 @@ PLANNED: Final = {
     "model": "the registry is MLflow's: its own web page and Python client show and change it",
     "llm": "`serve custom` runs any image that serves a language model",
 }
-"""Commands of docs/spec/arena-cli.md#commands that are not implemented: their error names an
-alternative.
+"""Commands of docs/spec/arena-cli.md#commands that are not implemented:
+their error names an alternative.
 """
 
 

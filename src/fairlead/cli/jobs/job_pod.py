@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 def chosen_pod(
     args: argparse.Namespace, jobs: ClusterJobs, namespace: str
 ) -> tuple[Job, Pod | Refusal]:
-    """The job and its pod; refused without a chief. Raises UserError for a pod that is not the
-    job's.
-    """
+    """The job and its pod; refused without a chief. Raises UserError for a pod of another job."""
     from fairlead.kinds.instances import instances_of
 
     found = find_job(jobs, args.job, namespace, args.type)

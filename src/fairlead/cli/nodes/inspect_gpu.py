@@ -58,8 +58,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode]:
-    """Used memory is read only for the document, which shows it. Draining cards cause warnings on
-    stderr.
+    """Used memory is read only for the document, which shows it.
+    Draining cards cause warnings on stderr.
     """
     from fairlead.rules.sharing.inspect import draining_cards, inspect_shares, unknown_node
     from fairlead.rules.sharing.ledger import ledger_of

@@ -1,6 +1,4 @@
-"""`fairlead why NS/POD` prints why a pod waits, or which GPUs it has. It reads a cluster or a
-snapshot.
-"""
+"""`fairlead why NS/POD` prints why a pod waits, or which GPUs it has."""
 
 from __future__ import annotations
 
@@ -96,8 +94,8 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
 
 
 def _quota_wait(snapshot: ClusterSnapshot, pod: Pod) -> Wait | None:
-    """The reason in the quota plan of a pod that waits for quota, or its condition for the same
-    reason.
+    """The reason in the quota plan of a pod that waits for quota,
+    or its condition for the same reason.
     """
     from fairlead.model.keys import QUOTA_GATE
 

@@ -1,6 +1,4 @@
-"""The state that a quota plan follows from, read from a cluster or a snapshot, perhaps with another
-tree.
-"""
+"""The state for a quota plan, read from a cluster or a snapshot, perhaps with another tree."""
 
 from __future__ import annotations
 

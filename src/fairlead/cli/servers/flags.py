@@ -205,8 +205,8 @@ def port(text: str) -> int:
 
 
 def port_or_name(text: str) -> str:
-    """A port by its number, or by the name that a pod gives it (at most 15 letters, as Kubernetes
-    has it).
+    """A port by its number, or by the name that a pod gives it
+    (at most 15 letters, as Kubernetes has it).
     """
     if (
         not text

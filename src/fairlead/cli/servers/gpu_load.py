@@ -242,8 +242,8 @@ class _Tester:
     def _work(
         self, cards: Sequence[LoadCard], test: LoadTest
     ) -> Iterator[tuple[float, Sequence[WorkDone], list[float | None]]]:
-        """After each report: seconds since the test's start, what each card did, what was measured
-        of it.
+        """After each report: seconds since the test's start,
+        what each card did, what was measured of it.
         """
         from fairlead.model.devices.gpu_load import WorkDone
 

@@ -1,6 +1,4 @@
-"""`fairlead time`: look at the clock of the laptop's simulated cluster, stop it, step it, run it
-ahead.
-"""
+"""`fairlead time`: shows, stops, steps and advances the clock of a laptop."""
 
 from __future__ import annotations
 

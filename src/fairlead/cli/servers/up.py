@@ -1,6 +1,4 @@
-"""`fairlead up`: the laptop. A simulated GPU cluster and everything of Fairlead around it, in one
-process.
-"""
+"""`fairlead up`: the laptop, a simulated GPU cluster with all of Fairlead in one process."""
 
 from __future__ import annotations
 

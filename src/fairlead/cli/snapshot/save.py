@@ -1,6 +1,4 @@
-"""`fairlead snapshot save FILE`: the whole cluster as one value in one file, what a bug report
-attaches.
-"""
+"""`fairlead snapshot save FILE`: the whole cluster in one file, to attach to a bug report."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def check_shares(objects: Sequence[Manifest]) -> None:
 
 
 def check_mounts(objects: Sequence[Manifest]) -> None:
-    """Raises UserError for a container that sees two volumes at one path, which the API server
-    refuses.
+    """Raises UserError for a container that sees two volumes at one path,
+    which the API server refuses.
     """
     for pod in (pod for obj in objects for pod in _pods_in(obj)):
         for container in _containers(pod["spec"]):

@@ -287,9 +287,7 @@ def common_spec(
 def one_size_spec(
     args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]
 ) -> JobSpec:
-    """Where every worker has the same image, cpu and memory: of a table with `COMMON` and
-    `ONE_SIZE`.
-    """
+    """Where all workers have the same image, cpu and memory: a table of `COMMON` and `ONE_SIZE`."""
     check_image(args)
     spec = common_spec(args, namespace, machine, table)
     replicas = values.count("workers", args.workers, 1)  # without workers such a job cannot run

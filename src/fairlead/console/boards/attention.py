@@ -151,8 +151,8 @@ def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
 def _starved_lines(
     leaves: Sequence[StarvedLeaf], pods: Iterable[Pod], leaf_of: Mapping[str, str]
 ) -> Iterator[AttentionLine]:
-    """Leaves below their guarantee while pods wait, the largest gap first; since their oldest
-    waiting pod.
+    """Leaves below their guarantee while pods wait,
+    the largest gap first; since their oldest waiting pod.
     """
     if not leaves:
         return
@@ -184,9 +184,7 @@ def _starved_lines(
 
 
 def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Iterator[AttentionLine]:
-    """Jobs that have waited long for room or quota, the longest first, with the reason of the
-    first.
-    """
+    """Jobs that waited long for room or quota, the longest first, with the first one's reason."""
     long = (
         (row, row.waiting, at)
         for row, at in jobs

@@ -225,9 +225,7 @@ def _answers(look: ServerLook) -> Sentence:
 
 
 def _inputs(snapshot: ClusterSnapshot) -> list[Source]:
-    """Sources that the API server provides. Faults of the quota tree are not failures of the
-    server.
-    """
+    """Sources of the API server. Faults of the quota tree are not failures of the server."""
     found = sorted(snapshot.main_sources.values(), key=lambda source: source.name)
     return [each for each in found if each.name not in (GPU_TELEMETRY, QUOTA_PLURAL)]
 
@@ -319,9 +317,7 @@ def _cluster_exporter(facts: HealthFacts) -> _Found:
 
 
 def _component(facts: HealthFacts, name: str) -> _Found | None:
-    """State of a component by its pods; None if it has none. A simulated cluster needs no
-    components.
-    """
+    """State of a component by its pods; None if it has none. A simulated cluster needs none."""
     if facts.is_simulated:
         return _Found(
             "ok", [Sentence("health-played", {}, "the simulated cluster performs this work")]
@@ -383,9 +379,7 @@ def _shared_nodes(facts: HealthFacts) -> list[str]:
 
 
 def _device_plugin(facts: HealthFacts) -> _Found:
-    """State of the device plugin by its effect: nodes whose GPUs are to be shared offer parts of
-    them.
-    """
+    """State of the device plugin by its effect: nodes that share GPUs offer parts of them."""
     shared = set(_shared_nodes(facts))
     if not shared:
         return _NOTHING_SHARED

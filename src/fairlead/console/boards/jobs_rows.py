@@ -302,8 +302,8 @@ def waits_for_room(each: JobInstances) -> bool:
 
 
 def waits_since(each: JobInstances) -> float | None:
-    """Of a job that waits: since it was made; of one that ran and waits anew, since those pods
-    were.
+    """Of a job that waits: since it was made;
+    of one that ran and waits anew, since those pods were.
     """
     anew = waiting_anew(each.job, each.pods)
     return (

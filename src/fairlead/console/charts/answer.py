@@ -117,8 +117,8 @@ def _why_short(
 def heatmap(
     board_state: BoardState, filters: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> Chart:
-    """The latest utilization of every GPU: one line per node, and a point per card as (index,
-    value).
+    """The latest utilization of every GPU:
+    one line per node, and a point per card as (index, value).
     """
     heat = ((each.node.name, _heat(each, filters)) for each in board_state.occupancy.nodes)
     lines = [

@@ -1,6 +1,4 @@
-"""The console's own metrics, on a registry of their own, because several apps may share one
-process.
-"""
+"""The console's own metrics, on their own registry: several apps may share one process."""
 
 from __future__ import annotations
 

@@ -188,9 +188,7 @@ def promql_of(request: ChartRequest, spelling: Spelling) -> str:
 
 
 def _matcher(theirs: str, ours: str, values: Sequence[str]) -> str:
-    """In any case of letters, as lists compare; by a pattern only where a name may have capital
-    letters.
-    """
+    """In any case of letters, as lists compare; by a pattern only where capitals may occur."""
     if ours in _LOWER:
         values = [value.lower() for value in values]
     elif any(value.lower() != value.upper() for value in values):

@@ -61,8 +61,8 @@ class Refused(Exception):
 
 
 def refusal_of(error: Exception) -> Refused:
-    """The response for any exception. That of a bug does not contain its text, which may contain
-    anything.
+    """The response for any exception.
+    That of a bug does not contain its text, which may contain anything.
     """
     if isinstance(error, Refused):
         return error

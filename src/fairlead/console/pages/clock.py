@@ -43,8 +43,8 @@ class Happened(Json, frozen=True):
 
 
 class ClockMoved(Json, frozen=True):
-    """The clock after an order, and for a step what happened (the first 200 writes of
-    `happened_count`).
+    """The clock after an order, and for a step what happened
+    (the first 200 writes of `happened_count`).
     """
 
     clock: ClockFace
@@ -53,8 +53,8 @@ class ClockMoved(Json, frozen=True):
 
 
 class ClockOrder(Json, frozen=True, forbid_unknown_fields=True):
-    """`advance` takes `seconds`, `until` an RFC 3339 `until`, `speed` a `speed`; the others take
-    nothing.
+    """`advance` takes `seconds`, `until` an RFC 3339 `until`,
+    `speed` a `speed`; the others take nothing.
     """
 
     action: Literal["pause", "resume", "step", "advance", "until", "speed"]

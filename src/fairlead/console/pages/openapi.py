@@ -59,8 +59,8 @@ def _paths(schemas: Mapping[int, Any]) -> dict[str, Any]:
 
 
 def _tidy(schema: dict[str, Any], *, is_answer: bool) -> None:
-    """Keys as on the wire; in an answer every property is there, in a body those that have no
-    default.
+    """Keys as on the wire; in an answer every property is there,
+    in a body those that have no default.
     """
     if "description" in schema:
         schema["description"] = re.sub(

@@ -26,8 +26,8 @@ SHOWN_MAX: Final = 500
 
 
 def changed_tree(tree: QuotaTree, changes: Iterable[BoundsChange]) -> QuotaTree:
-    """The tree as it would be read with these bounds. Raises UserError for a node that it does not
-    have.
+    """The tree as it would be read with these bounds.
+    Raises UserError for a node that it does not have.
     """
     if tree.root is None:
         raise UserError(
