@@ -266,8 +266,8 @@ VERBS: Final = (
         ("place",),
         "nodes.place",
         (
-            "print where pods that share a GPU would be placed, and which pods would have to be "
-            "evicted"
+            "print where pods that share a GPU would be placed, "
+            "and which pods would have to be evicted"
         ),
     ),
     Verb(
@@ -316,8 +316,8 @@ PLUGINS: Final = {
 
 _HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts the command in --image"
 _TRAFFIC: Final = (
-    "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two "
-    "versions"
+    "Istio's VirtualService or a Gateway's HTTPRoute splits traffic "
+    "between the Services of two versions"
 )
 PLANNED: Final = {
     **dict.fromkeys(("submit horovodjob", "submit horovod", "submit hj"), _HOROVOD),

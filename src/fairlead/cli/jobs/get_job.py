@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 NAME = "get"
 HELP = (
-    "Show a training job: its state and pods, and with flags its GPUs, its events, and why it "
-    "waits."
+    "Show a training job: its state and pods, "
+    "and with flags its GPUs, its events, and why it waits."
 )
 
 
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     check_output(args.output, "name")
     jobs, namespace = context.world.jobs(), context.world.namespace()
     absent = (
-        f"Not found training job {args.job} in namespace {namespace},please use 'arena submit' to "
-        "create it."
+        f"Not found training job {args.job} in namespace "
+        f"{namespace},please use 'arena submit' to create it."
     )
     is_document = args.output in ("json", "yaml")
     found = find_job(

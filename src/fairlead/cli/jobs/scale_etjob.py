@@ -98,8 +98,8 @@ def _check(report: JobReport, scaling: Scaling, count: int) -> None:
     name, least_most = report.job.name, bounds(report.job)
     if report.status not in _SCALABLE:
         raise UserError(
-            f"the job: {name} status: {report.status} , is not RUNNING or SCALING, please try "
-            "again later"
+            f"the job: {name} status: {report.status} , "
+            "is not RUNNING or SCALING, please try again later"
         )
     workers = sum(
         1 for each in report.instances if each.role == WORKER and not each.pod.is_finished
@@ -112,8 +112,8 @@ def _check(report: JobReport, scaling: Scaling, count: int) -> None:
         )
     if scaling is not OUT and workers - count < least_most[0]:
         why = (
-            "the number of current workers minus the number of scaling in is less than the "
-            "min-workers"
+            "the number of current workers minus the number of "
+            "scaling in is less than the min-workers"
         )
         raise UserError(
             f"{why}. please try again later.",

@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 NAME = "place"
 HELP = (
-    "Print where pods that request a part of a GPU would be placed now, one after another, by "
-    "the scheduler's rules: pods with a number "
-    "of units, or the pods of a manifest (a Pod, or a workload with a pod template; a Service "
-    "in it is ignored). For pods without room, "
-    "print the reason and which pods would have to be evicted. "
-    "Only shared GPUs are considered, on nodes that nodeSelector, node affinity and "
-    "tolerations allow; kube-scheduler also considers "
-    "cpu, memory and other pods."
+    "Print where pods that request a part of a GPU would be placed now, one after another, "
+    "by the scheduler's rules: pods with a number of units, or the pods of a manifest (a Pod, "
+    "or a workload with a pod template; a Service in it is ignored). For pods without room, "
+    "print the reason and which pods would have to be evicted. Only shared GPUs are considered, "
+    "on nodes that nodeSelector, node affinity and tolerations allow; "
+    "kube-scheduler also considers cpu, memory and other pods."
 )
 MOST_PODS: Final = 1000
 Object = dict[str, Any]

@@ -188,9 +188,8 @@ def _warn_of_both(reports: Sequence[NodeReport], messages: Messages) -> None:
     for report in reports:
         if nvidia_gpus(report.node.capacity) > 0 and report.node.capacity.get(GPU_MEMORY, 0) > 0:
             messages.warn(
-                f"node {report.node.name} has both {NVIDIA_GPU} and {GPU_MEMORY}; it "
-                "counts as a "
-                "node that shares GPUs"
+                f"node {report.node.name} has both {NVIDIA_GPU} and {GPU_MEMORY}; "
+                "it counts as a node that shares GPUs"
             )
 
 

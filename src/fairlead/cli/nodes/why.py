@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 NAME = "why"
 HELP = (
-    "Print why a pod waits: the message of the scheduler, its request of shared GPUs, the "
-    "answer of each node, and which pods "
-    "would have to be evicted for it to fit. For a running pod, print its GPUs."
+    "Print why a pod waits: the message of the scheduler, its request of shared GPUs, "
+    "the answer of each node, and which pods would have to be evicted for it to fit. "
+    "For a running pod, print its GPUs."
 )
 
 
@@ -126,9 +126,8 @@ def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:
                 (
                     "Card:",
                     (
-                        f"GPU {grant.index} {grant.uuid}: container {container} has "
-                        f"{grant.units}{of} "
-                        f"{account.unit}{mib}"
+                        f"GPU {grant.index} {grant.uuid}: "
+                        f"container {container} has {grant.units}{of} {account.unit}{mib}"
                     ),
                 )
             )

@@ -189,8 +189,8 @@ def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
             _OK,
             "labels",
             (
-                f"{sum(space.name in leaf_of for space in snapshot.namespaces)} namespaces are "
-                "enforced"
+                f"{sum(space.name in leaf_of for space in snapshot.namespaces)} "
+                "namespaces are enforced"
             ),
         )
 

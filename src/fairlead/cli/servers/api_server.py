@@ -28,9 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="where to write the kubeconfig (default ./fairlead.kubeconfig); into one that exists "
-        "the context `fairlead` is merged, "
-        "and taken out at the end",
+        help="where to write the kubeconfig (default ./fairlead.kubeconfig); "
+        "into one that exists the context `fairlead` is merged, and taken out at the end",
     )
 
 

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--insecure-listen",
         action=BooleanFlag,
         help=(
-            "listen on addresses that other machines can reach, behind a proxy that authenticates "
-            "users"
+            "listen on addresses that other machines can reach, "
+            "behind a proxy that authenticates users"
         ),
     )
     parser.add_argument(

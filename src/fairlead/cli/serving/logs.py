@@ -62,8 +62,8 @@ def _why_none(serving: Serving) -> str:
     if serving.workload.replicas == 0:
         return "it is scaled to 0 instances"
     return (
-        f"it wants {serving.workload.replicas} and none is there yet: its controller has yet to "
-        "make them"
+        f"it wants {serving.workload.replicas} and none is there yet: "
+        "its controller has yet to make them"
     )
 
 

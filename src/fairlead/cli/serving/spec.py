@@ -197,8 +197,7 @@ def check_service_name(name: str) -> None:
     if len(name) > _LABEL_MAX:
         raise invalid(
             f"--name and --version are invalid: the Service would be called {name}, "
-            f"{len(name)} "
-            f"characters; {_LABEL_MAX} fit"
+            f"{len(name)} characters; {_LABEL_MAX} fit"
         )
     if not name[0].isalpha():
         raise invalid(

@@ -78,9 +78,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     if args.version_policy:
         context.messages.warn(
-            "--version-policy has no effect: the file of --model-config-file lists the "
-            "versions "
-            "to serve"
+            "--version-policy has no effect: "
+            "the file of --model-config-file lists the versions to serve"
         )
     return serve(args, context, _spec, objects)
 

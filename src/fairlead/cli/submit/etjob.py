@@ -19,8 +19,8 @@ from fairlead.wire import names
 
 NAME = "submit etjob"
 HELP = (
-    "Submit an elastic training job: a launcher that runs the command, and a variable number of "
-    "workers."
+    "Submit an elastic training job: a launcher that runs the command, "
+    "and a variable number of workers."
 )
 
 _WORKER_RESTARTS: Final = ("", "Never", "OnFailure", "Always", "ExitCode")

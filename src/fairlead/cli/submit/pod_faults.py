@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 _HINT: Final = (
     "`--gpus N` asks for whole GPUs; `--gpumemory N`, with `--gpucore PERCENT` or without, "
-    "for a part of one; in a file these are "
-    f"limits: nvidia.com/gpu, {GPU_MEMORY} and {GPU_CORE}"
+    f"for a part of one; in a file these are limits: nvidia.com/gpu, {GPU_MEMORY} and {GPU_CORE}"
 )
 _PARTS: Final = ("containers", "initContainers")
 

@@ -18,8 +18,8 @@ from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 NAME = "submit volcanojob"
 HELP = (
-    "Submit a Volcano job: one task per image. Volcano starts at least --min-available pods at "
-    "once."
+    "Submit a Volcano job: one task per image. "
+    "Volcano starts at least --min-available pods at once."
 )
 
 _TASK_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -121,9 +121,8 @@ def volcano_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> 
     )
     if least > replicas * len(images):
         raise values.invalid(
-            f"--min-available is invalid: it is {least}, and the job has "
-            f"{replicas * len(images)} "
-            "pods"
+            f"--min-available is invalid: it is {least}, "
+            f"and the job has {replicas * len(images)} pods"
         )
     return JobSpec(
         name=values.job_name(args.name, may_begin_with_digit=True),

@@ -91,9 +91,8 @@ def _node_lines(
     silent = [_node(node) for node in gpu_nodes if is_silent(node)]
     gpus = sum(cards[thing.about.name] for thing in silent)
     text = (
-        f"{counted(len(silent), 'node')} unreachable; what runs on "
-        f"{'its' if len(silent) == 1 else 'their'} "
-        f"{counted(gpus, 'GPU')} is unknown"
+        f"{counted(len(silent), 'node')} unreachable; "
+        f"what runs on {'its' if len(silent) == 1 else 'their'} {counted(gpus, 'GPU')} is unknown"
     )
     yield from _line(
         "node-silent", "broken", silent, text, "kubectl describe node {name}", {"gpus": gpus}
@@ -249,8 +248,8 @@ def _pod_lines(
         describe,
     )
     text = (
-        f"{_with_verb(len(crashing), 'pod', 'crash')} repeatedly, {counted(restarts, 'restart')} "
-        "so far"
+        f"{_with_verb(len(crashing), 'pod', 'crash')} repeatedly, "
+        f"{counted(restarts, 'restart')} so far"
     )
     yield from _line("pod-crashing", "broken", crashing, text, logs, {"restarts": restarts})
     yield from _line(

@@ -138,8 +138,8 @@ def heatmap(
         shown=len(lines),
         source=BUILT_IN,
         query=(
-            "the newest utilization of every GPU: each line is a node, each point (card index, "
-            "percent)"
+            "the newest utilization of every GPU: "
+            "each line is a node, each point (card index, percent)"
         ),
         step=0,
     )

@@ -533,8 +533,8 @@ CHART_QUERIES: Final = {
             "GPU Memory That Containers May Use",
             "MiB",
             (
-                "memory each container may use on each GPU; of one that has the card for itself "
-                "all of it"
+                "memory each container may use on each GPU; "
+                "of one that has the card for itself all of it"
             ),
             (
                 Spelling(

@@ -27,9 +27,9 @@ DIST: Final = Path(fairlead.__file__).parent / "web_dist"
 _YEAR: Final = "public, max-age=31536000, immutable"
 _COMPRESSED: Final = (".js", ".css", ".svg", ".json", ".html", ".txt", ".map")
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' "
-    "data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>
 <style nonce="{nonce}">

@@ -69,8 +69,8 @@ class Endpoint(Struct, frozen=True):
 
 ERROR_TEXTS: Final = {
     400: (
-        "`malformed`: an unknown or unreadable query parameter; the answer names it and the known "
-        "ones."
+        "`malformed`: an unknown or unreadable query parameter; "
+        "the answer names it and the known ones."
     ),
     403: (
         "`csrf`: a write not from the console's own page; `forbidden`: the API server refuses; "
@@ -162,9 +162,8 @@ LOG_PARAMETERS: Final = (
     Parameter(
         "tail",
         (
-            "Number of the newest lines, 1 to 10,000 (default 500); at most 2 MiB unless the "
-            "log is "
-            "followed."
+            "Number of the newest lines, 1 to 10,000 (default 500); "
+            "at most 2 MiB unless the log is followed."
         ),
         type="integer",
     ),
