@@ -279,9 +279,8 @@ def global_options(args: argparse.Namespace) -> GlobalOptions:
 
 def overview(program: str, words: Sequence[str] = ()) -> str:
     """The text of `fairlead --help`, or of one group (`fairlead snapshot`)."""
-    verbs = [verb for verb in verbs_of(program) if verb.words[:1] == tuple(words[:1])] or verbs_of(
-        program
-    )
+    known, group = verbs_of(program), tuple(words[:1])
+    verbs = [verb for verb in known if verb.words[:1] == group] or known
     width = max(len(verb.spellings) for verb in verbs)
     lines = "".join(f"  {verb.spellings:<{width}}  {verb.summary}\n" for verb in verbs)
     purpose = {

@@ -62,15 +62,13 @@ def number(flag: str, text: str) -> int:
         value = int(text)
     except ValueError:
         raise UserError(
-            f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing '
-            f'"{text}": '
-            "invalid syntax"
+            f'invalid argument "{text}" for "--{flag}" flag: '
+            f'strconv.ParseInt: parsing "{text}": invalid syntax'
         ) from None
     if abs(value) > _INT_MAX:
         raise UserError(
-            f'invalid argument "{text}" for "--{flag}" flag: strconv.ParseInt: parsing '
-            f'"{text}": '
-            "value out of range"
+            f'invalid argument "{text}" for "--{flag}" flag: '
+            f'strconv.ParseInt: parsing "{text}": value out of range'
         )
     return value
 

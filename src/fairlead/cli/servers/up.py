@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="also write a kubeconfig here (default: "
-        "only in the state directory); the laptop's context is merged into an existing file, "
+        help="also write a kubeconfig here (default: only in the state directory); "
+        "the laptop's context is merged into an existing file, "
         "for `kubectl --context fairlead`, and removed at the end",
     )
     parser.add_argument(

@@ -87,9 +87,8 @@ def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
     names = "\n".join(pod.name for pod in pods)
     if not args.instance:
         raise UserError(
-            f"there are {len(pods)} instances:\n\n{names}\n\nplease use '-i' or "
-            "'--instance' to "
-            "filter."
+            f"there are {len(pods)} instances:\n\n{names}\n\n"
+            "please use '-i' or '--instance' to filter."
         )
     for pod in pods:
         if pod.name == args.instance:

@@ -58,8 +58,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     )
     file.write(data)
     context.stdout.write(
-        f"saved {len(snapshot.nodes)} nodes, "
-        f"{len(snapshot.pods)} pods and {len(snapshot.jobs)} jobs of {reader.describe()} to "
+        f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and "
+        f"{len(snapshot.jobs)} jobs of {reader.describe()} to "
         f"{args.file} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
     )
     return 0

@@ -150,9 +150,8 @@ def _either(together: str, label: str, *named: tuple[str, str]) -> str:
     """
     lines = (
         (
-            f'label_replace({together} by (Hostname,gpu,UUID) ({family}{{$m}}), "{label}", '
-            f'"{word}", '
-            '"", "")'
+            f"label_replace({together} by (Hostname,gpu,UUID) ({family}{{$m}}), "
+            f'"{label}", "{word}", "", "")'
         )
         for word, family in named
     )
