@@ -1,8 +1,8 @@
-"""The quota controller of a real cluster as a client of the simulated API server, like any other:
-document 004's demo.
+"""The quota controller for real clusters as a client of the simulated API server: the demo of
+document 004.
 
-The world here has the admission rules, and no controller of its own. The process has the shipped
-account, with its rights alone.
+The world here has the admission rules, but no quota controller of its own. The process uses the
+shipped ServiceAccount and has only its permissions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def connection(url: str, token: str) -> Connection:
 
 async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
-        while not is_so():  # noqa: ASYNC110 - the world moves by itself
+        while not is_so():  # the world changes by itself
             await asyncio.sleep(0.02)
 
 

@@ -101,7 +101,7 @@ class XidCounts:
         """The driver reported this XID of the card."""
         self._counts.add(card, xid, at)
 
-    def told(self, card: str, xids: Iterable[XidEvent], now: float, age: float = 0.0) -> None:
+    def set_totals(self, card: str, xids: Iterable[XidEvent], now: float, age: float = 0.0) -> None:
         """Take the card's totals as of now, where the events themselves are not available: new
         events happened `age` seconds ago. A total that is smaller than before starts again from 0.
         """
@@ -278,9 +278,9 @@ class MadeMetrics:
         }
         cards = {f"{sample.node}/{sample.uuid}": sample for sample in samples}
         for card, sample in cards.items():
-            self._xids.told(card, (), at)
+            self._xids.set_totals(card, (), at)
             for event in sample.xids:
-                self._xids.told(card, (event,), at, max(0.0, now - event.last_at))
+                self._xids.set_totals(card, (event,), at, max(0.0, now - event.last_at))
             reasons = sample.throttle_reasons if sample.up else None
             self._clocks.sampled(card, reasons, sample.sampled_at)
             place = (sample.node, sample.uuid)
