@@ -127,12 +127,14 @@ def measure_submit() -> None:
         install_job_kinds(cluster.admin)
         env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": home}
         print(
-            f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}{'ratio: wall, CPU':>20}"
+            f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}"
+            f"{'ratio: wall, CPU':>20}"
         )
         for number, (title, words) in enumerate(CASES.items()):
             ours, theirs = submit_measure(cluster, words, Path(home), env, runs, f"case-{number}")
             print(
-                f"{title:30}{ours.wall * 1000:>14.0f}{ours.cpu * 1000:>6.0f}{theirs.wall * 1000:>16.0f}{theirs.cpu * 1000:>6.0f}"
+                f"{title:30}{ours.wall * 1000:>14.0f}{ours.cpu * 1000:>6.0f}"
+                f"{theirs.wall * 1000:>16.0f}{theirs.cpu * 1000:>6.0f}"
                 f"{ours.wall / theirs.wall:>14.2f}{ours.cpu / theirs.cpu:>6.2f}",
                 flush=True,
             )

@@ -377,17 +377,15 @@ def report(sides: list[Side]) -> None:
     real, ours = sides
     rounds = f"best of the rounds, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     print(
-        f"\n{rounds}\n{'':36}{'real s':>10}{'CPU s':>10}{'ours s':>10}{'CPU s':>10}{'ratio':>8}{'CPU':>8} "
-        ""
-        " aim"
+        f"\n{rounds}\n{'':36}{'real s':>10}{'CPU s':>10}{'ours s':>10}{'CPU s':>10}"
+        f"{'ratio':>8}{'CPU':>8}  aim"
     )
     for what, (theirs, their_cpu) in real.best.items():
         seconds, cpu = ours.best[what]
         if what == "MiB":
             print(
-                f"{'memory, MiB':36}{theirs:>10.0f}{'':10}{seconds:>10.0f}{'':10}{seconds / theirs:>8.2f}{'':8} "
-                ""
-                " <= 0.5"
+                f"{'memory, MiB':36}{theirs:>10.0f}{'':10}{seconds:>10.0f}{'':10}"
+                f"{seconds / theirs:>8.2f}{'':8}  <= 0.5"
             )
         else:
             row = f"{what:36}{theirs:>10.2f}{their_cpu:>10.2f}{seconds:>10.2f}{cpu:>10.2f}"

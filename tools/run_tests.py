@@ -207,7 +207,8 @@ def _table(outcomes: list[Outcome]) -> list[str]:
     lines = [f"{'GROUP':<10}{'RESULT':<9}{'PASSED':>7}{'FAILED':>8}{'SKIPPED':>9}{'TIME':>12}  WHY"]
     for outcome in outcomes:
         tally = outcome.tally
-        counts = f"{tally.passed:>7}{tally.failed:>8}{tally.skipped:>9}{spoken_seconds(outcome.seconds):>12}"
+        took = spoken_seconds(outcome.seconds)
+        counts = f"{tally.passed:>7}{tally.failed:>8}{tally.skipped:>9}{took:>12}"
         lines.append(f"{outcome.group.name:<10}{outcome.word:<9}{counts}  {outcome.why}".rstrip())
         if outcome.mend:
             lines.append(f"{'':<10}to run it: `{outcome.mend}`")

@@ -28,7 +28,8 @@ SIMULATED = {
 (`fairlead_sim/kubelet/behaviour.py`).
 """
 SAYS = """exec 2>&1; env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
-test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
+test -w /run/fairlead/gpu/region && echo region
+echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
 """A program that tells what its container was given, and then `end`, all in one stream: of two,
 nobody knows the order.
 """
@@ -36,7 +37,10 @@ TELLS = "fairlead.test/tells:1"
 """Tells, and runs on until it is asked to end."""
 TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"
 """Tells, and ends as document 001's program does that wants more memory than it was given."""
-LINE_E = """CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)\""""
+LINE_E = (
+    "CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "
+    '"cudaMalloc( (void**)&dev_c, malloc_size)"'
+)
 _TELLING = {
     TELLS: (f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}"),
     TAKES_TOO_MUCH: (f"{SAYS}; echo '{LINE_E}'; exit 1"),

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -95,17 +96,16 @@ async def _play() -> None:
         )
         tasks.append(group.create_task(controller.run()))
         await until(lambda: all(_is_enforced(cluster, name) for name in SPACES))
+
+        def has_come_to(counts: tuple[int, ...], evicted: int) -> bool:
+            expected = dict(zip(SPACES, counts, strict=False))
+            return _admitted(cluster) == expected and len(gone) == evicted
+
         for number, expected in enumerate(
             [((4,), 0), ((4, 4), 0), ((3, 3, 2), 2), ((2, 2, 2, 2), 4)], start=1
         ):
             cluster.create(demo_deployment(f"nginx{number}", SPACES[number - 1]))
-            counts, evicted = expected
-            await until(
-                lambda: (
-                    _admitted(cluster) == dict(zip(SPACES, counts, strict=False))
-                    and len(gone) == evicted
-                )
-            )  # noqa: B023
+            await until(partial(has_come_to, *expected))
         for task in tasks:
             task.cancel()
     assert len(gone) == 4

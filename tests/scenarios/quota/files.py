@@ -1,32 +1,37 @@
 """Worked scenarios of elastic quota as data: one TOML file each, for every world that can play them
 (the plan in memory, the simulated cluster, a real control plane).
 
-    title, section                          # of docs/spec/quota.md
-    resource = "cpu"                        # what plain numbers speak of
-    tree = "root[40]{a[10/20] b[30]}"       # name[min/max]; several resources: x[cpu 1/2, nvidia.com/gpu 0/4]; Kubernetes quantities
-    namespaces = {a = ["team-a"]}           # default: one, the leaf's name with - for .
+    title, section              # of docs/spec/quota.md
+    resource = "cpu"            # what plain numbers speak of
+    # Kubernetes quantities; name[min/max], several resources: x[cpu 1/2, nvidia.com/gpu 0/4]
+    tree = "root[40]{a[10/20] b[30]}"
+    namespaces = {a = ["team-a"]}  # default: one, the leaf's name with - for .
     [attributes.root] "fairlead.io/reclaim-scope" = "subtree"
-    needs = ["operators"]                   # or "admission": worlds without it leave the scenario out, and say so
-    is_slow = true                          # minutes in a world whose time cannot be sped up
-    refused_on_entry = ["MaxExceedsParent"] # what is wrong with the tree, which the webhook would refuse: the plan is right all the same
+    # Or "admission": worlds without it leave the scenario out, and report that.
+    needs = ["operators"]
+    is_slow = true              # minutes in a world whose time cannot be sped up
+    # What is wrong with the tree, which the webhook would refuse. The plan is right all the same.
+    refused_on_entry = ["MaxExceedsParent"]
 
-    [[steps]]                               # each is played when the one before has settled
-    add = [{name = "web", leaf = "a", kind = "Deployment", replicas = 5, asks = "5"}]   # also priority, gang, preemptible, namespace,
-                                            # gate (of another controller), never_preempts
-    budgets = [{name = "web", workload = "a/web", allows = 0}]                          # made before what is added
-    update = ["a/web"]                      # a new revision of its template, all else the same
+    [[steps]]                   # each is played when the one before has settled
+    # Also priority, gang, preemptible, namespace, gate (of another controller), never_preempts.
+    add = [{name = "web", leaf = "a", kind = "Deployment", replicas = 5, asks = "5"}]
+    # Made before what is added.
+    budgets = [{name = "web", workload = "a/web", allows = 0}]
+    update = ["a/web"]          # a new revision of its template, all else the same
     remove = ["a/web"]
-    tree = "..."                            # the tree from now on
-    attempts = ["remove the gate of a/web"] # of a user; also "set the node of a/web". Each is refused
-    wait = 60                               # seconds go by
-    [steps.expect]                          # when it has settled: the plan is empty, nothing is stopping
-    running = {a = 4}                       # admitted pods by leaf
-    evictions = 0                           # since the beginning (E)
-    victims = {a = 1}                       # pods evicted or suspended in this step, by leaf
-    waiting = {a = {OverMax = 1}}           # units by reason, all of the leaf
-    sentences = {a = ["cpu asks 5; a uses 20 of max 20"]}   # each is some unit's
-    untouched = {other = 3}                 # pods by namespace off the tree that were never gated and run
-    daemons = ["a"]                         # leaves in which pods of DaemonSets run that were never gated
+    tree = "..."                # the tree from now on
+    # Of a user; also "set the node of a/web". Each is refused.
+    attempts = ["remove the gate of a/web"]
+    wait = 60                   # seconds go by
+    [steps.expect]              # when it has settled: the plan is empty, nothing is stopping
+    running = {a = 4}           # admitted pods by leaf
+    evictions = 0               # since the beginning (E)
+    victims = {a = 1}           # pods evicted or suspended in this step, by leaf
+    waiting = {a = {OverMax = 1}}  # units by reason, all of the leaf
+    sentences = {a = ["cpu asks 5; a uses 20 of max 20"]}  # each is some unit's
+    untouched = {other = 3}     # pods by namespace off the tree that were never gated and run
+    daemons = ["a"]             # leaves in which pods of DaemonSets run that were never gated
 """
 
 from __future__ import annotations
