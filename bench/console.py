@@ -277,7 +277,7 @@ PATH = "/api/v1/jobs/team-a/pytorchjob/bert/logs?follow=true"
 
 
 def write_log(pipe: Pipe, rate: int) -> None:
-    """An API server of one log, for whoever asks, until it is stopped."""
+    """An API server that sends one log to every client, until it is stopped."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -305,7 +305,7 @@ def write_log(pipe: Pipe, rate: int) -> None:
 
 
 async def answer_questions(pipe: Pipe) -> None:
-    """Whoever writes a word gets this process' CPU seconds so far."""
+    """Answer each word from the pipe with the CPU seconds of this process so far."""
     while True:
         await asyncio.to_thread(pipe.recv)
         used = resource.getrusage(resource.RUSAGE_SELF)
@@ -359,7 +359,7 @@ def console(pipe: Pipe, source: int) -> None:
 
 
 async def read(port: int, seconds: float) -> int:
-    """Bytes read in so many seconds."""
+    """Bytes read in `seconds`."""
     for _ in range(100):
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -407,12 +407,12 @@ def look(port: int, seconds: float) -> str:
         page.evaluate(frames)
         page.wait_for_timeout(seconds * 1000)
         seen, nodes = page.evaluate("() => [window.seen, document.querySelectorAll('*').length]")
-        said = page.get_by_test_id("log-state").inner_text()
+        state = page.get_by_test_id("log-state").inner_text()
         after = heap()
         browser.close()
     return (
         f"heap {before:.0f} -> {after:.0f} MB, {seen / seconds:.0f} frames/s, {nodes} DOM nodes; "
-        f"the page says: {said}"
+        f"the page shows: {state}"
     )
 
 
@@ -435,10 +435,10 @@ def measure_log_follow() -> None:
     spawn = multiprocessing.get_context("spawn")
 
     def begun(target: Any, *more: Any) -> tuple[Any, Pipe, int]:
-        ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=target, args=(theirs, *more), daemon=True)
+        parent, child = spawn.Pipe()
+        process = spawn.Process(target=target, args=(child, *more), daemon=True)
         process.start()
-        return process, ours, ours.recv()
+        return process, parent, parent.recv()
 
     writer, _, source = begun(write_log, int(args.mb * 1e6))
     costs: dict[str, float] = {}

@@ -65,7 +65,7 @@ MYPY = ("-m", "mypy", f"--cache-dir={cache_home() / 'mypy'}")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 SILENCE_SECONDS = 300.0
-"""No test and no tool prints nothing for so long, on a busy machine either, unless it hangs."""
+"""A test or a tool that prints nothing for this time hangs, also on a busy machine."""
 REAL_SILENCE_SECONDS = 1200.0
 """Some tests of real components wait up to 15 minutes for what a machine has once: the node, an
 operator.
@@ -90,8 +90,8 @@ class Step:
 class Group:
     """Steps under one name; each is ended when it prints nothing for `silence_seconds`.
 
-    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not
-    even start (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube`
+    `missing`: why the group cannot run here (it is then skipped). `broken`: why it could not start
+    (it failed). `more_programs`: beside the Kubernetes programs that all `needs_kube`
     groups need.
     """
 
@@ -134,7 +134,7 @@ def check_groups() -> tuple[Group, ...]:
             (_pytest("run", *_NOT_LONG, "tests/run"),),
         ),
         Group(
-            "apps", ("servers of ours"), (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),)
+            "apps", "Fairlead's servers", (_pytest("apps", *_NOT_LONG, *_but(PAGES), "tests/apps"),)
         ),
         Group(
             "pages",

@@ -2,8 +2,8 @@
 benchmarks here.
 
 The server is a process of its own (its memory and its core are not the client's). Pages and watch
-events are rendered before it says that it is ready, so that a run measures the client: in protobuf
-and gzip where taken (`with_protobuf`), else in JSON.
+events are rendered before it reports that it is ready, so that a run measures the client: in
+protobuf and gzip where taken (`with_protobuf`), else in JSON.
 """
 
 from __future__ import annotations
@@ -263,12 +263,12 @@ def pod_server(
     (directory / "server.crt").write_bytes(pair.certificate_pem)
     (directory / "server.key").write_bytes(pair.key_pem)
     (directory / "ca.crt").write_bytes(authority.pem)
-    ours, theirs = multiprocessing.Pipe()
+    parent, child = multiprocessing.Pipe()
     server = multiprocessing.Process(
-        target=_serve, args=(pods, events, str(directory), with_protobuf, theirs), daemon=True
+        target=_serve, args=(pods, events, str(directory), with_protobuf, child), daemon=True
     )
     server.start()
-    port = ours.recv()
+    port = parent.recv()
     kubeconfig = directory / "kubeconfig"
     kubeconfig.write_text(
         json.dumps(

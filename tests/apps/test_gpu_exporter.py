@@ -1,5 +1,5 @@
-"""The GPU exporter: one page per sample, always 200, faults cost only what failed, and invariants
-that dashboards rely on.
+"""The GPU exporter: one page per sample, always status 200, a fault removes only the values that
+failed, and the invariants that dashboards rely on.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ async def test_labels_stand_in_dcgms_order_with_ints_and_six_decimals() -> None:
 
 
 async def test_a_whole_value_of_a_double_is_printed_as_one() -> None:
-    """Whatever type the source of the readings found handy: one family has one format."""
+    """Whatever Python type the source used: one family has one format."""
     resting = device(2)
     resting = structs.replace(resting, fields={**resting.fields, "DCGM_FI_DEV_POWER_USAGE": 0})
     text = await page_text([device(1), resting])
@@ -220,7 +220,7 @@ async def test_only_the_devices_that_were_asked_for_are_printed(devices: str, sh
 async def test_mig_instances_are_chosen_for_themselves(
     devices: str, cards: str, instances: str
 ) -> None:
-    """Counted over all cards by index and id, as DCGM numbers them."""
+    """MIG instances are counted over all cards by index and id, as in DCGM."""
 
     def divided(index: int, *ids: int) -> DeviceSample:
         return device(
@@ -613,7 +613,7 @@ async def test_a_mig_instance_and_a_process_pass_the_same_gate() -> None:
 
 
 def test_every_field_of_a_card_has_its_bounds() -> None:
-    """And lets the blanks of DCGM through nowhere."""
+    """Blank values of DCGM are dropped for every field."""
     texts = {
         "BRAND",
         "SERIAL",
@@ -757,8 +757,8 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(
 
 
 def test_a_file_that_is_being_written_is_read_when_it_stands_still(tmp_path: Path) -> None:
-    """Half a file never counts: neither one that grows before it is read nor one that grows while
-    it is.
+    """A half-written file never counts, neither one that grows before it is read nor one that grows
+    meanwhile.
     """
     path = tmp_path / "counters.csv"
     path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
@@ -873,7 +873,7 @@ async def test_a_reload_under_way_is_said(tmp_path: Path) -> None:
 
 
 async def test_names_of_pods_come_and_go_between_two_samples() -> None:
-    """With `-c 30000` a page is made of the same sample again; its age goes on."""
+    """With `-c 30000` a page is made of the same sample again, and its age increases."""
 
     class Pods:
         name = ""
@@ -968,7 +968,7 @@ async def test_a_file_without_a_usable_row_costs_dcgms_metrics_and_no_others(
     tmp_path: Path, rows: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """docs/spec/telemetry.md#counters-file: a bad row is skipped and counted; only `--strict-csv`
-    ends the start.
+    refuses to start.
     """
     path = tmp_path / "counters.csv"
     path.write_text(rows)

@@ -1,4 +1,4 @@
-"""When a page stands still, and what of it is moved aside."""
+"""Waits until a page stops changing, and finds the parts of it that are out of place."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SIDEWAYS: Final = """() => {
 
 
 def settle(tab: Window) -> None:
-    """Answers have come and the window has been drawn anew."""
+    """Wait until answers have arrived and the window has been drawn again."""
     expect(tab.page.locator("main [data-testid=state-loading]").first).to_have_count(0)
     tab.page.evaluate(
         "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"

@@ -1,9 +1,9 @@
-"""Is each page whole at any width, in both languages and themes? Nothing sideways, nothing cut,
-contrast, names, headings.
+"""Is each page whole at any width, in both languages and themes? No sideways scrolling, no cut
+text; contrast, names and headings are right.
 
-`axe-core` judges what it knows; what it does not (a control outside the window or cut by its box,
-blocks in another order than they are seen) is asked of the browser's own boxes. A run tries two of
-the twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
+`axe-core` judges what it knows. The rest (a control outside the window or cut by its box, blocks in
+another order than they are seen) is computed from the browser's own boxes. A run tries two of the
+twelve looks, chosen at random; `FAIRLEAD_TURN=all` tries all.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ CUT: Final = """() => {
     }
     return [...new Set(found)];
 }"""
-"""Texts of which a part is not seen: words take more lines instead."""
+"""Texts of which a part is not visible: they should take more lines instead."""
 CUT_MS: Final = 5_000
 OTHER_ORDER: Final = """() => {
     const found = [];
@@ -85,7 +85,7 @@ VIOLATIONS: Final = """async () => {
 
 
 def pages_of(sight: Sight) -> list[tuple[str, str]]:
-    """(address, page) of all pages; details of the first thing that there is."""
+    """(address, page) of all pages; pages of details show the first object that exists."""
     boards = [
         ("/overview", "overview"),
         ("/nodes", "nodes"),
@@ -147,7 +147,7 @@ def test_every_page_is_whole_at_every_width(
 
 
 def cut_texts(tab: Window) -> list[str]:
-    """What is still cut after rows had time to take the height of their words."""
+    """Texts that are still cut after rows had time to grow."""
     try:
         tab.page.wait_for_function(f"() => ({CUT})().length === 0", timeout=CUT_MS)
     except PlaywrightTimeout:
@@ -188,7 +188,7 @@ def test_no_text_is_cut(
 def test_what_opens_over_a_page_is_whole_too(
     browser: Browser, simulated: Sight, locale: str, scheme: str
 ) -> None:
-    """The box that finds everything with hits of the server, and the commands of an object."""
+    """The search box with the server's hits, and the commands of an object."""
     node = sorted(simulated.node_names())[0]
     wrong: list[str] = []
     with window(browser, simulated.url, locale, 1440, 1000, scheme) as tab:

@@ -1,5 +1,5 @@
-"""Contract: create, replace, patch, and what the server says no to. The same assertions over both
-worlds.
+"""Contract: create, replace, patch, and writes that the server refuses. The same assertions over
+both worlds.
 """
 
 from __future__ import annotations
@@ -653,7 +653,7 @@ def test_a_gated_pod_cannot_be_bound(api: ApiClient, space: str) -> None:
 
 
 def test_two_writers_lose_no_write(api: ApiClient, space: str) -> None:
-    """Each reads, adds one and replaces; who comes too late gets 409 and begins again."""
+    """Each reads, adds one and replaces; a writer that comes too late gets 409 and begins again."""
     api.post(config_maps(space), config_map(data={"n": "0"}))
 
     def add(times: int) -> int:

@@ -1,5 +1,5 @@
-"""Every expression that we ship or print asks only for metrics and labels of the metrics reference:
-rules, boards, adapter rules, pages.
+"""Every shipped or printed expression uses only metrics and labels of the metrics reference: rules,
+boards, adapter rules, pages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DCGM = frozenset(
 
 
 class Asked(NamedTuple):
-    """An expression and where it stands."""
+    """An expression and its place."""
 
     where: str
     text: str
@@ -62,8 +62,8 @@ VALUES = re.compile(r"label_values\((.+),\s*(\w+)\)$")
 
 
 def expressions(value: Any) -> Iterator[str]:
-    """Of a manifest or a board: rules, queries of panels and variables, what the adapter selects,
-    what an HPA names.
+    """The expressions of a manifest or a board: rules, queries of panels and variables, selections
+    of the adapter, metrics of an HPA.
     """
     match value:
         case {"seriesQuery": str(text)}:
@@ -119,7 +119,7 @@ PRINTED = [
 
 
 def recorded(known: dict[str, Labels]) -> dict[str, Labels]:
-    """What recording rules make of them, in their order."""
+    """The labels by metric, with those of the recording rules added in their order."""
     found = dict(known)
     for group in yaml.safe_load(
         (DEPLOY / "prometheus" / "fairlead.rules.yaml").read_text(encoding="utf-8")

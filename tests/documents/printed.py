@@ -1,5 +1,5 @@
-"""Is what kubectl prints what a document prints? In the document's columns; ages, addresses, node
-ports and generated endings aside.
+"""Compares what kubectl prints with what a document prints, in the document's columns. Ages,
+addresses, node ports and generated endings are not compared.
 """
 
 from __future__ import annotations

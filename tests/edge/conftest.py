@@ -23,7 +23,7 @@ sys.exit({status})
 
 
 class PluginBuilder:
-    """Makes credential plugins and tells how they were called."""
+    """Makes credential plugins and returns how they were called."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

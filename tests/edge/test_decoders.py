@@ -1,5 +1,5 @@
-"""May threads read types that nobody has read before, at once? In a process of its own: what goes
-wrong is no exception but its end.
+"""Threads may read message types for the first time at the same moment. In a process of its own,
+because the failure is not an exception but a crash.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Real kubectl on the simulated API: definitions of one's own, the operators' own definitions,
-explain, and kinds without effect.
+"""Real kubectl on the simulated API: users' own definitions, the operators' definitions, explain,
+and kinds without effect.
 """
 
 from __future__ import annotations

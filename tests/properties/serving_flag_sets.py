@@ -1,5 +1,5 @@
-"""Random command lines of `serve` that are right: every flag, alone and with others, with values of
-any text where a text is allowed.
+"""Random valid command lines of `serve`: every flag, alone and with others, with any text as a
+value where text is allowed.
 """
 
 from __future__ import annotations

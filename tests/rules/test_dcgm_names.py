@@ -1,4 +1,4 @@
-"""Names on DCGM's series beside the card's: labels and UIDs of pods, HPC jobs, virtual GPUs.
+"""Labels on DCGM's series beside the card's own: labels and UIDs of pods, HPC jobs, virtual GPUs.
 
 See docs/spec/telemetry.md#flags-and-environment-variables,
 docs/spec/telemetry.md#format-and-labels-of-dcgm-series, docs/spec/telemetry.md#attribution-rules.
@@ -284,8 +284,8 @@ EVERYTHING = DcgmLabels(
 
 @pytest.mark.parametrize("labels", [EVERYTHING, structs.replace(EVERYTHING, has_old_names=True)])
 def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLabels) -> None:
-    """Whatever names of labels the page has, a pod may bear them, too: Prometheus reads no page
-    that says one twice.
+    """A pod may have a label with the same name as any label of the page. Prometheus rejects a page
+    on which a series has a label name twice.
     """
     link = Counter(
         "DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", "DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", "gauge", ""

@@ -1,5 +1,5 @@
-"""Shared GPUs on the simulated cluster: who sits where, what waiting pods are told, what people may
-not write.
+"""Shared GPUs in the simulated cluster: placements, the messages of waiting pods, and writes that
+are refused.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def message(world: World, name: str = "p") -> str:
 
 
 def told(world: World, about: str, reason: str) -> list[tuple[str, str]]:
-    """(component, message) of the events with this reason, in no order."""
+    """(component, message) of the Events with this reason, in any order."""
     found = [
         event
         for event in world.cluster.list(EVENTS)
@@ -132,7 +132,9 @@ def test_what_this_cluster_has_not_is_told() -> None:
 
 
 def test_what_no_node_can_run_is_refused_when_it_is_created_and_its_owner_says_so() -> None:
-    """All cases stand in tests/kube/admission_cases; here is what a workload's owner sees."""
+    """tests/kube/admission_cases has all cases; this test checks what the owner of a
+    workload sees.
+    """
     world = small_world(V100S)
     refused = (
         "ValidatingAdmissionPolicy 'fairlead-gpu-asks' with binding 'fairlead-gpu-asks' denied "
@@ -210,8 +212,8 @@ def world_with_classes() -> World:
 
 
 def test_preemption_frees_one_card_and_not_the_sum() -> None:
-    """kube-scheduler would evict one pod per card; the extender names those of one card. Nobody
-    steals the room meanwhile.
+    """By the sum of free units kube-scheduler would evict one pod per card; the extender names the
+    pods of one card. No other pod takes the room meanwhile.
     """
     world = world_with_classes()
     for name, units, priority in (("a1", 8, 5), ("a2", 7, 5), ("b1", 9, 0), ("b2", 6, 0)):
@@ -241,7 +243,7 @@ def test_a_free_sum_with_nobody_to_evict_is_kube_schedulers_own_error() -> None:
     )
 
 
-# --- pods that came another way -------------------------------------------------------------------
+# --- pods that were bound by others ---------------------------------------------------------------
 
 
 def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
@@ -276,7 +278,7 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
 
 
 def test_a_pod_that_asks_for_none_of_it_gets_no_grant() -> None:
-    """`aliyun.com/gpu-mem: 0`: kube-scheduler asks the extender to bind it all the same."""
+    """`aliyun.com/gpu-mem: 0`: kube-scheduler calls the extender's bind all the same."""
     world = small_world(V100S)
     share(
         world,
@@ -310,8 +312,8 @@ def test_an_operator_takes_a_card_out() -> None:
 
 @pytest.mark.parametrize("how", ["deleted", "emptied"])
 def test_pods_that_a_withheld_card_kept_waiting_are_tried_when_it_comes_back(how: str) -> None:
-    """Three that are alike and one that is not: kube-scheduler with a real extender does so, too
-    (`tests/kube/test_shared_cards.py`).
+    """Three pods that are alike and one that is not. kube-scheduler with a real extender does the
+    same (`tests/kube/test_shared_cards.py`).
     """
     world = small_world(V100S)
     meta = {"name": "unhealthy-gpu-shared-1", "namespace": "kube-system"}

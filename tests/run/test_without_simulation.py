@@ -1,5 +1,5 @@
-"""A production image is without the simulated cluster: real servers and commands do not miss it,
-the others say what they lack.
+"""A production image does not contain the simulated cluster: servers and commands for real clusters
+work without it, all others report that it is missing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ CODE = WITHOUT_IT + "sys.exit(main(sys.argv[1], sys.argv[2:]))"
 EACH = WITHOUT_IT + (
     "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
 )
-"""Several command lines in one process, which loads the servers once; the exit status of each on
-its stderr.
+"""Runs several command lines in one process, which loads the servers once; prints the exit status
+of each to stderr.
 """
 
 
@@ -78,8 +78,8 @@ STRANGERS = (
     "fairlead.edge.prometheus",
     "fairlead.kinds",
 )
-"""A third of the memory that the exporter may take on each node, and nothing of it is asked of an
-exporter that knows no API server.
+"""These modules take a third of the memory that the exporter may use on each node, and an exporter
+without an API server needs none of them.
 """
 
 

@@ -1,4 +1,6 @@
-"""Grants are read from the newest annotation there is, and one that does not parse is no grant."""
+"""Grants are read from the newest annotation that exists; an annotation that cannot be parsed is no
+grant.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The counters CSV: bad rows cost only themselves, and say why; the built-in file has none."""
+"""The counters CSV: a bad row is skipped with a reason, and the others count; the built-in file has
+no bad row.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,7 @@ nvlink_bandwidth_total
 dcgm_fi_prof_: gr_engine_active sm_active sm_occupancy pipe_tensor_active dram_active pcie_tx_bytes
 pcie_rx_bytes
 """
-"""What dcgm-exporter's own files name, in rows and in rows that are commented out:
+"""The names in dcgm-exporter's own files, both in rows and in rows that are commented out:
 default-counters, dcp-metrics-included and 1.x-compatibility-metrics.
 """
 
@@ -217,8 +219,8 @@ RENAMED = {
     "DCGM_FI_DEV_GPU_PERSISTENCE_MODE": "DCGM_FI_DEV_PERSISTENCE_MODE",
     "DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION": "DCGM_FI_DEV_GPU_RECOVERY_ACTION",
 }
-"""From the list of deprecated names of DCGM 4.6's `dcgm_fields.py`; the last one is the other way
-round.
+"""From the list of deprecated names in DCGM 4.6's `dcgm_fields.py`; in the last pair the older name
+comes first.
 """
 OTHERS_OF_NVML = (
     *(
@@ -257,7 +259,7 @@ def test_every_name_of_dcgm_is_served_or_has_a_reason() -> None:
 
 
 def test_ids_are_those_of_dcgms_header() -> None:
-    """Some at each end of what the table counts by itself."""
+    """Ids at both ends of each range that the table numbers by itself."""
     ids = {each.name.removeprefix("DCGM_FI_"): each.id for each in NAMES}
     known = {
         "SYSTEM_GPU_BIND_EVENT": 6,
@@ -287,7 +289,7 @@ def test_ids_are_those_of_dcgms_header() -> None:
 
 
 def test_a_long_file_that_is_no_csv_of_counters_is_read_at_once() -> None:
-    """Each name is compared with all others only in the first rows."""
+    """Only names in the first rows are compared with all known names."""
     found = parse_counters(
         "".join(f"DCGM_FI_DEV_GPU_TMEP_{row}, gauge, x\n" for row in range(3000))
     )

@@ -1,4 +1,4 @@
-"""How a command in a container ended, in the words that API servers and kubelets use for it."""
+"""How a command in a container ended, in the forms in which API servers and kubelets report it."""
 
 from __future__ import annotations
 

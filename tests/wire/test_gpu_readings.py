@@ -1,5 +1,5 @@
-"""Readings from three dialects of exporter pages; a card is one reading, and what nobody said is
-unknown.
+"""Readings from exporter pages in three formats: a card is one reading, and values that are not on
+the page are unknown.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_dcgm_behind_a_prometheus_that_renamed_pod_labels() -> None:
 
 
 def test_the_exporter_has_no_card_that_prometheus_puts_its_name_on() -> None:
-    """The labels of the target stand where no pod has the card for itself."""
+    """Where no pod has the card alone, the target's labels stand in the pod's place."""
     of_target = ',pod="exporter-x",namespace="monitoring",container="nvidia-dcgm-exporter"'
     text = re.sub(r',(container|namespace|pod)="[^"]*"', "", DCGM).replace("}", of_target + "}")
     (found,) = readings(text)

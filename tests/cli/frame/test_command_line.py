@@ -1,5 +1,5 @@
-"""Command lines: where flags may stand, what is refused and in which words, exit statuses, and what
-is never imported.
+"""Command lines: where flags may stand, which lines are refused and with which message, exit
+statuses, and modules that are never imported.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ HEAVY = (
     "typing_extensions",
     "stringprep",
 )
-"""The last four are the standard library's, and typing_extensions: each takes as long as a request,
-and none is needed.
+"""The last four belong to the standard library, except typing_extensions. Loading each of them
+costs the time of a request, and none is needed.
 """
 
 
 def started(program: str, line: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """With no kubeconfig unless `env` names one."""
+    """Runs the program without a kubeconfig unless `env` names one."""
     return run_main(program, line.split(), environment(home, TZ="UTC", **env))
 
 
@@ -141,7 +141,7 @@ def test_commands_that_are_not_there(line: str, what: str) -> None:
     ],
 )
 def test_what_to_use_instead_of_what_is_not_built(line: str, instead: str) -> None:
-    """And it is there."""
+    """The command that the hint names exists."""
     with pytest.raises(UserError) as refusal:
         split_verb(line.split(), "arena")
     assert f"`{instead}`" in refusal.value.hint
@@ -370,8 +370,8 @@ def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
-    """The kubeconfig names a server that is not there, so the whole way of a live command up to its
-    request is covered.
+    """The kubeconfig names a server that does not exist, so the whole path of a live command up to
+    its request is covered.
     """
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(

@@ -1,4 +1,4 @@
-"""Where does `arena` look: which namespace, which context, which file?
+"""Which namespace, context and kubeconfig file `arena` uses.
 
 See docs/spec/arena-cli.md#choice-of-the-cluster.
 """
@@ -40,7 +40,7 @@ def config(path: Path, server: str, *contexts: str, namespace: str = "") -> Path
 
 
 def asked(server: ScriptedServer) -> set[str]:
-    """The namespaces in which jobs were looked for."""
+    """The namespaces in which jobs were listed."""
     return {
         each.path.split("/namespaces/")[1].split("/")[0]
         for each in server.seen

@@ -1,5 +1,5 @@
-"""`fairlead quota plan` on the cluster of document 004: what is done, what would be, and what
-nobody can ask.
+"""`fairlead quota plan` on the cluster of document 004: current actions, what-if questions, and
+questions that are refused.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def test_the_document_of_json_has_all_keys_of_the_contract() -> None:
 
 
 def test_another_tree_is_asked_about_beforehand(tmp_path: Path) -> None:
-    """Half of root.a's guarantee goes to root.b.1: what a lowered min and a raised one do to
+    """Half of root.a's guarantee goes to root.b.1: the effect of a lowered and a raised min on
     running pods.
     """
     file = tmp_path / "new.yaml"

@@ -1,5 +1,5 @@
-"""dcgm-exporter's command lines start our exporter: every flag and variable is taken, and what
-changes nothing is said once.
+"""dcgm-exporter's command lines start Fairlead's exporter: every flag and variable is accepted, and
+those without effect are reported once.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def test_all_of_them_at_once() -> None:
 
 
 def one_dash(flag: str) -> list[str]:
-    """As Go's own flags may be written: one dash or two, whatever the length, the value beside it
-    or behind `=`.
+    """The spellings that Go's flag package accepts: one dash or two, whatever the length, with the
+    value after a space or `=`.
     """
     bare = flag.lstrip("-")
     words = [f"-{bare}", f"--{bare}"]

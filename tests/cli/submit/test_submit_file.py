@@ -1,5 +1,5 @@
-"""`submit -f FILE`: objects of Kubernetes as they are, or a job in arena's v2 schema, which flags
-override.
+"""`submit -f FILE`: Kubernetes objects without changes, or a job in arena's v2 schema, whose fields
+flags override.
 
 See docs/spec/arena-cli.md#dry-run-and-files, docs/spec/arena-cli.md#job-files.
 """

@@ -1,4 +1,4 @@
-"""Where processes run, as a /proc tells."""
+"""The pods and containers of processes, from /proc."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = "1 0 8:1 / / rw - overlay overlay rw\n"
 
 @pytest.mark.parametrize("ending", ["", "//deleted"])
 def test_a_container_is_known_by_its_limits_file(tmp_path: Path, ending: str) -> None:
-    """The kernel names a file that was replaced since with two slashes (seen on a real node,
+    """The kernel appends `//deleted` to a file that was replaced meanwhile (seen on a real node,
     tests/kubelet).
     """
     mounted = (
@@ -65,7 +65,7 @@ def test_this_process_was_given_nothing() -> None:
     ],
 )
 def test_the_pod_of_a_process(text: str, uid: str) -> None:
-    """Both layouts of docs/spec/telemetry.md#processes; a static pod's uid is a hash."""
+    """Both layouts of docs/spec/telemetry.md#processes; the uid of a static pod is a hash."""
     assert pod_of_cgroups(text) == uid
 
 

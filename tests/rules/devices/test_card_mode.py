@@ -1,4 +1,4 @@
-"""Modes of cards and the lists that follow:
+"""Modes of cards, and the device lists that follow from them:
 docs/spec/gpu-sharing.md#switching-a-node-between-shared-and-exclusive.
 """
 
@@ -28,7 +28,7 @@ CARDS = [t4(0), t4(1)]
 
 
 def counts(plan: CardPlan) -> dict[str, tuple[int, int]]:
-    """By resource what a kubelet makes of the list: capacity and allocatable."""
+    """Capacity and allocatable by resource, as a kubelet computes them from the list."""
     return {
         resource: (len(told), sum(each.is_healthy for each in told))
         for resource, told in plan.lists.items()

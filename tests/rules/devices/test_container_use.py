@@ -1,4 +1,4 @@
-"""Whose memory is it? Processes of a card put to containers, foreign ones apart.
+"""Processes of a card are assigned to containers; processes of no known container count as foreign.
 
 See docs/spec/telemetry.md#device-metrics, docs/spec/telemetry.md#container-metrics,
 docs/spec/telemetry.md#processes.

@@ -1,4 +1,4 @@
-"""Every code of docs/spec/quota.md#validation: which tree it refuses, and in which words."""
+"""Every code of docs/spec/quota.md#validation: the trees that it refuses, and its message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMESPACES = ("ns1", "ns2", "ns3", "ns4")
 
 
 def node(name: str, bounds: Any = None, *children: Any, **more: Any) -> dict[str, Any]:
-    """`bounds`: cpu of min and max, or a ResourceList for both, or a pair of ResourceLists."""
+    """`bounds`: cpu of min and max, or one ResourceList for both, or a pair of ResourceLists."""
     least, most = bounds if isinstance(bounds, tuple) else (bounds, bounds)
     limits = {
         key: {"cpu": value} if isinstance(value, int | str) else value
@@ -46,8 +46,8 @@ def leaf(name: str, bounds: Any, *namespaces: str, **more: Any) -> dict[str, Any
 
 
 def demo(**changes: Any) -> dict[str, Any]:
-    """Document 004's tree. `changes` replace leaves by name (`a1` is root.a.1; None takes one
-    away).
+    """The tree of document 004. `changes` replace leaves by name (`a1` is root.a.1; None removes
+    the leaf).
     """
     leaves = {
         name: leaf(f"root.{name[0]}.{name[1]}", (10, 20), namespace)
@@ -360,7 +360,7 @@ def test_a_group_makes_use_of_a_leaf_without_namespaces() -> None:
     )
 
 
-# --- what changes ---------------------------------------------------------------------------------
+# --- changes between two trees --------------------------------------------------------------------
 
 
 def runs(namespace: str, name: str, phase: PodPhase = PodPhase.RUNNING, owner: str = "") -> Pod:

@@ -1,5 +1,5 @@
-"""Structural schemas on values: what contracts with the real server cannot see, that nothing is
-changed in place and what is shared.
+"""Structural schemas applied to values: what contracts with the real server cannot see, that values
+are not changed in place and which parts are shared.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 NAME = "cron tfjob"
 HELP = """Create a TFJob at each time of --schedule, with the name of the cron and the time.
 
-A schedule has five fields, as in cron (`*/30 * * * *`), or is a word such as @daily, or an interval: `@every 1h30m`. A prefix
-`TZ=Asia/Shanghai ` names a time zone. A schedule that the controller would not accept, or that never occurs, is refused."""
+A schedule has five fields, as in cron (`*/30 * * * *`), or is a word such as @daily, or an
+interval: `@every 1h30m`. A prefix `TZ=Asia/Shanghai ` names a time zone. A schedule that the
+controller would not accept, or that never occurs, is refused."""
 
 _WORDS: Final = Words(
     "The cron tfjob {name} has been submitted successfully",

@@ -1,9 +1,9 @@
 """`arena completion bash|zsh|fish` prints a script that completes commands, flags, and the names of
 jobs and nodes.
 
-Commands and flags are written into the script from the parsers, so pressing Tab starts a program only where
-the name of a job or a node is wanted; those are asked of the cluster that the line itself names (-n,
---kubeconfig, --context, --snapshot).
+Commands and flags are written into the script from the parsers, so pressing Tab starts a program
+only where the name of a job or a node is wanted; those are asked of the cluster that the line
+itself names (-n, --kubeconfig, --context, --snapshot).
 """
 
 from __future__ import annotations
@@ -114,14 +114,16 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
             '"$current" == '
             f"-* ]] ||{names or ' words='} ;;"
         )
+    first_column = "NR > 1 { print $1 }"
+    with_values = "|".join(f"{flag}=*" for flag in _PASSED_ON if flag.startswith("--"))
     return f"""# Completion of {program} for bash; load it with: source <({program} completion bash)
 {program}_names() {{
     local what="$1"
     shift
     case "$what" in
-        jobs) {program} list "$@" 2>/dev/null | awk 'NR > 1 {{ print $1 }}' ;;
-        servings) {program} serve list "$@" 2>/dev/null | awk 'NR > 1 {{ print $1 }}' ;;
-        nodes) {program} top node "$@" 2>/dev/null | awk '/^---/ {{ exit }} NR > 1 {{ print $1 }}' ;;
+        jobs) {program} list "$@" 2>/dev/null | awk '{first_column}' ;;
+        servings) {program} serve list "$@" 2>/dev/null | awk '{first_column}' ;;
+        nodes) {program} top node "$@" 2>/dev/null | awk '/^---/ {{ exit }} {first_column}' ;;
     esac
 }}
 
@@ -136,7 +138,7 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
                 place=$((place + 1))
                 options+=("$word" "${{COMP_WORDS[place]}}")
                 ;;
-            {"|".join(f"{flag}=*" for flag in _PASSED_ON if flag.startswith("--"))}) options+=("$word") ;;
+            {with_values}) options+=("$word") ;;
             -*) ;;
             *)
                 case "$verb" in

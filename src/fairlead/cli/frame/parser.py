@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 _GLOBAL_WITH_VALUE: Final = (
-    "--kubeconfig", "--config", "--context", "--namespace", "-n", "--arena-namespace", "--loglevel", "--snapshot", "--helm-binary",
+    "--kubeconfig", "--config", "--context", "--namespace", "-n", "--arena-namespace",
+    "--loglevel", "--snapshot", "--helm-binary",
 )  # fmt: skip
 _TWO_DASHES: Final = "--"
 _KEPT: Final = "\0--"
@@ -305,8 +306,10 @@ _NAMES: Final = {"JOB": "job", "SERVING_JOB": "serving job", "CRON": "cron"}
 def _sentence(message: str) -> str:
     """argparse's complaint with the values in backticks.
 
-    >>> _sentence("unrecognized arguments: -- x"), _sentence("argument --port: invalid int value: 'x'")
-    ('it takes no argument `x`', 'argument --port: invalid int value: `x`')
+    >>> _sentence("unrecognized arguments: -- x")
+    'it takes no argument `x`'
+    >>> _sentence("argument --port: invalid int value: 'x'")
+    'argument --port: invalid int value: `x`'
     """
     if (name := _NAMES.get(message.removeprefix(_MISSING))) is not None:
         return f"not set {name} name,please set it"

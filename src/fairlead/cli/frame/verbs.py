@@ -57,8 +57,10 @@ class Verb(NamedTuple):
     def is_writing(self) -> bool:
         """Whether it changes the cluster that it speaks to, or what runs there.
 
-        >>> Verb(("submit", "mpijob"), "", "").is_writing, Verb(("serve", "list"), "", "").is_writing
-        (True, False)
+        >>> Verb(("submit", "mpijob"), "", "").is_writing
+        True
+        >>> Verb(("serve", "list"), "", "").is_writing
+        False
         """
         return self.words[0] in _WRITING or self.name in _WRITING
 

@@ -27,7 +27,8 @@ from fairlead.model.refusal import Refusal
 NAME = "logs"
 HELP = """Print the log of a training job's chief pod, or of the pod that -i names.
 
--f follows the log from the beginning until the container ends, also of a job that is still waiting or suspended."""
+-f follows the log from the beginning until the container ends, also of a job that is
+still waiting or suspended."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

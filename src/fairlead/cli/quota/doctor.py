@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
 
 NAME = "quota doctor"
-HELP = """Check everything that quota needs: the tree and its definition, the policies that gate pods and guard the gates, the
-labels of namespaces, the controller, its Lease and its rights. Each check is ok, BAD with a fix, or ? (not checked). The exit
-status is 1 if any check is BAD.
+HELP = """Check everything that quota needs: the tree and its definition, the policies that gate
+pods and guard the gates, the labels of namespaces, the controller, its Lease and its rights. Each
+check is ok, BAD with a fix, or ? (not checked). The exit status is 1 if any check is BAD.
 
-The laptop has quota built in: there, two pods are tested in a dry run, which creates none, and the controller is ok if it has
-read the current tree."""
+The laptop has quota built in: there, two pods are tested in a dry run, which creates none, and the
+controller is ok if it has read the current tree."""
 _OK: Final = "ok"
 _BAD: Final = "BAD"
 _NOT_ASKED: Final = "?"

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from fairlead.model.quota.tree import Violation
 
 NAME = "quota plan"
-HELP = """Print what the quota controller would do now: which pods it admits, which it evicts for which, which wait and why.
-Nothing is written.
+HELP = """Print what the quota controller would do now: which pods it admits, which it evicts for
+which, which wait and why. Nothing is written.
 
---tree, --add and --remove print what it would do with another tree, with additional pods or without some pods.
---until-settled simulates plan after plan until nothing is left to do: evicted pods stop, and those that a workload owns
-return as waiting pods (NAME+1); admitted pods run.
+--tree, --add and --remove print what it would do with another tree, with additional pods or without
+some pods. --until-settled simulates plan after plan until nothing is left to do: evicted pods stop,
+and those that a workload owns return as waiting pods (NAME+1); admitted pods run.
 
     fairlead quota plan --tree new.yaml --until-settled
     fairlead quota plan --add ns=team-a,count=8,nvidia.com/gpu=1,priority=10,gang=8"""

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from fairlead.rules.quota.why import QuotaAnswer, Standing
 
 NAME = "quota why"
-HELP = """Print why a pod or a job waits for quota, in the sentence that its condition, its Events and the console contain.
-Then print since when it waits, its priority and place, what it lacks, how often it was evicted, what blocks it, which leaves
-borrow, and which pods cannot be evicted for it. For an admitted pod, print what its leaf uses and borrows.
+HELP = """Print why a pod or a job waits for quota, in the sentence that its condition, its Events
+and the console contain. Then print since when it waits, its priority and place, what it lacks, how
+often it was evicted, what blocks it, which leaves borrow, and which pods cannot be evicted for it.
+For an admitted pod, print what its leaf uses and borrows.
 
-The place is the position in the order in which units (pods, gangs, suspended jobs) are tried now: first claimants, then units
-that the leaf's min covers, then by priority, by how little the leaf borrows, and by age. It is not a promise: a unit that does
-not fit is skipped, and the order is computed again whenever something changes."""
+The place is the position in the order in which units (pods, gangs, suspended jobs) are tried now:
+first claimants, then units that the leaf's min covers, then by priority, by how little the leaf
+borrows, and by age. It is not a promise: a unit that does not fit is skipped, and the order is
+computed again whenever something changes."""
 _ROWS: Final = 20
 
 
@@ -126,8 +128,10 @@ def _lacking(lacking: Lacking) -> str:
     """How much of what, and where.
 
     >>> from fairlead.model.quota.plan import Lacking
-    >>> _lacking(Lacking("max", "root.a", "cpu", 5000)), _lacking(Lacking("node", "gpu-1", "cpu", 500))
-    ('5 cpu more below root.a', '500m cpu more on node gpu-1')
+    >>> _lacking(Lacking("max", "root.a", "cpu", 5000))
+    '5 cpu more below root.a'
+    >>> _lacking(Lacking("node", "gpu-1", "cpu", 500))
+    '500m cpu more on node gpu-1'
     """
     where = {
         "max": f"below {lacking.at}",

@@ -12,7 +12,8 @@ NAME = "api-server"
 READS_A_CLUSTER = False
 HELP = """Serve a simulated cluster as a Kubernetes API over TLS, and write a kubeconfig for it.
 
-Each start creates a new certificate authority and token. The cluster is kept in memory and is lost when the process ends."""
+Each start creates a new certificate authority and token. The cluster is kept in memory and is lost
+when the process ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,10 +14,11 @@ from fairlead.errors import UserError
 NAME = "cluster-exporter"
 HELP = """Serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster on /metrics.
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster); a scrape makes no request to the API
-server. One per cluster is enough. Of several that are started with --leader-elect, the process that holds the Lease
-fairlead-cluster-exporter prints the cluster, and the others only their own state, so that no sum counts a GPU twice. A process
-that cannot renew the Lease stops within ten seconds.
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster); a scrape makes
+no request to the API server. One per cluster is enough. Of several that are started with
+--leader-elect, the process that holds the Lease fairlead-cluster-exporter prints the cluster, and
+the others only their own state, so that no sum counts a GPU twice. A process that cannot renew the
+Lease stops within ten seconds.
 
 Its own metrics have the node of the variable NODE_NAME, else the host's name."""
 

@@ -11,9 +11,10 @@ from fairlead.cli.servers.flags import add_gpu_source, add_listen, add_prometheu
 NAME = "console"
 HELP = """Serve the console of a cluster: the boards Cluster, Nodes, Jobs and Quota, read only.
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come from Prometheus if one
-is configured, else from the last hour that the console has recorded. There is no sign-in yet: the console listens on addresses
-that other machines can reach only with --insecure-listen."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Charts come
+from Prometheus if one is configured, else from the last hour that the console has recorded. There
+is no sign-in yet: the console listens on addresses that other machines can reach only
+with --insecure-listen."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,12 +12,14 @@ from fairlead.cli.servers.flags import add_listen
 from fairlead.errors import UserError
 
 NAME = "device-plugin"
-HELP = """Serve the GPUs of this node to its kubelet: whole GPUs as nvidia.com/gpu or, if the node has the label cgpu=true, shared GPUs
-as aliyun.com/gpu-mem and aliyun.com/gpu-core.percentage. A container gets the GPU, and the part of it, that the scheduler
-extender chose for its pod (deploy/node-agent.yaml, docs/how-to/gpu-node.md).
+HELP = """Serve the GPUs of this node to its kubelet: whole GPUs as nvidia.com/gpu or, if the node
+has the label cgpu=true, shared GPUs as aliyun.com/gpu-mem and aliyun.com/gpu-core.percentage. A
+container gets the GPU, and the part of it, that the scheduler extender chose for its pod
+(deploy/node-agent.yaml, docs/how-to/gpu-node.md).
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). The backend `sim` needs no GPU: any machine with a
-kubelet simulates a node with the GPUs of --sim-gpus. Running containers continue when it ends."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). The backend
+`sim` needs no GPU: any machine with a kubelet simulates a node with the GPUs of --sim-gpus. Running
+containers continue when it ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 NAME = "gpu-load"
 READS_A_CLUSTER = False
-HELP = """Generate a defined GPU load, to check metrics, boards and autoscalers. A test has the id of the DCGM field that it
-raises: 1001 graphics engine, 1002 SMs, 1003 occupancy, 1004 tensor cores, 1005 memory, 1006 to 1008 FP64, FP32, FP16,
-1009 and 1010 PCIe, 1011 and 1012 NVLink. It accepts the flags of dcgmproftester, each with its value as one argument or two.
+HELP = """Generate a defined GPU load, to check metrics, boards and autoscalers. A test has the id
+of the DCGM field that it raises: 1001 graphics engine, 1002 SMs, 1003 occupancy, 1004 tensor cores,
+1005 memory, 1006 to 1008 FP64, FP32, FP16, 1009 and 1010 PCIe, 1011 and 1012 NVLink. It accepts the
+flags of dcgmproftester, each with its value as one argument or two.
 
 The backend `sim` needs no GPU: simulated GPUs show the load ($FAIRLEAD_GPU_LOAD_DIR)."""
 _MODES: Final = ("generateload", "report", "validate", "fast")

@@ -12,7 +12,8 @@ from fairlead.errors import UserError
 
 NAME = "env"
 READS_A_CLUSTER = False
-HELP = """Print what makes the laptop that runs on this machine (`fairlead up`) the cluster of a shell, for kubectl and arena alike:
+HELP = """Print what makes the laptop that runs on this machine (`fairlead up`) the cluster of a
+shell, for kubectl and arena alike:
 
     eval "$(fairlead env)"                  sh, bash, zsh
     fairlead env --shell fish | source      fish

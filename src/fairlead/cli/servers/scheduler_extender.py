@@ -9,11 +9,13 @@ from fairlead.cli.frame.context import Context
 from fairlead.cli.servers.flags import add_lease, add_listen, whole
 
 NAME = "scheduler-extender"
-HELP = """Extend a stock kube-scheduler for pods that share GPUs: filter and score nodes by room on one GPU, choose pods to preempt, and
-bind pods with their GPUs. The `extenders` of kube-scheduler name it (deploy/gpushare-scheduler.yaml).
+HELP = """Extend a stock kube-scheduler for pods that share GPUs: filter and score nodes by room on
+one GPU, choose pods to preempt, and bind pods with their GPUs. The `extenders` of kube-scheduler
+name it (deploy/gpushare-scheduler.yaml).
 
-It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several processes, the holder of the Lease
-fairlead-gpushare answers. Clients that are neither on loopback nor have a client certificate may only read /inspect and /metrics."""
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster). Of several
+processes, the holder of the Lease fairlead-gpushare answers. Clients that are neither on loopback
+nor have a client certificate may only read /inspect and /metrics."""
 _POLICIES = ("binpack", "spread")
 
 

@@ -19,18 +19,21 @@ if TYPE_CHECKING:
 
 NAME = "time"
 READS_A_CLUSTER = False
-HELP = """Show and change the time of a laptop (`fairlead up`): the laptop that KUBECONFIG names, else the one that runs on this
-machine. ACTION is one of
+HELP = """Show and change the time of a laptop (`fairlead up`): the laptop that KUBECONFIG names,
+else the one that runs on this machine. ACTION is one of
 
     show           print the simulated time and its speed (default)
-    pause          stop the time: the API serves reads and writes, watches stay open, nothing else changes; ends a run
+    pause          stop the time: the API serves reads and writes, watches stay open, nothing else
+                   changes; ends a run
     resume         continue
     step           pause, advance to the next write, and print it
-    advance SPAN   advance by 90s, 20m, 1h30m or 2d, as fast as this machine can, then continue as before
+    advance SPAN   advance by 90s, 20m, 1h30m or 2d, as fast as this machine can,
+                   then continue as before
     until TIME     advance to a time such as 2026-01-05T09:30:00Z (no zone: UTC)
     speed X        simulated seconds per second, 0.01 to 100000
 
-`advance` and `until` wait for the end of the run and show its progress; Ctrl-C pauses the time there."""
+`advance` and `until` wait for the end of the run and show its progress;
+Ctrl-C pauses the time there."""
 
 TAKES: Final = {
     "advance": "a span of time, such as `10m`",

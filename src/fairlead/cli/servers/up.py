@@ -12,18 +12,22 @@ from fairlead.cli.servers.flags import add_scenario, path_name, port
 
 NAME = "up"
 READS_A_CLUSTER = False
-HELP = """Start the laptop: a simulated GPU cluster, served as a Kubernetes API on loopback, with the GPU exporter, the cluster
-exporter and the console, in one process. It prints the console's address and the path of a kubeconfig for kubectl, and
-stays in the foreground until Ctrl-C. While it runs, commands such as `arena top node` use it.
+HELP = """Start the laptop: a simulated GPU cluster, served as a Kubernetes API on loopback, with
+the GPU exporter, the cluster exporter and the console, in one process. It prints the console's
+address and the path of a kubeconfig for kubectl, and stays in the foreground until Ctrl-C. While it
+runs, commands such as `arena top node` use it.
 
-It listens only on 127.0.0.1. If another process uses a default port, it uses a free port and prints it.
+It listens only on 127.0.0.1. If another process uses a default port, it uses a free port
+and prints it.
 
-Each start creates a new cluster, unless --state-dir names a directory that keeps it. Every acknowledged write is on disk
-there, even if the process is killed; the next start continues from it. While the laptop is stopped, nothing happens: at the
-next start the clock jumps to the present, and programs continue with the rest of their runs.
+Each start creates a new cluster, unless --state-dir names a directory that keeps it. Every
+acknowledged write is on disk there, even if the process is killed; the next start continues from
+it. While the laptop is stopped, nothing happens: at the next start the clock jumps to the present,
+and programs continue with the rest of their runs.
 
-With --from-snapshot the cluster is a copy of a real one: the same nodes, GPUs, pods, jobs and quotas, at the time of the
-snapshot. You can try changes there (a drain, a new job, another quota)."""
+With --from-snapshot the cluster is a copy of a real one: the same nodes, GPUs, pods, jobs and
+quotas, at the time of the snapshot. You can try changes there (a drain, a new job,
+another quota)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

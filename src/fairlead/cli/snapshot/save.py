@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 NAME = "snapshot save"
 HELP = """Read the cluster and save its state to FILE (gzip of JSON).
 
-Every reading command accepts such a file with --snapshot FILE, and `fairlead up --from-snapshot FILE` simulates the
-cluster from there on. The file contains no Secrets, no ConfigMaps, and no environment or command of containers, but names
-of namespaces, nodes, pods, images and users: check it before you share it.
+Every reading command accepts such a file with --snapshot FILE, and
+`fairlead up --from-snapshot FILE` simulates the cluster from there on. The file contains no
+Secrets, no ConfigMaps, and no environment or command of containers, but names of namespaces, nodes,
+pods, images and users: check it before you share it.
 
-If anything cannot be read, nothing is saved, unless --partial is given: then the file records what is missing."""
+If anything cannot be read, nothing is saved, unless --partial is given: then the file
+records what is missing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

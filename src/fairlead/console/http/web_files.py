@@ -32,9 +32,12 @@ _POLICY: Final = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>
-<style nonce="{nonce}">body{{font:15px/1.6 system-ui,sans-serif;margin:15vh auto;max-width:34em;color:#222}}
+<style nonce="{nonce}">
+body{{font:15px/1.6 system-ui,sans-serif;margin:15vh auto;max-width:34em;color:#222}}
 code{{background:#eee;padding:0 .3em}}</style>
-<h1>The page is not built</h1><p>This server runs from a source tree without its client. The API under <code>{base}api/v1</code> works.</p>
+<h1>The page is not built</h1>
+<p>This server runs from a source tree without its client. The API under
+<code>{base}api/v1</code> works.</p>
 <p>Run <code>make up</code> in the source tree, then reload.</p></html>
 """
 
@@ -67,7 +70,8 @@ def page_build() -> str:
 
 @lru_cache(maxsize=4)
 def _build(file: Path, changed_ns: int) -> str:
-    return f"{fairlead.__version__}+{hashlib.blake2b(_read(file, changed_ns), digest_size=6).hexdigest()}"
+    digest = hashlib.blake2b(_read(file, changed_ns), digest_size=6).hexdigest()
+    return f"{fairlead.__version__}+{digest}"
 
 
 def _file(dist: Path, path: str) -> Path | None:
