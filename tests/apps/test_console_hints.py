@@ -114,9 +114,7 @@ async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> No
         assert (await page.json("/overview"))["gpuUtilPercent"] == 25
 
 
-async def test_the_map_is_the_newest_picture_whenever_it_is_asked_for_and_the_same_bytes_for_all() -> (
-    None
-):
+async def test_the_map_is_the_newest_picture_at_each_request_and_the_same_bytes_for_all() -> None:
     """Asked for the first time, again while a page is open, and after a change; uncompressed and
     compressed.
     """

@@ -97,7 +97,7 @@ async def test_a_log_comes_byte_for_byte_and_asks_for_no_more_than_it_may() -> N
     assert seen == [(LOG, {"container": "main", "tailLines": "7", "limitBytes": str(2 << 20)})]
 
 
-async def test_a_followed_log_arrives_as_it_is_written_and_ends_upstream_when_the_browser_leaves() -> (
+async def test_a_followed_log_arrives_as_written_and_ends_upstream_when_the_browser_leaves() -> (
     None
 ):
     left, more = asyncio.Event(), asyncio.Event()

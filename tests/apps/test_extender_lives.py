@@ -140,7 +140,7 @@ def test_a_call_that_waited_while_the_lease_went_and_came_back_is_not_sent() -> 
     live(scene)
 
 
-def test_a_pod_that_was_looked_up_while_the_lease_went_and_came_back_is_not_bound_before_the_ledger_stands() -> (
+def test_a_pod_looked_up_while_the_lease_went_and_came_back_is_bound_when_the_ledger_stands() -> (
     None
 ):
     async def scene() -> None:
@@ -355,9 +355,7 @@ def guarded_scene() -> tuple[Scene, list[Pod]]:
     return scene, rows
 
 
-def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_card_and_holds_nobody_up() -> (
-    None
-):
+def test_a_binding_on_a_guarded_node_waits_for_others_of_its_size_and_delays_no_binding() -> None:
     async def scene() -> None:
         scene, (first, second, small) = guarded_scene()
         driver, _ = await scene.extender("a")
@@ -383,7 +381,7 @@ def test_a_binding_on_a_guarded_node_waits_until_others_of_its_size_have_their_c
     live(scene)
 
 
-def test_a_binding_on_a_guarded_node_that_waits_in_vain_is_an_error_before_the_scheduler_gives_up() -> (
+def test_a_binding_that_waits_in_vain_on_a_guarded_node_fails_before_the_scheduler_gives_up() -> (
     None
 ):
     async def scene() -> None:

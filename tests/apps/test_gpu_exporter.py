@@ -115,9 +115,8 @@ async def test_a_page_of_chosen_families_has_no_others_and_the_same_lines() -> N
 async def test_labels_stand_in_dcgms_order_with_ints_and_six_decimals() -> None:
     text = await page_text(four_cards())
     head = (
-        'gpu="0",UUID="GPU-gpu-1-0",pci_bus_id="00000000:07:00.0",device="nvidia0",modelName="Tesla '
-        ""
-        'T4",Hostname="gpu-1"'
+        'gpu="0",UUID="GPU-gpu-1-0",pci_bus_id="00000000:07:00.0",device="nvidia0",'
+        'modelName="Tesla T4",Hostname="gpu-1"'
     )
     rest = 'DCGM_FI_DRIVER_VERSION="570.172.08",container="main",namespace="research",pod="train-0"'
     assert f"DCGM_FI_DEV_GPU_UTIL{{{head},{rest}}} 90\n" in text
@@ -354,9 +353,7 @@ async def test_base_units() -> None:
     } == {"power_cap"}
 
 
-async def test_a_card_that_answers_no_more_keeps_its_values_until_they_are_stale_and_then_its_name() -> (
-    None
-):
+async def test_a_card_that_stops_answering_keeps_its_values_until_stale_and_then_its_name() -> None:
     """`up` 0, the age and the collectors stay, so that alerts on them can fire."""
     failed = (
         CollectorRun(

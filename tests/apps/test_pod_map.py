@@ -221,7 +221,7 @@ async def test_each_process_has_its_series_when_they_are_asked_for(node: Node) -
     )
 
 
-async def test_where_processes_cannot_be_seen_a_shared_card_says_nothing_and_a_sole_holder_uses_what_the_card_does(
+async def test_without_processes_a_shared_card_has_no_values_and_a_sole_holder_those_of_the_card(
     node: Node,
 ) -> None:
     pods = PodMap(node, node, 60.0, lambda: node.moment)

@@ -274,7 +274,7 @@ async def answering(
         await asyncio.gather(serving, return_exceptions=True)
 
 
-async def test_an_answer_may_take_longer_than_a_request_and_half_a_request_behind_it_waits_its_turn() -> (
+async def test_an_answer_may_outlast_a_request_and_half_a_request_behind_it_waits_its_turn() -> (
     None
 ):
     go_on = asyncio.Event()

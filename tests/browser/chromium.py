@@ -100,7 +100,8 @@ class Window:
 
 EVERY_ROW = """async box => {
     const rows = new Map();
-    const painted = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const painted = () => new Promise(done =>
+        requestAnimationFrame(() => requestAnimationFrame(done)));
     for (let top = 0; ; top += box.clientHeight / 2) {
         box.scrollTop = top;
         await painted();

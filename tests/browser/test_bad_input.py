@@ -56,7 +56,8 @@ ANOTHER_BUILD = """{
     const ask = window.fetch;
     window.fetch = async (address, ...more) => {
         const answer = await ask(address, ...more);
-        return String(address).endsWith('/me') ? Response.json({ ...await answer.json(), build: '9.9.9+another' }) : answer;
+        if (!String(address).endsWith('/me')) return answer;
+        return Response.json({ ...await answer.json(), build: '9.9.9+another' });
     };
 }"""
 ASK_ALL = "new BroadcastChannel('fairlead.hints').postMessage('*')"

@@ -25,7 +25,8 @@ from tests.waiting import wait_until
 
 CLICK_A_CELL = """canvas => {
     const { left, top } = canvas.getBoundingClientRect();
-    canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: left + 8, clientY: top + 50 }));
+    const at = { clientX: left + 8, clientY: top + 50 };
+    canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, ...at }));
 }"""
 """Clicks the first cell, below the head of its group and its node's name. The click comes without
 any pointer event before it, as after a page that scrolled under a resting pointer.
@@ -401,7 +402,8 @@ def commands_of(tab: Window, kind: str) -> list[str]:
 
 
 SAID = """globalThis.said = [];
-new MutationObserver(() => said.push(...[...document.querySelectorAll("[role=status]")].map((each) => each.textContent)))
+const statuses = () => [...document.querySelectorAll("[role=status]")];
+new MutationObserver(() => said.push(...statuses().map((each) => each.textContent)))
   .observe(document, { subtree: true, childList: true, characterData: true })"""
 """An announcement is visible for a moment, and disappears when the banner changes, so each one is
 recorded.

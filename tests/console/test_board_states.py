@@ -107,9 +107,7 @@ def test_a_card_that_an_operator_takes_out_concerns_the_pages_that_show_cards() 
     }
 
 
-def test_what_a_quota_plan_asks_of_budgets_is_a_change_of_the_quota_board_and_the_trees_status_is_none() -> (
-    None
-):
+def test_a_plans_request_to_budgets_changes_the_quota_board_and_the_trees_status_does_not() -> None:
     versions = TopicVersions()
     tree = QuotaTree("elasticquotatree", "kube-system", quota_tree())
     before = replace(living_cluster(), quota_tree=tree)

@@ -226,9 +226,8 @@ def test_an_answer_that_nobody_can_give_is_not_acceptable(api: ApiClient) -> Non
 
 def test_metadata_alone(api: ApiClient, space: str) -> None:
     api.post(config_maps(space), config_map(data={"a": "1"}))
-    accept = {
-        "Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-    }
+    as_metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    accept = {"Accept": f"{as_metadata},application/json"}
     answer = api.ask("GET", config_maps(space), headers=accept)
     assert answer.body["kind"] == "PartialObjectMetadataList"
     assert all("data" not in item for item in answer.body["items"])

@@ -274,10 +274,19 @@ _LABEL_KEY = (
             ),
         ),
     ],
-    ids=(
-        "name long-name label-key label-value no-containers no-image no-container-name twice "
-        "two-faults no-name long-label"
-    ).split(),  # noqa: SIM905
+    ids=[
+        "name",
+        "long-name",
+        "label-key",
+        "label-value",
+        "no-containers",
+        "no-image",
+        "no-container-name",
+        "twice",
+        "two-faults",
+        "no-name",
+        "long-label",
+    ],
 )
 def test_a_broken_pod_is_invalid(api: ApiClient, space: str, body: Any, message: str) -> None:
     answer = api.post(pods(space), body)

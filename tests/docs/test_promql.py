@@ -187,9 +187,8 @@ def test_what_no_page_has_is_found(text: str, problem: str) -> None:
     "text",
     [
         (
-            'sum(rate(fairlead_gpu_pcie_bytes_total{node_name=~"$node",direction="tx"}[$__rate_interval])) '
-            ""
-            "by (node_name)"
+            'sum(rate(fairlead_gpu_pcie_bytes_total{node_name=~"$node",'
+            'direction="tx"}[$__rate_interval])) by (node_name)'
         ),
         '{__name__=~"^DCGM_FI_.*",exported_pod!="",exported_namespace!=""}',
         'max_over_time(fairlead_node_ready{instance="x"}[5m:1m]) > bool 0 or vector(0)',

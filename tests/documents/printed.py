@@ -33,8 +33,10 @@ def rows_of(table: str) -> list[Row]:
 def alike(cell: str, column: str = "") -> str:
     """A cell without what differs from cluster to cluster and from moment to moment.
 
-    >>> alike("tf-notebook-gpu-695cb6cf89-dsjmv"), alike("5 (23s ago)", "RESTARTS"), alike("80:32285/TCP")
-    ('tf-notebook-gpu-<hash>-<end>', '5', '80:<port>/TCP')
+    >>> alike("tf-notebook-gpu-695cb6cf89-dsjmv")
+    'tf-notebook-gpu-<hash>-<end>'
+    >>> alike("5 (23s ago)", "RESTARTS"), alike("80:32285/TCP")
+    ('5', '80:<port>/TCP')
     """
     if column == "AGE":
         return "<age>" if re.fullmatch(r"(\d+[ydhms])+", cell) else cell

@@ -27,7 +27,8 @@ from tests.waiting import wait_until
 
 MASTER = {"node-role.kubernetes.io/master": ""}
 FIRST_LOOK = """\
-NAME                          IPADDRESS      ROLE    STATUS  GPU(Total)  GPU(Allocated)  GPU(Shareable)
+NAME                          IPADDRESS      ROLE    STATUS  GPU(Total)  GPU(Allocated)  \
+GPU(Shareable)
 cn-zhangjiakou.192.168.0.138  192.168.0.138  master  ready   0           0               No
 cn-zhangjiakou.192.168.1.112  192.168.1.112  master  ready   0           0               No
 cn-zhangjiakou.192.168.1.113  192.168.1.113  <none>  ready   0           0               No

@@ -241,9 +241,8 @@ def test_without_a_prometheus_the_nodes_are_shown_all_the_same() -> None:
 
 def test_a_page_of_a_gpu_exporter_can_be_read_directly() -> None:
     text = (
-        b'nvidia_gpu_duty_cycle{node_name="gpu-1",minor_number="3",uuid="GPU-3",allocate_mode="none"} '
-        b""
-        b"5\n"
+        b'nvidia_gpu_duty_cycle{node_name="gpu-1",minor_number="3",uuid="GPU-3",'
+        b'allocate_mode="none"} 5\n'
     )
     with cluster(**{"/metrics": [Reply(text)]}) as (server, _):
         assert [

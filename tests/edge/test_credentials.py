@@ -204,8 +204,8 @@ def test_no_private_key_is_ever_in_a_directory(
 
     def spy(self: ssl.SSLContext, cert: str, key: str, password: object) -> None:
         opened.extend(
-            os.readlink(f"/proc/self/fd/{path.rsplit('/', 1)[1]}") for path in (cert, key)
-        )  # noqa: PTH115
+            str(Path("/proc/self/fd", path.rsplit("/", 1)[1]).readlink()) for path in (cert, key)
+        )
         original(self, cert, key, password)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spy)

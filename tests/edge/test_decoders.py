@@ -21,7 +21,8 @@ for _ in range(60):
 
     def read():
         start.wait()
-        decoder_of(kubeflow.WireJob).decode(b'{"metadata": {}, "spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}}')
+        spec = b'{"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}'
+        decoder_of(kubeflow.WireJob).decode(b'{"metadata": {}, "spec": ' + spec + b"}")
 
     threads = [threading.Thread(target=read) for _ in range(3)]
     for each in threads:

@@ -95,7 +95,10 @@ class Cluster:
         self.move(pod, ip)
 
     def move(self, pod: dict[str, Any], ip: str, phase: str = "Running") -> None:
-        path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/status"
+        path = (
+            f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/"
+            "status"
+        )
         assert (
             answer := self.client.patch(path, {"status": {"phase": phase, "podIP": ip}})
         ).status == 200, answer

@@ -28,7 +28,8 @@ SIMULATED = {
 (`fairlead_sim/kubelet/behaviour.py`).
 """
 SAYS = """exec 2>&1; env | grep -E '^(NVIDIA|ALIYUN|CGPU)' | sort; cat /etc/fairlead/gpu/limits
-test -w /run/fairlead/gpu/region && echo region; echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
+test -w /run/fairlead/gpu/region && echo region
+echo region $(stat -c %i /run/fairlead/gpu/region); echo end"""
 """A program that prints what its container received, and then `end`. All goes to one stream,
 because the order of two streams is unknown.
 """
@@ -38,7 +39,10 @@ TAKES_TOO_MUCH = "fairlead.test/takes-too-much:1"
 """Prints the same, and ends as the program of document 001 does that wants more memory than its
 grant.
 """
-LINE_E = """CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)\""""
+LINE_E = (
+    "CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "
+    '"cudaMalloc( (void**)&dev_c, malloc_size)"'
+)
 _TELLING = {
     TELLS: (f"{SAYS}; {SIMULATED['fairlead.test/nginx:1']}"),
     TAKES_TOO_MUCH: (f"{SAYS}; echo '{LINE_E}'; exit 1"),

@@ -161,9 +161,9 @@ def _identity(cluster: ControlPlane, pod: Object) -> list[str]:
     token = cluster.admin.run(
         "create", "token", spec["serviceAccountName"], "-n", SYSTEM, *words
     ).strip()
-    return [
-        f"--kubeconfig={write_kubeconfig(cluster.folder / f'{name}.kubeconfig', cluster.server, cluster.authority, token_user(token))}"
-    ]
+    file = cluster.folder / f"{name}.kubeconfig"
+    written = write_kubeconfig(file, cluster.server, cluster.authority, token_user(token))
+    return [f"--kubeconfig={written}"]
 
 
 def _variables(each: Serving) -> dict[str, str]:

@@ -112,7 +112,10 @@ class ShareTruth:
     def _watch(self) -> None:
         connection = self._connection()
         try:
-            path = f"/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&resourceVersion={self._version}"
+            path = (
+                "/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&"
+                f"resourceVersion={self._version}"
+            )
             connection.request("GET", path)
             answer = connection.getresponse()
             if answer.status != 200:

@@ -61,7 +61,10 @@ def history(name: str, now: float) -> str:
     lines = [f"# TYPE {family} gauge"]
     for life, used in LIVES.items():
         for which, part in (("main", 1.0), ("side", 0.0)):
-            labels = f'{{gpu="0",{uuid}="GPU-{life}",{space}="team",{pod}="{life}",{container}="{which}",{node}="n1"}}'
+            labels = (
+                f'{{gpu="0",{uuid}="GPU-{life}",{space}="team",{pod}="{life}",'
+                f'{container}="{which}",{node}="n1"}}'
+            )
             for ago in range(47 * HOUR, -1, -MINUTE):
                 percent = used(ago)
                 if percent is not None:

@@ -58,7 +58,8 @@ def block(names: list[str]) -> str:
     rows = "".join(f"{name:{width}}default    4\n" for name in sorted(names))
     return (
         "NAME:       cn-zhangjiakou.192.168.3.184\nIPADDRESS:  192.168.3.184\n\n"
-        f"{'NAME':{width}}NAMESPACE  GPU0(Allocated)\n{rows}{'Allocated :':{width}}12 (85%)\n{'Total :':{width}}14\n"
+        f"{'NAME':{width}}NAMESPACE  GPU0(Allocated)\n{rows}{'Allocated :':{width}}12 (85%)\n"
+        f"{'Total :':{width}}14\n"
         + "-" * (sum(len(name) + len("\tdefault\t4\t\n") for name in names) + 10)
         + "\n"
     )

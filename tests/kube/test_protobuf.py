@@ -63,7 +63,8 @@ class Chance:
         return self._rng.choice(WORDS)
 
     def time(self) -> str:
-        return f"20{self._rng.randint(10, 40)}-0{self._rng.randint(1, 9)}-1{self._rng.randint(0, 9)}T08:{self._rng.randint(10, 59)}:07Z"
+        of = self._rng.randint
+        return f"20{of(10, 40)}-0{of(1, 9)}-1{of(0, 9)}T08:{of(10, 59)}:07Z"
 
     def amounts(self) -> dict[str, str]:
         whole = {"nvidia.com/gpu": "2", "aliyun.com/gpu-mem": "15"}

@@ -57,14 +57,19 @@ spec:
         namespaces: [namespace1]
         max: {cpu: 20, memory: 20Gi, nvidia.com/gpu: 1}
         min: {cpu: 10, memory: 10Gi, nvidia.com/gpu: 1}
-      - {name: root.a.2, namespaces: [namespace2], max: {cpu: 20}, min: {cpu: 10, memory: 10Gi, nvidia.com/gpu: 1}}
+      - name: root.a.2
+        namespaces: [namespace2]
+        max: {cpu: 20}
+        min: {cpu: 10, memory: 10Gi, nvidia.com/gpu: 1}
     - name: root.b
       namespaces: []
       max: {cpu: 40, memory: 2147483647Gi}
       min: {cpu: 20, memory: 20Gi, nvidia.com/gpu: 2}
       children:
-      - {name: root.b.1, namespaces: [namespace3], max: {cpu: "20"}, min: {cpu: "10"}, attributes: {}}
-      - {name: root.b.2, namespaces: [namespace4], max: {cpu: 20000m}, min: {cpu: 1e1}, children: []}
+      - {name: root.b.1, namespaces: [namespace3],
+         max: {cpu: "20"}, min: {cpu: "10"}, attributes: {}}
+      - {name: root.b.2, namespaces: [namespace4],
+         max: {cpu: 20000m}, min: {cpu: 1e1}, children: []}
 """
 """A tree in ACK's form, with values as users write them."""
 

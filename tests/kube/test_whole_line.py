@@ -234,9 +234,8 @@ def _lists_of_job_kinds(cluster: ControlPlane) -> int:
     page = cluster.admin.run("get", "--raw", "/metrics")
     lines = re.findall(
         (
-            r'^apiserver_request_total\{[^}]*resource="(?:mpijobs|tfjobs|pytorchjobs)"[^}]*verb="LIST"[^}]*\} '
-            r""
-            r"(\d+)"
+            r'^apiserver_request_total\{[^}]*resource="(?:mpijobs|tfjobs|'
+            r'pytorchjobs)"[^}]*verb="LIST"[^}]*\} (\d+)'
         ),
         page,
         re.MULTILINE,

@@ -283,7 +283,8 @@ def meets(name: str, *, is_shared: bool, seconds: int) -> Object:
     while it runs.
     """
     mine, strangers = (f"shared-{name}", "^whole-") if is_shared else (f"whole-{name}", ".")
-    program = f"""cd /claims && mkdir -p $NVIDIA_VISIBLE_DEVICES && cd $NVIDIA_VISIBLE_DEVICES && touch {mine} || exit 1
+    program = f"""cd /claims || exit 1
+mkdir -p $NVIDIA_VISIBLE_DEVICES && cd $NVIDIA_VISIBLE_DEVICES && touch {mine} || exit 1
 meets() {{ ls | grep -vx {mine} | grep '{strangers}'; }}
 meets && code=9; sleep {seconds}; meets && code=9; rm {mine}; exit ${{code:-0}}"""
     part = container(

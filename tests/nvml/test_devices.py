@@ -614,7 +614,7 @@ async def test_xids_of_a_card_that_fell_off_before_the_start_are_told_by_its_pla
         await made.stop()
 
 
-async def test_an_xid_79_of_before_the_start_raises_the_alert_of_an_exporter_that_never_saw_the_card(
+async def test_an_xid_79_before_the_start_raises_the_alert_of_an_exporter_that_never_saw_the_card(
     library: Path, state: StubState, script: Script
 ) -> None:
     """docs/spec/telemetry.md#alerts-on-xid-errors. A file plays the kernel's log; its first read

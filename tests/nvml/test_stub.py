@@ -39,7 +39,8 @@ def read(card):
     for turn in range(int(sys.argv[3])):
         for reading in (reader.fast(), reader.slow(), reader.static()):
             assert not reading.failures, reading.failures
-            told[card] |= {reading.fields["DCGM_FI_DEV_GPU_UTIL"]} if "DCGM_FI_DEV_GPU_UTIL" in reading.fields else set()
+            fields = reading.fields
+            told[card] |= {fields[name] for name in ["DCGM_FI_DEV_GPU_UTIL"] if name in fields}
         reader.forget()
 
 threads = [threading.Thread(target=read, args=(card,)) for card in range(len(readers))]

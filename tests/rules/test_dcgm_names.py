@@ -251,12 +251,10 @@ def test_a_field_of_one_link_bears_the_links_labels_in_the_place_of_its_cards() 
     page = b"".join(render_page(families, render_dcgm_number)).decode()
     told = [line for line in page.splitlines() if "_L3_" in line or "_L17" in line]
     assert [line for line in told if not line.startswith("#")] == [
-        f'{rate}{{nvlink="3",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",device="nvidia0",model_name="Tesla '
-        ""
-        'T4",'
-        f'Hostname="gpu-1",DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",pod="a"}} '
-        ""
-        "7",
+        f'{rate}{{nvlink="3",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",'
+        'device="nvidia0",model_name="Tesla T4",Hostname="gpu-1",'
+        f'DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",'
+        'pod="a"} 7',
         f'DCGM_FI_DEV_NVLINK_BANDWIDTH_L17{{nvlink="17",gpu="0",gpu_uuid="GPU-gpu-1-0",pci_bus_id="{card.pci_bus_id}",device="nvidia0",'
         'model_name="Tesla '
         f'T4",Hostname="gpu-1",DCGM_FI_DRIVER_VERSION="{card.driver_version}",container="main",namespace="research",'

@@ -133,9 +133,7 @@ def test_what_is_booked_beyond_the_end_stands_under_the_init_container_that_hold
     assert mib <= made.nodes["n"].cards[0].memory_mib
 
 
-def test_the_reference_says_nothing_of_init_containers_and_they_hold_the_first_containers_card_all_the_same() -> (
-    None
-):
+def test_init_containers_are_not_in_the_reference_and_hold_the_first_containers_card() -> None:
     """The reference driver writes only `spec.containers`, and no core percent."""
     asker = pod(
         containers=[container("app", 2, 20)],
@@ -246,7 +244,7 @@ def test_whatever_is_placed_holds_what_its_life_holds_and_no_card_is_sold_twice(
 
 
 @given(SIZES, pods())
-def test_a_split_pod_finds_room_on_an_empty_node_wherever_its_parts_do_and_is_told_numbers_where_not(
+def test_a_split_pod_finds_room_on_an_empty_node_where_its_parts_do_else_it_gets_numbers(
     sizes: list[int], asker: Pod
 ) -> None:
     no = ledger(node("n", sizes, core=True)).verdict_on("n", asker)

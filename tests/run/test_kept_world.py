@@ -458,7 +458,8 @@ def test_a_file_that_cannot_be_used_is_said_and_left_alone(
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-UNKNOWN_KIND = """UPDATE objects SET body = CAST(replace(CAST(body AS TEXT), '"kind":"Node"', '"kind":"Wodget"') AS BLOB)
+UNKNOWN_KIND = """UPDATE objects
+ SET body = CAST(replace(CAST(body AS TEXT), '"kind":"Node"', '"kind":"Wodget"') AS BLOB)
  WHERE resource = 'nodes'"""
 
 

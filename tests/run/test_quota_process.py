@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -35,6 +35,7 @@ from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.driver import Driver
 from fairlead_sim.world.world import World
+from tests.waiting import until
 
 TOKEN = "t"
 INSTALLED = Path(__file__).resolve().parents[2] / "deploy" / "quota-controller.yaml"
@@ -51,12 +52,6 @@ def without_controller(cluster: StoredCluster, recorder: Recorder) -> Hooks:
 def connection(url: str, token: str) -> Connection:
     issued = Issued(authorization=bearer(token))
     return Connection(url, Credentials(lambda: issued, is_renewable=False))
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not is_so():  # the world changes by itself
-            await asyncio.sleep(0.02)
 
 
 def test_the_demo_over_http() -> None:
@@ -94,18 +89,17 @@ async def _play() -> None:
             KubeQuotaApi(api, ("fairlead-system", "fairlead-quota")), "demo", now=world.clock.now
         )
         tasks.append(group.create_task(controller.run()))
-        await until(lambda: all(_is_enforced(cluster, name) for name in SPACES))
+        await until(lambda: all(_is_enforced(cluster, name) for name in SPACES), 60)
+
+        def has_come_to(counts: tuple[int, ...], evicted: int) -> bool:
+            expected = dict(zip(SPACES, counts, strict=False))
+            return _admitted(cluster) == expected and len(gone) == evicted
+
         for number, expected in enumerate(
             [((4,), 0), ((4, 4), 0), ((3, 3, 2), 2), ((2, 2, 2, 2), 4)], start=1
         ):
             cluster.create(demo_deployment(f"nginx{number}", SPACES[number - 1]))
-            counts, evicted = expected
-            await until(
-                lambda: (
-                    _admitted(cluster) == dict(zip(SPACES, counts, strict=False))
-                    and len(gone) == evicted
-                )
-            )  # noqa: B023
+            await until(partial(has_come_to, *expected), 60)
         for task in tasks:
             task.cancel()
     assert len(gone) == 4

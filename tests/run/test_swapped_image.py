@@ -167,9 +167,19 @@ def test_the_chart_of_the_fourth_generation_with_everything_on(image: Path) -> N
 def test_the_page_cannot_be_open_by_mistake(image: Path) -> None:
     (image / "web-config.yaml").write_text("")
     ended = subprocess.run(
-        [sys.executable, "-c", CODE, f"-web-config-file={image}/web-config.yaml", "-a", "127.0.0.1:0"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            CODE,
+            f"-web-config-file={image}/web-config.yaml",
+            "-a",
+            "127.0.0.1:0",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (
         ended.returncode == 1 and ("it guards nothing") in ended.stderr and "hint: " in ended.stderr
     )

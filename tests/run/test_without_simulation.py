@@ -12,9 +12,8 @@ from tests.cli.arena import environment
 
 WITHOUT_IT = "import sys; sys.modules['fairlead_sim'] = None; from fairlead.run.main import main; "
 CODE = WITHOUT_IT + "sys.exit(main(sys.argv[1], sys.argv[2:]))"
-EACH = (
-    WITHOUT_IT
-    + "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
+EACH = WITHOUT_IT + (
+    "[print(main('fairlead', line.split()), file=sys.stderr, flush=True) for line in sys.argv[1:]]"
 )
 """Runs several command lines in one process, which loads the servers once; prints the exit status
 of each to stderr.
@@ -87,7 +86,8 @@ without an API server needs none of them.
 def test_the_gpu_exporter_loads_nothing_of_the_other_servers() -> None:
     code = (
         "import sys, fairlead.run.servers.process, fairlead.run.node_exporter\n"
-        f"print(*sorted(name for name in sys.modules if name.startswith({STRANGERS!r}) or name.startswith('fairlead_sim')))"
+        f"print(*sorted(name for name in sys.modules if name.startswith({STRANGERS!r}) or "
+        "name.startswith('fairlead_sim')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

@@ -45,7 +45,8 @@ names = st.sampled_from(
 )
 times = st.integers(0, 2**33).map(
     lambda seconds: (
-        f"{1971 + seconds % 200}-0{1 + seconds % 9}-1{seconds % 9}T0{seconds % 9}:59:5{seconds % 9}Z"
+        f"{1971 + seconds % 200}-0{1 + seconds % 9}-1{seconds % 9}T0{seconds % 9}:59:"
+        f"5{seconds % 9}Z"
     )
 )
 micro_times = times.map(lambda text: text.replace("Z", ".123456Z"))

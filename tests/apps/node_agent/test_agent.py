@@ -150,7 +150,7 @@ def test_a_card_that_was_reset_while_the_agent_was_stopped_is_offered_again(
         after.play(goes_on)
 
 
-def test_cards_without_a_counter_that_were_lost_when_the_agent_was_stopped_are_offered_when_they_answer(
+def test_cards_without_a_counter_lost_while_the_agent_was_stopped_are_offered_when_they_answer(
     world: World, tmp_path: Path
 ) -> None:
     """No card of the node is healthy, so no other change causes the state to be written."""

@@ -104,7 +104,10 @@ def test_a_namespace_that_can_be_none_is_refused_wherever_it_stands(
 
 def test_a_context_of_either_file(tmp_path: Path) -> None:
     with ScriptedServer(answers()) as first, ScriptedServer(answers()) as second:
-        both = f"{config(tmp_path / 'a', first.url, 'one')}:{config(tmp_path / 'b', second.url, 'two', namespace='of-context')}"
+        both = (
+            f"{config(tmp_path / 'a', first.url, 'one')}:"
+            f"{config(tmp_path / 'b', second.url, 'two', namespace='of-context')}"
+        )
         assert arena(tmp_path, "list", KUBECONFIG=both).returncode == 0
         assert (asked(first), asked(second)) == ({"default"}, set())
         assert arena(tmp_path, "list", "--context", "two", KUBECONFIG=both).returncode == 0

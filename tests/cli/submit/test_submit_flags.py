@@ -369,15 +369,19 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     (
         f"{TF} --workers 2 --worker-affinity-policy spread",
         {
-            f"{TF_WORKER}|{POD}|affinity|podAntiAffinity|preferredDuringSchedulingIgnoredDuringExecution|0|podAffinityTerm|topologyKey": (
-                "kubernetes.io/hostname"
-            )
+            (
+                f"{TF_WORKER}|{POD}|affinity|podAntiAffinity|"
+                "preferredDuringSchedulingIgnoredDuringExecution|0|podAffinityTerm|topologyKey"
+            ): ("kubernetes.io/hostname")
         },
     ),
     (
         f"{TF} --workers 2 --ps 2 --ps-affinity-policy binpack --ps-affinity-constraint required",
         {
-            f"{PS}|{POD}|affinity|podAffinity|requiredDuringSchedulingIgnoredDuringExecution|0|labelSelector|matchLabels": {
+            (
+                f"{PS}|{POD}|affinity|podAffinity|requiredDuringSchedulingIgnoredDuringExecution|"
+                "0|labelSelector|matchLabels"
+            ): {
                 "app": "tfjob",
                 "release": "j",
                 "training.kubeflow.org/replica-type": "ps",

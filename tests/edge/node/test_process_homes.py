@@ -51,7 +51,10 @@ def test_this_process_was_given_nothing() -> None:
     [
         (f"0::/kubepods/pod{POD}/0123", POD),
         (
-            f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/crio-0123.scope",
+            (
+                "0::/kubepods.slice/kubepods-burstable.slice/"
+                f"kubepods-burstable-pod{POD.replace('-', '_')}.slice/crio-0123.scope"
+            ),
             POD,
         ),
         (f"3:memory:/kubepods/guaranteed/pod{'0b4a5f6e' * 4}/0123", "0b4a5f6e" * 4),
@@ -71,11 +74,17 @@ def test_the_pod_of_a_process(text: str, uid: str) -> None:
     [
         (f"0::/kubepods/burstable/pod{POD}/{'ab' * 32}", "ab" * 32),
         (
-            f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/cri-containerd-{'cd' * 32}.scope\n",
+            (
+                f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/"
+                f"cri-containerd-{'cd' * 32}.scope\n"
+            ),
             "cd" * 32,
         ),
         (
-            f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/crio-{'ef' * 32}.scope/inner",
+            (
+                f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/"
+                f"crio-{'ef' * 32}.scope/inner"
+            ),
             "ef" * 32,
         ),
         (f"4:cpu:/kubepods/pod{POD}/{'01' * 32}\n0::/x\n", "01" * 32),

@@ -71,7 +71,7 @@ def test_a_card_recovers_after_ten_minutes_of_good_probes() -> None:
     assert probe(of, 20, 1000.0) == [False] * 19 + [True]
 
 
-def test_a_second_fatal_xid_and_a_failed_probe_begin_the_ten_minutes_anew_and_an_ignored_one_does_not() -> (
+def test_a_second_fatal_xid_and_a_failed_probe_restart_the_ten_minutes_an_ignored_does_not() -> (
     None
 ):
     for disturb in (

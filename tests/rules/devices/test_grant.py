@@ -407,9 +407,7 @@ def test_what_is_granted_of_a_card_is_never_more_than_it_has(
     assert total_mib <= 15079
 
 
-def test_guarded_the_smallest_share_of_compute_time_is_given_and_no_total_that_is_not_everybodys() -> (
-    None
-):
+def test_guarded_the_smallest_share_of_compute_time_is_given_and_no_total_of_some_only() -> None:
     small = pod(share(1, core=20), name="p", containers=(part(core=20),))
     large = pod(
         grants={"c": (share(1, core=50),)}, name="q", containers=(part(core=50), part("d", 2))

@@ -65,9 +65,7 @@ def test_pods_come_back_as_there_is_room_and_at_last_the_owners_own_number() -> 
     assert (len(world.removed), world.owners[job].failed) == (3, 0)
 
 
-def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_there_is_room_for() -> (
-    None
-):
+def test_when_all_its_pods_go_the_job_is_suspended_and_resumed_with_as_many_as_fit() -> None:
     world, job, web = job_and_owner(4)
     assert (
         world.running("a", "b"),
