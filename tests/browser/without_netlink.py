@@ -1,8 +1,8 @@
 """Chromium that does not see addresses of the machine come and go.
 
-Chromium listens to the kernel (netlink) and gives up what it loads, with `ERR_NETWORK_CHANGED`, when
-an address changes: the pods of a test node on the same machine do that all the time. A seccomp
-filter refuses the netlink socket; Chromium then takes the network to be there and unchanged.
+Chromium listens to the kernel (netlink) and cancels what it loads, with `ERR_NETWORK_CHANGED`, when
+an address changes; the pods of a test node on the same machine do that all the time. A seccomp
+filter refuses the netlink socket; Chromium then assumes that the network is there and unchanged.
 """
 
 from __future__ import annotations
