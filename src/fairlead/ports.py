@@ -181,7 +181,7 @@ class ClockState(Struct, frozen=True):
     until: float | None = None
 
 
-class Happening(Struct, frozen=True):
+class WorldWrite(Struct, frozen=True):
     """One write of a simulated world.
 
     `verb` is `added`, `modified` or `deleted`; `namespace` is empty for objects without one.
@@ -215,7 +215,7 @@ class Timekeeper(Protocol):
         """Raises UserError for an impossible speed."""
         ...
 
-    def step(self) -> list[Happening]:
+    def step(self) -> list[WorldWrite]:
         """Pause, go to the next instant at which something is written, and return those writes.
 
         Empty when nothing was written within a moment of the machine's work.

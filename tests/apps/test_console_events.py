@@ -12,7 +12,7 @@ from aiohttp import web
 from tests.console.clusters import EPOCH, pod, training_job
 from tests.waiting import until
 
-from fairlead.console.http.asked_events import KEPT_SECONDS, AskedEvents
+from fairlead.console.http.asked_events import KEPT_SECONDS, EventAnswers
 from fairlead.console.pages.envelope import Warning
 from fairlead.edge.queries.job_files import ASKED_SINGLY
 from fairlead.errors import OutsideError
@@ -129,7 +129,7 @@ EACH = JobInstances(training_job(), (pod("bert-worker-0", "gpu-1"),))
 
 
 async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
-    files, asked = Slow(), AskedEvents(patience=0.01)
+    files, asked = Slow(), EventAnswers(patience=0.01)
     late = await asked.of(files, EACH)  # type: ignore[arg-type]
     assert isinstance(late, Warning) and late.code == "events-unread"
     files.answer.set()
@@ -140,7 +140,7 @@ async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
 
 async def test_many_who_look_at_once_are_one_question_and_the_answer_ages() -> None:
     now = [0.0]
-    files, asked = Slow(), AskedEvents(lambda: now[0])
+    files, asked = Slow(), EventAnswers(lambda: now[0])
     files.answer.set()
     together = await asyncio.gather(*(asked.of(files, EACH) for _ in range(9)))  # type: ignore[arg-type]
     assert (len(together), files.asked) == (9, 1)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from fairlead import __version__
 from fairlead.edge.files.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
-from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning, to_the_present
+from fairlead.run.beginnings import InitialWorld, resumed_world, scenario_beginning, to_the_present
 from fairlead_sim.api.credentials import (
     ServerCredentials,
     make_credentials,
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 class Header(Struct, frozen=True, kw_only=True):
     """The world without its objects.
 
-    `origin`, `digest` and `scenario` are its `Beginning`'s; times are simulated epoch seconds.
+    `origin`, `digest` and `scenario` are its `InitialWorld`'s; times are simulated epoch seconds.
     """
 
     origin: str
@@ -213,7 +213,7 @@ class KeptWorld:
         return Row(*key, msgspec.json.encode(obj), msgspec.json.encode(held) if held else b"")
 
 
-def open_world(directory: Path, asked: Beginning | None, seed: int | None) -> KeptWorld:
+def open_world(directory: Path, asked: InitialWorld | None, seed: int | None) -> KeptWorld:
     """The world of a state directory, or a new one that starts there.
 
     `asked` and `seed` are the flags of the user; None = the existing world, else the default
@@ -233,7 +233,7 @@ def open_world(directory: Path, asked: Beginning | None, seed: int | None) -> Ke
         raise
 
 
-def _begun(file: WorldFile, beginning: Beginning, seed: int) -> KeptWorld:
+def _begun(file: WorldFile, beginning: InitialWorld, seed: int) -> KeptWorld:
     world, credentials = beginning.world(seed), make_credentials()
     header = Header(
         origin=beginning.origin,
@@ -253,7 +253,7 @@ def _begun(file: WorldFile, beginning: Beginning, seed: int) -> KeptWorld:
 
 
 def _restored(
-    file: WorldFile, directory: Path, asked: Beginning | None, seed: int | None
+    file: WorldFile, directory: Path, asked: InitialWorld | None, seed: int | None
 ) -> KeptWorld:
     try:
         header = msgspec.json.decode(file.header(), type=Header)
@@ -305,7 +305,7 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
 
 
 def _check_asked(
-    directory: Path, header: Header, asked: Beginning | None, seed: int | None
+    directory: Path, header: Header, asked: InitialWorld | None, seed: int | None
 ) -> None:
     kept = f"state directory `{directory}` keeps a world of {header.origin}"
     if asked is not None and asked.digest != header.digest:

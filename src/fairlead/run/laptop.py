@@ -31,7 +31,7 @@ from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
-from fairlead.edge.queries.dependency_looks import ServersAsked
+from fairlead.edge.queries.dependency_looks import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
@@ -106,7 +106,7 @@ async def run_laptop(
                 timekeeper=simulation.driver,
                 job_files=KubeJobFiles(api),
                 servings=KubeServings(api),
-                dependencies=ServersAsked(api),
+                dependencies=DependencyQuery(api),
             )
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(

@@ -23,7 +23,7 @@ from fairlead_sim.api.request import (
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from fairlead_sim.schema.schema import Unhandled, typed
+from fairlead_sim.schema.schema import UnexpectedKind, typed
 from fairlead_sim.schema.status import (
     ApiStatus,
     bad_request,
@@ -142,7 +142,7 @@ class Patch:
             if unknown:
                 raise self._refused(new, f".{unknown[0]}: field not declared in schema")
             return read(new)
-        except Unhandled as error:
+        except UnexpectedKind as error:
             raise self._refused(new, error.why) from error
 
     def _refused(self, new: Object, why: str) -> ApiStatus:

@@ -101,7 +101,7 @@ class Behaviour(Struct, frozen=True, gc=False):
     test: ProfTest | None = None
 
 
-class Surroundings(Struct, frozen=True, gc=False):
+class ContainerContext(Struct, frozen=True, gc=False):
     """What decides how a container behaves whose image does not define it. `ends`: its pod is not
     restarted for ever. `long`: it trains.
 
@@ -116,7 +116,7 @@ class Surroundings(Struct, frozen=True, gc=False):
     draw: tuple[int, str, str, str] = (0, "", "", "")
 
 
-def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
+def behaviour_in(container: Object, around: ContainerContext) -> Behaviour:
     """What one container does: from its image, or its command; else it ends after a while, or runs
     on.
     """
@@ -224,7 +224,7 @@ def starts_notebook(image: str) -> bool:
 
 def surroundings(
     pod: Object, container: Object, seed: int, *, is_init: bool, is_sidecar: bool
-) -> Surroundings:
+) -> ContainerContext:
     """`is_init`: it has to end before the next container begins."""
     metadata, spec = pod["metadata"], pod["spec"]
     labels = metadata.get("labels") or {}
@@ -239,7 +239,7 @@ def surroundings(
         or any(_SUBMITS in word for word in container.get("command") or ())
     )
     names = (seed, metadata["namespace"], metadata["name"], container["name"])
-    return Surroundings(ends, long, is_init, draw=names)
+    return ContainerContext(ends, long, is_init, draw=names)
 
 
 def _has_gpu(container: Object) -> bool:

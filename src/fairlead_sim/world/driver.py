@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.errors import UserError
-from fairlead.ports import ClockState, Happening
+from fairlead.ports import ClockState, WorldWrite
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.time.clock import Pace
 from fairlead_sim.world.world import World
@@ -127,7 +127,7 @@ class Driver:
         self.pace.set_speed(speed, wall=self._wall())
         self._note_order()
 
-    def step(self) -> list[Happening]:
+    def step(self) -> list[WorldWrite]:
         """Pause, go to the next instant at which something is written, and return the writes; at
         most a moment of work.
         """
@@ -189,7 +189,7 @@ class Driver:
         self._orders += 1
         self._ordered.set()
 
-    def _written_since(self, version: int) -> list[Happening]:
+    def _written_since(self, version: int) -> list[WorldWrite]:
         cluster, found = self.world.cluster, []
         for ref in cluster.kinds():
             log = cluster.watch(ref, None, version)
@@ -199,7 +199,7 @@ class Driver:
             ]
             log.close()
         return [
-            Happening(type_.lower(), kind, metadata.get("namespace", ""), metadata["name"])
+            WorldWrite(type_.lower(), kind, metadata.get("namespace", ""), metadata["name"])
             for _, type_, kind, metadata in sorted(found, key=lambda each: each[0])
         ]
 

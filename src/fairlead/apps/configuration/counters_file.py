@@ -103,7 +103,7 @@ def counters_of(
     return found
 
 
-class WrittenCounters:
+class FixedCounters:
     """Counters that do not change: `text` of a configuration file. Raises UserError."""
 
     is_reloading = False

@@ -46,7 +46,7 @@ from fairlead.ports import (
     ResourceServer,
 )
 from fairlead.rules.devices.card_health import PROBE_SECONDS
-from fairlead.rules.devices.machine import Seen
+from fairlead.rules.devices.machine import NodeConclusions
 from fairlead.rules.sharing.isolation import isolation_by
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
@@ -105,7 +105,7 @@ class NodeAgent:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         desk = self.desk = Desk(api, files, kubelet, chosen, now, monotonic)
-        self.seen: Seen | None = None
+        self.seen: NodeConclusions | None = None
         self.unready = "another agent of this node has its files"
         self._api = api
         self._driver = driver

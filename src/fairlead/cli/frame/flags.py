@@ -189,7 +189,7 @@ def _nearest(name: str, actions: Mapping[str, argparse.Action]) -> str:
     return f"did you mean `{near[0]}`?" if near else ""
 
 
-class Twin(argparse.Action):
+class DeprecatedFlag(argparse.Action):
     """The deprecated spelling of another flag."""
 
     def __init__(
@@ -210,7 +210,7 @@ class Twin(argparse.Action):
         self._replaced_by(parser, namespace, values, option)
 
 
-class TruthTwin(BooleanFlag):
+class DeprecatedBooleanFlag(BooleanFlag):
     """The deprecated spelling of a flag that is true when named: a flag without a value itself."""
 
     def __call__(
@@ -269,7 +269,7 @@ def truth_flag(
     if twin:
         parser.add_argument(
             f"--{twin}",
-            action=TruthTwin,
+            action=DeprecatedBooleanFlag,
             dest=action.dest,
             default=argparse.SUPPRESS,
             help=argparse.SUPPRESS,
@@ -278,7 +278,9 @@ def truth_flag(
 
 def _add_twin(parser: argparse.ArgumentParser, action: argparse.Action, twin: str) -> None:
     if twin:
-        parser.add_argument(f"--{twin}", action=Twin, dest=action.dest, replaced_by=action)
+        parser.add_argument(
+            f"--{twin}", action=DeprecatedFlag, dest=action.dest, replaced_by=action
+        )
 
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import Context, TimeOfLaptop
+from fairlead.cli.frame.context import Context, LaptopTime
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.servers.flags import path_name
 from fairlead.errors import UserError
@@ -130,7 +130,7 @@ def _number(text: str) -> float:
     return value
 
 
-def _wait(clock: TimeOfLaptop, moved: ClockMoved, context: Context) -> ClockMoved:
+def _wait(clock: LaptopTime, moved: ClockMoved, context: Context) -> ClockMoved:
     """Waits until the run is over, or another client ended it. Ctrl-C pauses the time."""
     from fairlead.console.pages.clock import ClockMoved, ClockOrder
 

@@ -66,7 +66,7 @@ class MapParts(Struct, frozen=True):
     nodes: list[MapNode]
 
 
-class SeenCard(Struct, frozen=True, gc=False):
+class CardState(Struct, frozen=True, gc=False):
     """A card with its state: one account of who has it, for the map, lists and pages.
 
     `claimant`: the pod that must be on it, without a grant or reading as evidence. `may_be_held`: a
@@ -113,7 +113,7 @@ def in_order(nodes: Iterable[NodeOccupancy]) -> list[NodeOccupancy]:
     return sorted(nodes, key=lambda each: by_count(each.node.name))
 
 
-def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
+def seen_cards(occupied: NodeOccupancy) -> list[CardState]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
     silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
@@ -170,7 +170,7 @@ def withheld_gpus(occupied: NodeOccupancy) -> int:
     )
 
 
-def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
+def _with_withheld(cards: list[CardState], withheld: int) -> list[CardState]:
     """Of cards without identity only their number is known: the last free ones are unhealthy.
 
     Of others it is unknown which is withheld.
@@ -178,25 +178,25 @@ def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
     is_nameless = _are_nameless([seen.card for seen in cards])
     for place in reversed(range(len(cards))):
         if cards[place].state in (FREE, CLOSED) and (withheld or not is_nameless):
-            cards[place] = SeenCard(cards[place].card, UNHEALTHY if is_nameless else UNKNOWN)
+            cards[place] = CardState(cards[place].card, UNHEALTHY if is_nameless else UNKNOWN)
             withheld -= 1
     return cards
 
 
 def _seen_card(
     card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool
-) -> SeenCard:
+) -> CardState:
     """The grants of a shared card determine what is held of it, even if a pod waits for its own
     grant.
     """
     claimant = claim if isinstance(claim, Pod) else None
     may_be_held = is_lost and claimant is None and not card.holders and not card.is_divided
-    return SeenCard(
+    return CardState(
         card, _state(card, claim, silent=silent, takes_pods=takes_pods), claimant, may_be_held
     )
 
 
-def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
+def _cell(seen: CardState, on: Node, teams: Numbering, now: float) -> Cell:
     card, reading = seen.card, seen.card.reading
     used = reading.memory_used_mib if reading else None
     return (
@@ -217,7 +217,7 @@ def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
     )
 
 
-def _holders(seen: SeenCard, teams: Numbering) -> int | list[Slice]:
+def _holders(seen: CardState, teams: Numbering) -> int | list[Slice]:
     if seen.claimant is not None:
         return teams.of(seen.claimant.namespace)
     slices = [

@@ -64,7 +64,7 @@ class WorkScope(Struct, frozen=True):
         )
 
 
-class Places(Struct, frozen=True):
+class WorkChoices(Struct, frozen=True):
     """Users and namespaces to choose from, and where each user has work.
 
     `existing`: all namespaces, None = not read.
@@ -83,7 +83,7 @@ class Places(Struct, frozen=True):
         return WorkScope("", namespace, (namespace,) if is_there else ())
 
 
-def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
+def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> WorkChoices:
     """Users that jobs and pods name; namespaces with work, or on a leaf of the quota tree."""
     found: dict[str, set[str]] = {}
     spaces = set(paths_by_namespace(snapshot.quota))
@@ -96,7 +96,7 @@ def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
             spaces.add(pod.namespace)
             found.setdefault(user, set()).add(pod.namespace)
     found.pop("", None)
-    return Places(
+    return WorkChoices(
         choices(found),
         sorted(spaces),
         {user: tuple(sorted(where)) for user, where in found.items()},

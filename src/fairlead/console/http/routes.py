@@ -33,9 +33,9 @@ from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.charts.request import parse_chart_request, parse_heatmap_filters
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
-from fairlead.console.http.asked_events import AskedEvents
-from fairlead.console.http.asked_health import AskedHealth
-from fairlead.console.http.asked_servings import AskedServings
+from fairlead.console.http.asked_events import EventAnswers
+from fairlead.console.http.asked_health import HealthAnswers
+from fairlead.console.http.asked_servings import ServingAnswers
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.web_files import page_build, web_answer
@@ -84,9 +84,9 @@ class Console(msgspec.Struct):
     speed: Callable[[], float]
     csrf: str
     logs: LogStreams
-    events: AskedEvents
-    servings: AskedServings
-    health: AskedHealth
+    events: EventAnswers
+    servings: ServingAnswers
+    health: HealthAnswers
     user: str = "admin"
     base_path: str = "/"
 

@@ -13,7 +13,7 @@ import msgspec
 
 from fairlead.console.pages.envelope import Json, Timestamp, exact_timestamp, wire_key
 from fairlead.errors import UserError
-from fairlead.ports import Happening, Ports, Timekeeper
+from fairlead.ports import Ports, Timekeeper, WorldWrite
 from fairlead.wire.kube.time import parse_time
 
 HAPPENED_MAX = 200
@@ -100,7 +100,7 @@ def parse_order(body: bytes) -> ClockOrder:
     return order
 
 
-def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[Happening]:
+def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[WorldWrite]:
     """Hand the order to the timekeeper; the writes that a step came to, empty for every other
     order.
 
@@ -121,7 +121,7 @@ def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[Happening]:
     return []
 
 
-def clock_moved(world: Ports, happened: list[Happening]) -> ClockMoved:
+def clock_moved(world: Ports, happened: list[WorldWrite]) -> ClockMoved:
     shown = [
         Happened(each.verb, each.kind, each.namespace, each.name)
         for each in happened[:HAPPENED_MAX]

@@ -27,7 +27,7 @@ _GROUPS = (FLUID_GROUP, *sorted({kind.GROUP for kind in KINDS}))
 _SERIES = f'count({{__name__=~"{"|".join(METRICS)}"}})'
 
 
-class ServersAsked:
+class DependencyQuery:
     """`ports.Dependencies` for a cluster and its Prometheus, if one is configured. It closes
     neither.
 

@@ -37,7 +37,7 @@ from fairlead.model.quota.tree import QuotaSettings, QuotaTree
 from fairlead.rules.nodes.status import is_ready
 from fairlead.rules.quota.jobs.removal import in_removal_order, surplus_in
 from fairlead.rules.quota.room import holes_of, node_room, taken_by
-from fairlead.rules.quota.sight import QuotaSight, bound_at, is_job_pod, quota_pod
+from fairlead.rules.quota.sight import PodContext, bound_at, is_job_pod, quota_pod
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE
 
 Row = TypeVar("Row")
@@ -81,7 +81,7 @@ class QuotaFeed:
         self.restless: set[str] = set()
         self.pods_of: Counter[str] = Counter()
         self.rows: dict[str, Pod] = {}
-        self.sight = QuotaSight(self.settings)
+        self.sight = PodContext(self.settings)
         self.fallen: list[QuotaPod] = []
         self.touched_nodes: set[str] = set()
         self.touched_pods: set[str] = set()

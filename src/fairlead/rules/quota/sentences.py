@@ -9,7 +9,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota.clauses import Clause, Clauses, clause, sentence_of
-from fairlead.model.quota.plan import Blocked, Borrower, Lacking, QuotaWaiting, Reason, Spared
+from fairlead.model.quota.plan import (
+    Borrower,
+    FullQuotaNode,
+    MissingAmount,
+    ProtectedPod,
+    QuotaWaiting,
+    Reason,
+)
 from fairlead.model.resources import CPU, amount_text, is_byte_resource
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim
@@ -17,7 +24,9 @@ from fairlead.rules.quota.room import Rooms
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 _LISTED_MAX = 3
-_Alike = tuple[tuple[Blocked, ...], tuple[Lacking, ...], tuple[Borrower, ...], Clauses, str]
+_Alike = tuple[
+    tuple[FullQuotaNode, ...], tuple[MissingAmount, ...], tuple[Borrower, ...], Clauses, str
+]
 """Shared by units that ask for the same in the same leaf: where they have no room, how much more
 they need, the borrowers, the clauses, and their sentence.
 """
@@ -191,9 +200,9 @@ class Sentences:
                         found[leaf, min(budgets)].append(group)
         return found
 
-    def _spared(self, unit: Unit, blocked: Sequence[Blocked]) -> tuple[Spared, ...]:
+    def _spared(self, unit: Unit, blocked: Sequence[FullQuotaNode]) -> tuple[ProtectedPod, ...]:
         """Pods above min that use what the unit lacks, and that may not be evicted."""
-        found: dict[str, Spared] = {}
+        found: dict[str, ProtectedPod] = {}
         index = self._index
         for k in dict.fromkeys(index.resources.index(each.resource) for each in blocked):
             for leaf in self._account.books:
@@ -201,7 +210,7 @@ class Sentences:
                     continue
                 for group in self._account.groups(leaf):
                     if group.vector[k] and (why := self._reclaim.why_not(group)):
-                        found |= {pod.key: Spared(pod.key, why) for pod in group.pods}
+                        found |= {pod.key: ProtectedPod(pod.key, why) for pod in group.pods}
                 for pod in self._account.books[leaf].pods.values():
                     if (
                         pod.is_admitted
@@ -209,7 +218,7 @@ class Sentences:
                         and not pod.is_preemptible
                         and index.vector(pod.request)[k]
                     ):
-                        found[pod.key] = Spared(pod.key, "it is not preemptible")
+                        found[pod.key] = ProtectedPod(pod.key, "it is not preemptible")
         return tuple(found[key] for key in sorted(found))
 
     def _used(self, place: int, k: int) -> int:
@@ -399,7 +408,7 @@ class Sentences:
 
     def _blocked(
         self, unit: Unit, reason: Reason
-    ) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
+    ) -> tuple[tuple[FullQuotaNode, ...], tuple[MissingAmount, ...]]:
         """Where the unit has no room, and how much more it needs there. A claimant's own claim does
         not count against it.
         """
@@ -411,10 +420,12 @@ class Sentences:
             sums.add(unit.leaf, unit.vector)
         return found
 
-    def _found_blocked(self, unit: Unit) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
+    def _found_blocked(
+        self, unit: Unit
+    ) -> tuple[tuple[FullQuotaNode, ...], tuple[MissingAmount, ...]]:
         index, spots = self._index, self._now.blocks(unit.leaf, unit.vector)
         blocked = tuple(
-            Blocked(
+            FullQuotaNode(
                 index.names[place],
                 index.resources[k],
                 unit.vector[k],
@@ -428,10 +439,11 @@ class Sentences:
             (place, k, self._now.lacks(unit.leaf, unit.vector, place, k)) for place, k in spots
         ]
         return blocked, tuple(
-            Lacking("max", index.names[place], index.resources[k], more) for place, k, more in lacks
+            MissingAmount("max", index.names[place], index.resources[k], more)
+            for place, k, more in lacks
         )
 
-    def _borrowers(self, blocked: Sequence[Blocked]) -> tuple[Borrower, ...]:
+    def _borrowers(self, blocked: Sequence[FullQuotaNode]) -> tuple[Borrower, ...]:
         """Leaves that use more than their min of a lacking resource, the one most above it first.
 
         Pods that stop still count as use.
@@ -459,7 +471,7 @@ class Sentences:
         self,
         unit: Unit,
         reason: Reason,
-        blocked: Sequence[Blocked],
+        blocked: Sequence[FullQuotaNode],
         borrowers: Sequence[Borrower],
         victims: Sequence[VictimGroup],
         is_guaranteed: bool,

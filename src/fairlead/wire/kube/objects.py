@@ -630,7 +630,7 @@ JSON_FORMS: Final[Mapping[str, JsonForm[Any]]] = {
 }
 
 
-class TwinForm(Struct, Generic[Row], frozen=True):
+class JsonAndProtobufForm(Struct, Generic[Row], frozen=True):
     """Objects of a kind with two parsers that make equal rows: one of JSON, one of protobuf
     (`message_rows`).
 
@@ -644,6 +644,6 @@ class TwinForm(Struct, Generic[Row], frozen=True):
         return JSON_FORMS[self.kind]
 
 
-POD_FORM: Final[TwinForm[Pod]] = TwinForm("Pod")
-NODE_FORM: Final[TwinForm[Node]] = TwinForm("Node")
-EVENT_FORM: Final[TwinForm[Event]] = TwinForm("Event")
+POD_FORM: Final[JsonAndProtobufForm[Pod]] = JsonAndProtobufForm("Pod")
+NODE_FORM: Final[JsonAndProtobufForm[Node]] = JsonAndProtobufForm("Node")
+EVENT_FORM: Final[JsonAndProtobufForm[Event]] = JsonAndProtobufForm("Event")
