@@ -74,9 +74,8 @@ def list_pods_compare(pods: int, official_pods: int, runs: int) -> None:
         print(
             f"{name:40}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{row['mib']:>10.0f}{row['rss']:>10.0f}{row['peak']:>10.0f}"
         )
-    print(
-        f"{'official (' + how + ')':40}{scaled['seconds']:>10.2f}{scaled['cpu']:>10.2f}{scaled['mib']:>10.0f}"
-    )
+    title = f"official ({how})"
+    print(f"{title:40}{scaled['seconds']:>10.2f}{scaled['cpu']:>10.2f}{scaled['mib']:>10.0f}")
     ratios = ", ".join(
         f"{scaled[key] / own[key]:.1f}x the {what}"
         for key, what in (("seconds", "time"), ("cpu", "CPU"), ("mib", "memory"))
@@ -252,9 +251,8 @@ def watch_events_compare(events: int, official_events: int, runs: int, marked: b
         ("the same, from lines of JSON", events, plain),
         ("official (watch.Watch)", official_events, official),
     ):
-        print(
-            f"{name:30}{count:>10,}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{count / row['seconds']:>12,.0f}"
-        )
+        rate = count / row["seconds"]
+        print(f"{name:30}{count:>10,}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{rate:>12,.0f}")
     faster = (events / own["seconds"]) / (official_events / official["seconds"])
     each = own["cpu"] / events
     cheaper = official["cpu"] / official_events / each

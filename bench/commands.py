@@ -127,7 +127,8 @@ def measure_submit() -> None:
         install_job_kinds(cluster.admin)
         env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": home}
         print(
-            f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}{'ratio: wall, CPU':>20}"
+            f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}"
+            f"{'ratio: wall, CPU':>20}"
         )
         for number, (title, words) in enumerate(CASES.items()):
             arena, kubectl = submit_measure(cluster, words, Path(home), env, runs, f"case-{number}")

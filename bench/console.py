@@ -160,9 +160,8 @@ def measure_console_boards() -> None:
     print(f"{'':36}" + "".join(f"{name:>24}" for name in columns))
     for row in next(iter(columns.values())):
         print(f"{row:36}" + "".join(f"{column[row]:>24.2f}" for column in columns.values()))
-    print(
-        f"{'peak memory of the process, MiB':36}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>24.0f}"
-    )
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{'peak memory of the process, MiB':36}{peak_mib:>24.0f}")
 
 
 ROUTES = ("/overview", "/nodes", "/jobs", "/gpus/map", "/quota/usage")
@@ -175,7 +174,8 @@ def measure_console_while_moving() -> None:
     """How long the console of a laptop lets one wait while its world moves, from the first
     `/readyz` on.
 
-        python -m bench console_while_moving [--scenarios default large] [--seconds 60] [--every 0.25]
+        python -m bench console_while_moving [--scenarios default large] [--seconds 60]
+            [--every 0.25]
 
     Aim: p95 of every route ≤ 300 ms in `large`. A laptop is a process of its own, and so is who
     asks: the routes in turn, one every `--every` seconds, whether or not the last one was
@@ -203,7 +203,8 @@ def measure_console_while_moving() -> None:
             )
             ratio = p95 / baseline.setdefault(route, p95)
             print(
-                f"{route:<14}{len(found):>7}{p50 * 1e3:>10.0f}{p95 * 1e3:>10.0f}{max(found) * 1e3:>10.0f}{ratio:>11.1f}",
+                f"{route:<14}{len(found):>7}{p50 * 1e3:>10.0f}{p95 * 1e3:>10.0f}"
+                f"{max(found) * 1e3:>10.0f}{ratio:>11.1f}",
                 flush=True,
             )
 

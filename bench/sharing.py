@@ -126,22 +126,16 @@ def _crowded() -> None:
                 if grants is None
                 else msgspec.structs.replace(asker, node=node(0).name, grants=grants)
             )
-        timed((f"1,112 pods, {place}: preempt"), lambda number: _preempt(crowd, number, 139), 20)  # noqa: B023
-        timed(
-            (f"1,112 pods, {place}: preempt, small"), lambda number: _preempt(crowd, number, 5), 20
-        )  # noqa: B023
-        timed(
-            f"1,112 pods, {place}: what must go",
-            lambda number: what_must_go(crowd, pod(-number, 139)),
-            20,
-        )  # noqa: B023
-        timed((f"1,112 pods, {place}: node anew"), lambda _: crowd.set_node(node(0)), 20)  # noqa: B023
-        crowd.set_pod(pod(-9999, 20, priority=50, nominated_node=node(0).name))
-        timed(
-            f"1,112 pods, {place}, promised: preempt",
-            lambda number: _preempt(crowd, number, 5),
-            20,
-        )  # noqa: B023
+        _time_crowd(crowd, f"1,112 pods, {place}")
+
+
+def _time_crowd(crowd: Ledger, title: str) -> None:
+    timed(f"{title}: preempt", lambda number: _preempt(crowd, number, 139), 20)
+    timed(f"{title}: preempt, small", lambda number: _preempt(crowd, number, 5), 20)
+    timed(f"{title}: what must go", lambda number: what_must_go(crowd, pod(-number, 139)), 20)
+    timed(f"{title}: node anew", lambda _: crowd.set_node(node(0)), 20)
+    crowd.set_pod(pod(-9999, 20, priority=50, nominated_node=node(0).name))
+    timed(f"{title}, promised: preempt", lambda number: _preempt(crowd, number, 5), 20)
 
 
 def _preempt(crowd: Ledger, number: int, units: int) -> None:
@@ -550,7 +544,8 @@ def measure_scheduler_extender() -> None:
     kube-scheduler.
 
         python -m bench scheduler_extender filter [--nodes 5000] [--names 500]
-        python -m bench scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2] [--against SRC]
+        python -m bench scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2]
+            [--against SRC]
         python -m bench scheduler_extender rebuild [--nodes 500] [--pods 10000] [--rounds 2]
 
     `filter`: both servers are processes of their own (uvloop, httptools; the echo is an ASGI app

@@ -1,4 +1,4 @@
-"""Metrics that dcgm-exporter makes itself, against a list of all that ever happened.
+"""Metrics that dcgm-exporter computes itself, against a list of all events.
 
 See docs/spec/telemetry.md#dcgm-metrics-made-by-the-exporter.
 """
@@ -36,11 +36,11 @@ BITS = {
     "hw_power_brake": 128,
     "display_clocks": 256,
 }
-"""As the contract has them."""
+"""Bits of the throttle reasons, from the specification."""
 
 
 def flat(rows: Sequence[ComputedRow], label: str) -> dict[str, int]:
-    """By the label, "" where a row has none; every row says its window."""
+    """Values by the label, "" where a row has none."""
     found = {row.labels.get(label, ""): row.value for row in rows}
     assert len(found) == len(rows)
     return found

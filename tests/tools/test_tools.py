@@ -1,5 +1,5 @@
-"""Do the tools that build and run the tests tell the truth? Counts, locks, limits, and where
-programs are found.
+"""The tools that build and run the tests report correct counts, locks, limits, and places of
+programs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tests.waiting import wait_until
 SLEEP = "time.sleep(600)"
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 REPORT = """<testsuites><testsuite name="pytest" tests="4">
-<testcase name="a"/><testcase name="b"><failure message="no"/></testcase><testcase name="c"><error message="setup"/></testcase>
+<testcase name="a"/><testcase name="b"><failure message="no"/></testcase>
+<testcase name="c"><error message="setup"/></testcase>
 <testcase name="d"><skipped message="no prometheus"/></testcase></testsuite></testsuites>"""
 
 

@@ -214,7 +214,8 @@ def health_rows(checks: Mapping[str, int]) -> list[ComputedRow]:
     A watch that no check covers has no row; ALL is the worst of all checks, XIDs included. A row
     that passes has no code.
 
-    >>> [(row.labels["health_watch"], row.value) for row in health_rows({"ecc": 2, "remap": 1, "thermal": 0})]
+    >>> rows = health_rows({"ecc": 2, "remap": 1, "thermal": 0})
+    >>> [(row.labels["health_watch"], row.value) for row in rows]
     [('MEM', 20), ('THERMAL', 0), ('ALL', 20)]
     """
     rows = []
