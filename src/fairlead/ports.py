@@ -230,7 +230,7 @@ class Timekeeper(Protocol):
         ...
 
 
-class LogWish(Struct, frozen=True):
+class LogRequest(Struct, frozen=True):
     """Which part of a container's log is wanted.
 
     `tail_lines`: number of the newest lines. `limit_bytes`: at most this number of bytes, from the
@@ -251,7 +251,7 @@ class JobFiles(Protocol):
     OutsideError.
     """
 
-    def log(self, namespace: str, pod: str, wish: LogWish) -> AsyncGenerator[bytes, None]:
+    def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
         """The log's bytes as they come. Close the generator to end the request.
 
         It reads at most half a MiB ahead of what is taken from it.

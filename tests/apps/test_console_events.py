@@ -14,7 +14,7 @@ from tests.waiting import until
 
 from fairlead.console.http.asked_events import KEPT_SECONDS, EventAnswers
 from fairlead.console.pages.envelope import Warning
-from fairlead.edge.queries.job_files import ASKED_SINGLY
+from fairlead.edge.queries.job_files import SINGLE_LISTS_MAX
 from fairlead.errors import OutsideError
 from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
@@ -163,7 +163,7 @@ async def test_of_many_pods_the_namespace_is_read_once() -> None:
     async with page_over(answer) as page:
         files = page.server.world.job_files
         assert files is not None
-        uids = ["uid-bert-worker-1", *(f"uid-{n}" for n in range(ASKED_SINGLY))]
+        uids = ["uid-bert-worker-1", *(f"uid-{n}" for n in range(SINGLE_LISTS_MAX))]
         found = await files.events("team-a", uids)
     assert [event.reason for event in found] == ["Pulled", "BackOff"]
     assert [each.get("fieldSelector") for each in seen] == [None]

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tests.waiting import until
 
 from fairlead.apps.controller import Controller
-from fairlead.apps.leader import UNHURRIED
+from fairlead.apps.leader import BACKGROUND_LEASE_TIMES
 from fairlead.apps.server import bind_socket, serve
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, bearer
@@ -105,7 +105,7 @@ def node_labeller(api: KubeApi, identity: str) -> Controller[PatchObject]:
         KubeWriter(api, RateLimit(50, 100)).apply,
         KubeLease(api, "kube-system", "node-labeller"),
         identity,
-        times=UNHURRIED,
+        times=BACKGROUND_LEASE_TIMES,
     )
 
 

@@ -39,11 +39,10 @@ RESERVED_VERSIONS: Final = 100_000
 """`RESERVED_VERSIONS`: resourceVersions reserved in the file before use, so that none is used
 twice, even if lost.
 """
-STANDSTILLS: Final = 1000
-"""`STANDSTILLS`: earlier lives that are remembered, for programs that have been running since then.
-"""
+EARLIER_LIVES_MAX: Final = 1000
+"""Earlier lives that are remembered, for programs that have been running since then."""
 LIFE: Final = 1 << 32
-"""`LIFE`: difference between the first numbers of names in two lives, so that names of the last
+"""Difference between the first numbers of names in two lives, so that names of the last
 life that were not saved do not occur again.
 """
 _log = logging.getLogger(__name__)
@@ -257,7 +256,7 @@ def _restored(
 ) -> KeptWorld:
     try:
         header = msgspec.json.decode(file.header(), type=Header)
-        _check_asked(directory, header, asked, seed)
+        _check_request(directory, header, asked, seed)
         saved, header = _saved(file, header)
         credentials = parse_credentials(header.credentials, time.time())
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
@@ -300,11 +299,11 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
         header.submitted,
         header.standstills,
     )
-    standstills = (*header.standstills, (header.now, now))[-STANDSTILLS:]
+    standstills = (*header.standstills, (header.now, now))[-EARLIER_LIVES_MAX:]
     return saved, replace(header, epoch=epoch, standstills=standstills)
 
 
-def _check_asked(
+def _check_request(
     directory: Path, header: Header, asked: InitialWorld | None, seed: int | None
 ) -> None:
     kept = f"state directory `{directory}` keeps a world of {header.origin}"

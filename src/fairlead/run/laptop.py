@@ -38,7 +38,7 @@ from fairlead.errors import UserError
 from fairlead.ports import Ports
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
-from fairlead.run.laptop_life import asked_beginning, begin_life, interruptible
+from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
@@ -68,7 +68,7 @@ async def run_laptop(
     Raises UserError for a port, a scenario or a file that cannot be used.
     """
     with interruptible():
-        asked = asked_beginning(args)
+        asked = requested_world(args)
         if args.use_context and not args.kubeconfig:
             raise UserError(
                 "--use-context has no effect without --kubeconfig",

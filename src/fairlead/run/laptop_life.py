@@ -59,7 +59,7 @@ def interruptible() -> Iterator[None]:
 def begin_life(
     args: argparse.Namespace, asked: InitialWorld | None, messages: Messages
 ) -> LaptopWorld:
-    """The world that the flags of `up` ask for; `asked` is its `asked_beginning`.
+    """The world that the flags of `up` ask for; `asked` is its `requested_world`.
 
     Raises UserError if it cannot be created.
     """
@@ -81,7 +81,7 @@ def begin_life(
     return LaptopWorld(simulation, make_credentials(), beginning.origin)
 
 
-def asked_beginning(args: argparse.Namespace) -> InitialWorld | None:
+def requested_world(args: argparse.Namespace) -> InitialWorld | None:
     """The beginning that the user named; None = none. Raises UserError if it cannot be read."""
     if args.from_snapshot and args.scenario:
         raise UserError(

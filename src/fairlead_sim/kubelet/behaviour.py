@@ -25,7 +25,13 @@ from msgspec.structs import replace
 from fairlead.model.resources import is_gpu_resource
 from fairlead.wire.kube.quantity import parse_quantity
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_REPLICA_TYPE, PREFIX
-from fairlead_sim.kubelet.dcgm_tester import MATRICES_MIB, OURS, PROGRAM, ProfTest, parse_prof_test
+from fairlead_sim.kubelet.dcgm_tester import (
+    GPU_LOAD,
+    MATRICES_MIB,
+    PROGRAM,
+    ProfTest,
+    parse_prof_test,
+)
 from fairlead_sim.kubelet.program import Program, program_of
 from fairlead_sim.objects.chance import between
 from fairlead_sim.scheduler.needs import limit_of
@@ -212,8 +218,8 @@ def runs_our_tester(image: str, words: Sequence[str]) -> bool:
     """
     program, verb = (*words, "", "")[:2]
     if program.rpartition("/")[2] == "fairlead":
-        return verb == OURS
-    return program == OURS and image.rpartition("/")[2].partition(":")[0] == "fairlead"
+        return verb == GPU_LOAD
+    return program == GPU_LOAD and image.rpartition("/")[2].partition(":")[0] == "fairlead"
 
 
 def starts_notebook(image: str) -> bool:

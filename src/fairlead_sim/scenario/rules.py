@@ -214,7 +214,7 @@ def _bad_quota(scenario: Scenario) -> Faults:
                 readable = False
                 yield ("quota", index, field), problem
     if readable:
-        yield from _bad_amounts_together(scenario)
+        yield from _bad_sums(scenario)
 
 
 def _bad_path(path: str, before: Mapping[str, int], paths: Set[str]) -> Iterator[str]:
@@ -232,7 +232,7 @@ def _bad_path(path: str, before: Mapping[str, int], paths: Set[str]) -> Iterator
         yield f"`{path}` stands before its parent `{parent}`"
 
 
-def _bad_amounts_together(scenario: Scenario) -> Faults:
+def _bad_sums(scenario: Scenario) -> Faults:
     """No quota is guaranteed more than its max, and children together no more than their parent."""
     families = _children(scenario)
     for index, node in enumerate(scenario.quota):

@@ -98,7 +98,7 @@ def keeps_others_away(spec: Object) -> bool:
     return bool(_terms(spec, "podAntiAffinity", _REQUIRED))
 
 
-def looks_at_others(spec: Object) -> bool:
+def has_pod_affinity(spec: Object) -> bool:
     return bool(
         keeps_others_away(spec)
         or _terms(spec, "podAffinity", _REQUIRED)

@@ -11,9 +11,9 @@ from fairlead.model.resources import NVIDIA_GPU
 from fairlead_sim.scheduler.affinity import (
     NO_NEIGHBOURS,
     AllowedTopologies,
+    has_pod_affinity,
     keeps_others_away,
     leanings,
-    looks_at_others,
     neighbourhood,
     prefers_others,
     suits_node,
@@ -118,7 +118,7 @@ class RoomLedger:
 
     def minds_others(self, spec: Object) -> bool:
         """Whether other pods matter: the pod has affinity to others, or others keep pods away."""
-        return bool(self._loners) or looks_at_others(spec) or prefers_others(spec)
+        return bool(self._loners) or has_pod_affinity(spec) or prefers_others(spec)
 
     def is_loner(self, uid: str) -> bool:
         """Whether the pod keeps others away."""
@@ -129,7 +129,7 @@ class RoomLedger:
         if not self.minds_others(pod["spec"]):
             return NO_NEIGHBOURS
         spec = pod["spec"]
-        seen = self.tenants if looks_at_others(spec) or prefers_others(spec) else self._loners
+        seen = self.tenants if has_pod_affinity(spec) or prefers_others(spec) else self._loners
         tenants = (
             tenant for uid, tenant in seen.items() if uid not in gone and tenant.node in self.rooms
         )

@@ -26,8 +26,8 @@ from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scheduler.affinity import (
     NO_NEIGHBOURS,
     AllowedTopologies,
+    has_pod_affinity,
     has_preferences,
-    looks_at_others,
     preference,
 )
 from fairlead_sim.scheduler.hooks import HookVictims, SchedulerHook
@@ -120,7 +120,7 @@ class Scheduler:
         elif pod["spec"].get("nodeName"):
             self._forget(uid)
             if uid in self.ledger.tenants:
-                self._pods_moved |= event.previous is not None and _looks_other(event.previous, pod)
+                self._pods_moved |= event.previous is not None and _differs(event.previous, pod)
                 self.ledger.tenants[uid].pod = pod
             elif not unreadable(pod):
                 self.ledger.admit(
@@ -165,7 +165,7 @@ class Scheduler:
             )
             return
         needs, priority, uid = pod_needs(pod), _priority(pod), metadata["uid"]
-        is_social = looks_at_others(spec)
+        is_social = has_pod_affinity(spec)
         signature = (tuple(needs.items()), priority, self._alike(pod, is_social=is_social))
         waiting = WaitingPod(
             uid,
@@ -237,7 +237,7 @@ class Scheduler:
                 return
             self._try_group(group)
         if self._pods_moved and any(
-            group.example is not None and looks_at_others(group.example.pod["spec"])
+            group.example is not None and has_pod_affinity(group.example.pod["spec"])
             for group in self._waiting.resting()
         ):
             self._wake(WAKE_SECONDS)
@@ -272,7 +272,7 @@ class Scheduler:
         """Whether one of these rooms has, or might make, room for the pod now; `changed`: whether
         it was the node that changed.
         """
-        if has_moved and looks_at_others(asker.pod["spec"]):
+        if has_moved and has_pod_affinity(asker.pod["spec"]):
             return True
         for name, is_node in changed.items():
             room = self.ledger.rooms.get(name)
@@ -300,7 +300,7 @@ class Scheduler:
             group.untried.pop(uid)
             if "deletionTimestamp" not in pod["metadata"]:
                 is_refused |= not self._try(pod, waiting, group)
-                group.skip_who_knows()
+                group.skip_same_answer()
         group.failures = group.failures + 1 if is_refused else 0
 
     def _try(self, pod: Object, waiting: WaitingPod, group: Group) -> bool:
@@ -619,7 +619,7 @@ def _priority_of(group: Group) -> int:
     return next(iter(group.members.values())).priority
 
 
-def _looks_other(before: Object, now: Object) -> bool:
+def _differs(before: Object, now: Object) -> bool:
     """Whether a placed pod changed what others see of it."""
     return bool(
         before["metadata"].get("labels") != now["metadata"].get("labels")

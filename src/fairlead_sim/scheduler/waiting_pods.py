@@ -63,7 +63,7 @@ class Group:
     def first(self) -> WaitingPod:
         return self.members[next(iter(self.untried))]
 
-    def skip_who_knows(self) -> None:
+    def skip_same_answer(self) -> None:
         """Skip pods that have had this very answer before: of thousands that wait for the same, one
         is tried.
         """

@@ -32,7 +32,7 @@ can.
 """
 LONGEST_RUN_SECONDS: Final = 366 * 86400.0
 SLICE_SECONDS: Final = 0.025
-BREATH_SECONDS: Final = 0.005
+YIELD_SECONDS: Final = 0.005
 """A run to a later time works in slices and lets others have the loop in between."""
 
 
@@ -205,7 +205,7 @@ class Driver:
 
     def _rest_seconds(self) -> float:
         if self._until is not None:
-            return BREATH_SECONDS
+            return YIELD_SECONDS
         due = self.world.timers.next_at()
         seconds = self.pace.wall_seconds_until(due, wall=self._wall()) if due is not None else None
         return (

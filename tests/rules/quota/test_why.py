@@ -20,7 +20,13 @@ from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source
 from fairlead.rules.quota.plan import plan_quota
-from fairlead.rules.quota.why import AHEAD_MAX, EvictionCount, QueuePlace, QuotaAnswer, why_quota
+from fairlead.rules.quota.why import (
+    SHOWN_BEFORE_MAX,
+    EvictionCount,
+    QueuePlace,
+    QuotaAnswer,
+    why_quota,
+)
 
 DEMO = tree("root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}", resource="cpu")
 
@@ -271,10 +277,10 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
 
 
 def test_those_before_it_are_named_up_to_a_number_and_counted() -> None:
-    pods = [*deployment("a1", 4, AHEAD_MAX + 5)]
-    [unit] = ask(f"a1/web-{AHEAD_MAX + 8}", pods).units
-    assert unit.in_leaf == QueuePlace(AHEAD_MAX + 5, AHEAD_MAX + 5)
-    assert [row.position for row in unit.ahead] == list(range(1, AHEAD_MAX + 1))
+    pods = [*deployment("a1", 4, SHOWN_BEFORE_MAX + 5)]
+    [unit] = ask(f"a1/web-{SHOWN_BEFORE_MAX + 8}", pods).units
+    assert unit.in_leaf == QueuePlace(SHOWN_BEFORE_MAX + 5, SHOWN_BEFORE_MAX + 5)
+    assert [row.position for row in unit.ahead] == list(range(1, SHOWN_BEFORE_MAX + 1))
 
 
 def test_what_would_have_to_be_free() -> None:

@@ -8,7 +8,7 @@ positionals.
 
 Flags are texts, repeatable texts, truths and `-A`. arena kept the old spelling of many flags
 (`--workingDir`). Such a twin writes into the flag that replaced it, is reported on stderr once per
-use (`tell_deprecations`), and is in no help text.
+use (`report_deprecations`), and is in no help text.
 
 A table of flags (`Flag`) has how each is spelt, and which field of a spec its value becomes.
 """
@@ -285,7 +285,7 @@ def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
     truth_flag(parser, "--all-namespaces", "-A", help="of all namespaces", twin="allNamespaces")
 
 
-def tell_deprecations(args: argparse.Namespace, messages: Messages) -> None:
+def report_deprecations(args: argparse.Namespace, messages: Messages) -> None:
     for note in getattr(args, "deprecations", ()):
         messages.plain(note)
 

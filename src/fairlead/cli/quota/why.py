@@ -79,7 +79,7 @@ def _text(answer: QuotaAnswer, now: Moment) -> str:
         parts.append(_places(answer.units))
     if answer.units:
         first = answer.units[0]
-        parts += [_ahead(first), *_obstacles(first)]
+        parts += [_units_before(first), *_obstacles(first)]
     elif answer.use is not None:
         parts.append(_leaf_table(answer))
     return "\n".join(part for part in parts if part)
@@ -167,7 +167,7 @@ def _places(units: Sequence[QueuedUnit]) -> str:
     return render_rows(rows) + _more(len(units))
 
 
-def _ahead(first: QueuedUnit) -> str:
+def _units_before(first: QueuedUnit) -> str:
     """Who is tried before it: in its leaf by name, in other leaves by number."""
     rows = [("BEFORE IT", "LEAF", "PRIORITY", "REASON")]
     rows += [

@@ -33,12 +33,12 @@ else the one that runs on this machine. ACTION is one of
 `advance` and `until` wait for the end of the run and show its progress;
 Ctrl-C pauses the time there."""
 
-TAKES: Final = {
+ARGUMENT_FORMS: Final = {
     "advance": "a span of time, such as `10m`",
     "until": "a time, such as `2026-01-05T09:30:00Z`",
     "speed": "a number, such as `60`",
 }
-ACTIONS: Final = ("show", "pause", "resume", "step", *TAKES)
+ACTIONS: Final = ("show", "pause", "resume", "step", *ARGUMENT_FORMS)
 POLL_SECONDS: Final = 0.25
 
 
@@ -87,11 +87,11 @@ def read_order(action: str, value: str) -> ClockOrder | None:
 
     if action not in ACTIONS:
         raise UserError(f"`{action}` is not an action", f"actions: {', '.join(ACTIONS)}")
-    if bool(value) != (action in TAKES):
+    if bool(value) != (action in ARGUMENT_FORMS):
         hint = "`fairlead time --help` shows what each action takes"
         raise UserError(
             (
-                f"`{action}` takes {TAKES.get(action, 'nothing')}, not "
+                f"`{action}` takes {ARGUMENT_FORMS.get(action, 'nothing')}, not "
                 f"{f'`{value}`' if value else 'nothing'}"
             ),
             hint,

@@ -95,7 +95,7 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
             model=models.of(gpu_model(each.node, snapshot)),
             mode=modes.of(each.mode),
             status=statuses.of(_status_of(each.node)),
-            gpus=[_cell(seen, each.node, teams, now) for seen in seen_cards(each)],
+            gpus=[_cell(seen, each.node, teams, now) for seen in card_states(each)],
             indexes=_irregular_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
@@ -113,14 +113,14 @@ def in_order(nodes: Iterable[NodeOccupancy]) -> list[NodeOccupancy]:
     return sorted(nodes, key=lambda each: by_count(each.node.name))
 
 
-def seen_cards(occupied: NodeOccupancy) -> list[CardState]:
+def card_states(occupied: NodeOccupancy) -> list[CardState]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
     silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
     # a pod has a card, but it is unknown which
     is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)
     cards = [
-        _seen_card(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods)
+        _card_state(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods)
         for card in occupied.cards
     ]
     withheld = withheld_gpus(occupied)
@@ -148,7 +148,7 @@ def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
     """
     if not is_open(occupied.node):
         return 0, 0
-    states = [seen.state for seen in seen_cards(occupied)]
+    states = [seen.state for seen in card_states(occupied)]
     unknown = states.count(UNKNOWN)
     taken = len(_claimed(occupied)) + (
         0 if _are_nameless(occupied.cards) else withheld_gpus(occupied)
@@ -183,7 +183,7 @@ def _with_withheld(cards: list[CardState], withheld: int) -> list[CardState]:
     return cards
 
 
-def _seen_card(
+def _card_state(
     card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool
 ) -> CardState:
     """The grants of a shared card determine what is held of it,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import CardState, in_order, seen_cards
+from fairlead.console.boards.gpu_map_cells import CardState, card_states, in_order
 from fairlead.console.boards.idle_cards import card_idle_seconds
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import neat_or_null, percent
@@ -25,7 +25,7 @@ def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     entries = [
         _entry(seen, each, words, now)
         for each in in_order(occupancy.nodes)
-        for seen in seen_cards(each)
+        for seen in card_states(each)
     ]
     rows = [entry.row for entry in entries]
     facets = {

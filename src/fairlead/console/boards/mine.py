@@ -43,7 +43,7 @@ from fairlead.rules.pods.devices import has_gpu, memory_units, whole_gpus
 from fairlead.rules.sharing.ledger import ledger_of
 from fairlead.rules.sharing.startable import NodeOffer, Startable, node_offers, startable
 
-AHEAD_MAX: Final = 3
+SHOWN_BEFORE_MAX: Final = 3
 """Jobs and pods before mine in a queue that are named; the others are counted."""
 QUOTA_LINE: Final = "quota"
 SCHEDULER_LINE: Final = "scheduler"
@@ -442,7 +442,7 @@ def _wait(
     """
     line, ahead = found
     place = len(ahead) + 1 if line else None
-    return MyWait(*thing, since, *asked, waiting, line, place, ahead[:AHEAD_MAX], len(ahead))
+    return MyWait(*thing, since, *asked, waiting, line, place, ahead[:SHOWN_BEFORE_MAX], len(ahead))
 
 
 def _ahead(

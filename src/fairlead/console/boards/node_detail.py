@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import CardState, cards_of, seen_cards
+from fairlead.console.boards.gpu_map_cells import CardState, card_states, cards_of
 from fairlead.console.boards.gpus_rows import health_word
 from fairlead.console.boards.idle_cards import Idleness, card_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
@@ -96,7 +96,7 @@ def gpu_rows(
     occupied: NodeOccupancy, job_by_pod: Mapping[str, str], idle: Idleness
 ) -> list[GpuRow]:
     """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
-    return [_gpu_row(seen, occupied.node, job_by_pod, idle) for seen in seen_cards(occupied)]
+    return [_gpu_row(seen, occupied.node, job_by_pod, idle) for seen in card_states(occupied)]
 
 
 def node_pods(

@@ -45,7 +45,7 @@ class Search(Struct, frozen=True):
     total: int
 
 
-def asked_text(text: str) -> str:
+def query_text(text: str) -> str:
     """The text without surrounding blanks. Raises UserError if it is empty or too long."""
     asked = text.strip()
     if not asked:

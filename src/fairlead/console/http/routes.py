@@ -25,7 +25,7 @@ from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_se
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.boards.rows import RowSet, matching, page_of
-from fairlead.console.boards.search import SHOWN, SHOWN_MAX, asked_text
+from fairlead.console.boards.search import SHOWN, SHOWN_MAX, query_text
 from fairlead.console.boards.serving.rows import serving_sentence
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
@@ -227,7 +227,7 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 
 async def search(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    text = asked_text(request.query_params.get("q", ""))
+    text = query_text(request.query_params.get("q", ""))
     most = parse_whole("size", request.query_params.get("size"), SHOWN, 1, SHOWN_MAX)
     board_state = await console.board_states.latest()
     # In a thread: there may be 50,000 pods to look through.

@@ -63,7 +63,7 @@ class ClockOrder(Json, frozen=True, forbid_unknown_fields=True):
     speed: float | None = None
 
 
-TAKES = {"advance": "seconds", "until": "until", "speed": "speed"}
+ORDER_FIELDS = {"advance": "seconds", "until": "until", "speed": "speed"}
 
 
 def clock_face(world: Ports, speed: float) -> ClockFace:
@@ -89,8 +89,8 @@ def parse_order(body: bytes) -> ClockOrder:
             f"this is not an order for the clock: {error}",
             'send JSON such as {"action": "advance", "seconds": 600}',
         ) from error
-    needed = TAKES.get(order.action)
-    given = [key for key in TAKES.values() if getattr(order, key) is not None]
+    needed = ORDER_FIELDS.get(order.action)
+    given = [key for key in ORDER_FIELDS.values() if getattr(order, key) is not None]
     if given != ([needed] if needed else []):
         keys = ", ".join(f"`{wire_key(key)}`" for key in given) or "nothing"
         raise UserError(

@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 
 from fairlead import __version__
 from fairlead.edge.connection.backoff import Backoff
-from fairlead.edge.connection.certificate import asked_begin
+from fairlead.edge.connection.certificate import server_valid_from
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.connection_failure import is_not_yet_valid
 from fairlead.edge.connection.credentials import ClientCertificate, IssuedCredentials
@@ -392,7 +392,9 @@ class Conversation:
 
     def no_answer(self, error: Exception) -> Steps[Unreachable]:
         """Why there is no answer, or no complete one."""
-        asked = partial(asked_begin, self._connection.server, self._connection.tls_server_name)
+        asked = partial(
+            server_valid_from, self._connection.server, self._connection.tls_server_name
+        )
         begins_at = (yield Call(asked)) if is_not_yet_valid(error) else None
         return failure_of_connection(self.label, error, begins_at, proxy=self.proxy)
 
@@ -425,7 +427,7 @@ class Conversation:
                 anew,
             )
             try:
-                return (yield from self._asked(ask))
+                return (yield from self._answered(ask))
             except Unauthorized as error:
                 error.hint = "; ".join(
                     filter(None, (expired_token_words(issued.authorization), error.hint))
@@ -434,7 +436,7 @@ class Conversation:
                     raise
         raise AssertionError("the second try returns or raises")
 
-    def _asked(self, ask: SendRequest) -> Steps[Answer]:
+    def _answered(self, ask: SendRequest) -> Steps[Answer]:
         try:
             answer: Answer = yield ask
             # a proxy may have unpacked it

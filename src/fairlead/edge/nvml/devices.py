@@ -186,7 +186,7 @@ class NvmlDevices:
             looking.add_done_callback(self._note_look)
             self._wait_at_end_for(looking)
             await asyncio.wait([looking], timeout=patience)
-        self._hear_divisions()
+        self._apply_divisions()
         if not self._driver_error:
             turns = [
                 turn for card in self._cards.values() if (turn := self._begin(card)) is not None
@@ -357,7 +357,7 @@ class NvmlDevices:
 
     # --- results --------------------------------------------------------------------------------
 
-    def _hear_divisions(self) -> None:
+    def _apply_divisions(self) -> None:
         for divided in self._events.drain_divided():
             for uuid, card in self._cards.items():
                 if divided in (uuid, None):

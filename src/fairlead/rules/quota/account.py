@@ -591,7 +591,7 @@ class QuotaAccount:
         index.bind(capacity, firm)
         self._firm = firm
         if is_capacity_named:
-            self._say_anew()
+            self._drop_scarce_sentences()
         if (index.max[0], index.min) == (most, least):
             return
         if index.floor != floor:
@@ -626,7 +626,7 @@ class QuotaAccount:
                 self._read(book)
                 self.reread.append(place)
 
-    def _say_anew(self) -> None:
+    def _drop_scarce_sentences(self) -> None:
         """Drop sentences that name the capacity of a scarce resource, where they are kept with
         their line.
         """

@@ -26,9 +26,9 @@ from fairlead.model.keys import (
 from fairlead.model.quota.written import MAKERS, Writer, WrittenObject
 from fairlead.model.refusal import Refusal
 
-OURS: Final = "system:serviceaccount:fairlead-system:"
+OWN_SERVICE_ACCOUNTS: Final = "system:serviceaccount:fairlead-system:"
 """Prefix of the accounts of Fairlead's own servers."""
-CONTROLLER: Final = f"{OURS}fairlead-quota-controller"
+CONTROLLER: Final = f"{OWN_SERVICE_ACCOUNTS}fairlead-quota-controller"
 """The only account that may remove gates."""
 DAEMON_SETS: Final = "system:serviceaccount:kube-system:daemon-set-controller"
 KUBELETS: Final = "system:node:"
@@ -211,4 +211,4 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[st
 
 def _is_trusted(writer: Writer) -> bool:
     """Fairlead's own servers, and the cluster's administrators."""
-    return writer.user.startswith(OURS) or ADMINS in writer.groups
+    return writer.user.startswith(OWN_SERVICE_ACCOUNTS) or ADMINS in writer.groups

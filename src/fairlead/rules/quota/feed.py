@@ -419,7 +419,7 @@ class _Nodes(_Rows[Node]):
     def put(self, key: str, row: Node) -> bool:
         before = self.rows.get(key)
         self.rows[key] = row
-        if before is not None and _looks(before) == _looks(row):
+        if before is not None and _read_fields(before) == _read_fields(row):
             return False
         self._feed.touched_nodes.add(row.name)
         return True
@@ -478,7 +478,7 @@ def _without_stale(job: Workload, before: Collection[str]) -> Workload:
     return replace(job, stale=tuple(dict.fromkeys(stale)))
 
 
-def _looks(node: Node) -> tuple[object, ...]:
+def _read_fields(node: Node) -> tuple[object, ...]:
     """The parts of a node that quota reads; most changes are heartbeats."""
     conditions = tuple(
         (each.type, each.status, each.at) for each in node.conditions if each.type == "Ready"

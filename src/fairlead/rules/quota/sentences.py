@@ -275,7 +275,7 @@ class Sentences:
             return ()
         pod = next((each for each in unit.pods if not rooms.fits([each])), pod)
         if len(unit.pods) > 1 and rooms.fits([pod]):
-            return self._no_fit_together(unit, rooms)
+            return self._no_joint_fit(unit, rooms)
         freest = rooms.freest(pod)
         if freest is None:
             return (clause("no-node"),)
@@ -299,7 +299,7 @@ class Sentences:
         """For a unit that has room, but may be bound where room is being made for another unit."""
         return (clause("kept", unit=unit.key, node=node, claimant=claimant),)
 
-    def _no_fit_together(self, unit: Unit, rooms: Rooms) -> Clauses:
+    def _no_joint_fit(self, unit: Unit, rooms: Rooms) -> Clauses:
         """Each of the unit's pods alone would fit."""
         there = next(
             count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count])
@@ -513,7 +513,7 @@ class Sentences:
         )
         full = clause(code, node=first.node, used=used, max=most, there=there, claimed=claimed)
         place = self._index.names.index(first.node)
-        right = self._owed(unit, k) if is_guaranteed else self._may_borrow(unit, k)
+        right = self._covered_by_min(unit, k) if is_guaranteed else self._may_borrow(unit, k)
         who = clause("borrowers", leaves=listed) if listed else clause("nobody-borrows")
         return (self._asks(unit, k), full, *self._not_lent(place, k), *right, who)
 
@@ -569,7 +569,7 @@ class Sentences:
             else []
         )
 
-    def _owed(self, unit: Unit, k: int) -> list[Clause]:
+    def _covered_by_min(self, unit: Unit, k: int) -> list[Clause]:
         """For a unit that a min covers, and for which no pod may be evicted."""
         by = self._voucher(unit, k, unit.vector[k])
         place = unit.leaf if by is None else by

@@ -364,7 +364,7 @@ def _is_ready(pod: Pod) -> bool:
     )
 
 
-def _unseen(pod: Pod, owners: list[Workload]) -> str:
+def _unknown_owner_kind(pod: Pod, owners: list[Workload]) -> str:
     """The kind of the unknown owner above those that are known; "" = all are known. Its kind may be
     new to the API server, or the controller may not read it.
     """
@@ -379,7 +379,7 @@ def _is_preemptible(pod: Pod, owners: list[Workload], settings: QuotaSettings) -
         return labelled
     if not any(owner.controller for owner in pod.owners):
         return settings.are_bare_pods_preemptible
-    if QUOTA_GATE not in pod.gates and _unseen(pod, owners) in _SUSPENDED:
+    if QUOTA_GATE not in pod.gates and _unknown_owner_kind(pod, owners) in _SUSPENDED:
         return False
     return next(
         (owner.is_preemptible for owner in owners if owner.is_preemptible is not None), True

@@ -113,7 +113,7 @@ def without_pods(state: QuotaState, keys: Collection[str]) -> QuotaState:
     return replace(state, pods=tuple(pod for pod in state.pods if pod.key not in keys))
 
 
-def fate_of(state: QuotaState, pod: QuotaPod) -> QuotaAdmission | QuotaWaiting | None:
+def outcome_of(state: QuotaState, pod: QuotaPod) -> QuotaAdmission | QuotaWaiting | None:
     """The next plan's row for this pod, as if the pod existed.
 
     None: there is no row, since the tree stops the plan or quota does not count the pod.

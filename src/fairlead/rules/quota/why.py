@@ -40,8 +40,8 @@ RECLAIMED: Final = "Reclaimed"
 STOPPING: Final = "Stopping"
 FINISHED: Final = "Finished"
 NOT_COUNTED: Final = "NotCounted"
-AHEAD_MAX: Final = 20
-"""`AHEAD_MAX`: units before the asked one that are named; the others are counted."""
+SHOWN_BEFORE_MAX: Final = 20
+"""`SHOWN_BEFORE_MAX`: units before the asked one that are named; the others are counted."""
 _NAMES_MAX: Final = 5
 _EVENTS: Final = "events"
 _TAKEN: Final = ("QuotaReclaimed", "QuotaSuspended")
@@ -63,9 +63,9 @@ class QueuedUnit(Struct, frozen=True):
     """A waiting unit and its places in the order in which units are tried: in its leaf, and over
     all.
 
-    `ahead`: units before it in its leaf, the first AHEAD_MAX of them. `ahead_elsewhere`: number of
-    units of other leaves before it, by leaf. `lacks`: what must become free, where that is an
-    amount.
+    `ahead`: units before it in its leaf, the first `SHOWN_BEFORE_MAX` of them. `ahead_elsewhere`:
+    number of units of other leaves before it, by leaf. `lacks`: what must become free,
+    where that is an amount.
     """
 
     row: QuotaWaiting
@@ -332,7 +332,7 @@ class _Asked:
             if leaf != row.leaf
             and (count := bisect_left(rows, row.overall, key=lambda each: each.overall))
         }
-        before = line[: min(row.position - 1, AHEAD_MAX)]
+        before = line[: min(row.position - 1, SHOWN_BEFORE_MAX)]
         overall = QueuePlace(row.overall, len(self._plan.waiting))
         return QueuedUnit(
             row,

@@ -186,20 +186,22 @@ def parse_written(review: Review) -> tuple[WrittenObject, WrittenObject]:
         else _objects
     )
     try:
-        return _seen(decoder.decode(review.replaced)), _seen(decoder.decode(review.written))
+        return _written_object(decoder.decode(review.replaced)), _written_object(
+            decoder.decode(review.written)
+        )
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"the object cannot be read: {error}") from None
 
 
 def _owning(written: Raw) -> WrittenObject:
     try:
-        labelled = _seen(_objects.decode(written))
+        labelled = _written_object(_objects.decode(written))
         return written_job(_anything.decode(written), labelled.labels, labelled.annotations)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"the object cannot be read: {error}") from None
 
 
-def _seen(found: _Object | None) -> WrittenObject:
+def _written_object(found: _Object | None) -> WrittenObject:
     metadata = (found and found.metadata) or _Labelled()
     spec = (isinstance(found, _Pod) and found.spec) or _Spec()
     gates = tuple(gate.name for gate in spec.scheduling_gates or ())

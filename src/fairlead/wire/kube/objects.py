@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
 from fairlead.model.event import Event
 from fairlead.model.node import Condition, Node, Taint
-from fairlead.model.node_choice import ANYWHERE
+from fairlead.model.node_choice import ANY_NODE
 from fairlead.model.pod import Container, ContainerState, ContainerStatus, Owner, Pod, PodPhase
 from fairlead.model.resources import NOTHING, Amounts, largest_of
 from fairlead.model.sharing import name_shared_gpus
@@ -296,7 +296,7 @@ def parse_pod(wire: WirePod) -> Pod:
         node_choice=(
             parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations)
             if shares_gpus or not spec.node_name
-            else ANYWHERE
+            else ANY_NODE
         ),
         whole=_parse_resources(bytes(spec.resources))[0],
         grace_seconds=spec.termination_grace_period_seconds,
