@@ -40,7 +40,7 @@ from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.pages.endpoints import BASE
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.model.pod import ContainerState, ContainerStatus
@@ -344,7 +344,9 @@ def console(pipe: Pipe, source: int) -> None:
             pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 1}, job=job), statuses=(status,)
         )
         async with KubeApi(
-            Connection(f"http://127.0.0.1:{source}", Credentials(Issued, is_renewable=False))
+            Connection(
+                f"http://127.0.0.1:{source}", Credentials(IssuedCredentials, is_renewable=False)
+            )
         ) as api:
             world = msgspec.structs.replace(
                 still_world(cluster([gpu_node()], [own], [job])), job_files=KubeJobFiles(api)

@@ -67,7 +67,7 @@ class NotFound(OutsideError):
     """The object, or the whole resource (no such CRD), does not exist on the API server."""
 
 
-class NotAsWritten(OutsideError):
+class RejectedObject(OutsideError):
     """The API server rejects an object as it is written.
 
     It serves another version, has other fields, or does not serve them to this client.

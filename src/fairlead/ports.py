@@ -181,7 +181,7 @@ class ClockState(Struct, frozen=True):
     until: float | None = None
 
 
-class Happening(Struct, frozen=True):
+class WorldWrite(Struct, frozen=True):
     """One write of a simulated world.
 
     `verb` is `added`, `modified` or `deleted`; `namespace` is empty for objects without one.
@@ -215,7 +215,7 @@ class Timekeeper(Protocol):
         """Raises UserError for an impossible speed."""
         ...
 
-    def step(self) -> list[Happening]:
+    def step(self) -> list[WorldWrite]:
         """Pause, go to the next instant at which something is written, and return those writes.
 
         Empty when nothing was written within a moment of the machine's work.
@@ -230,7 +230,7 @@ class Timekeeper(Protocol):
         ...
 
 
-class LogWish(Struct, frozen=True):
+class LogRequest(Struct, frozen=True):
     """Which part of a container's log is wanted.
 
     `tail_lines`: number of the newest lines. `limit_bytes`: at most this number of bytes, from the
@@ -251,7 +251,7 @@ class JobFiles(Protocol):
     OutsideError.
     """
 
-    def log(self, namespace: str, pod: str, wish: LogWish) -> AsyncGenerator[bytes, None]:
+    def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
         """The log's bytes as they come. Close the generator to end the request.
 
         It reads at most half a MiB ahead of what is taken from it.

@@ -12,9 +12,9 @@ from aiohttp import web
 from tests.console.clusters import EPOCH, pod, training_job
 from tests.waiting import until
 
-from fairlead.console.http.asked_events import KEPT_SECONDS, AskedEvents
+from fairlead.console.http.asked_events import KEPT_SECONDS, EventAnswers
 from fairlead.console.pages.envelope import Warning
-from fairlead.edge.queries.job_files import ASKED_SINGLY
+from fairlead.edge.queries.job_files import SINGLE_LISTS_MAX
 from fairlead.errors import OutsideError
 from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
@@ -129,7 +129,7 @@ EACH = JobInstances(training_job(), (pod("bert-worker-0", "gpu-1"),))
 
 
 async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
-    files, asked = Slow(), AskedEvents(patience=0.01)
+    files, asked = Slow(), EventAnswers(patience=0.01)
     late = await asked.of(files, EACH)  # type: ignore[arg-type]
     assert isinstance(late, Warning) and late.code == "events-unread"
     files.answer.set()
@@ -140,7 +140,7 @@ async def test_no_page_waits_long_and_who_asks_again_has_them() -> None:
 
 async def test_many_who_look_at_once_are_one_question_and_the_answer_ages() -> None:
     now = [0.0]
-    files, asked = Slow(), AskedEvents(lambda: now[0])
+    files, asked = Slow(), EventAnswers(lambda: now[0])
     files.answer.set()
     together = await asyncio.gather(*(asked.of(files, EACH) for _ in range(9)))  # type: ignore[arg-type]
     assert (len(together), files.asked) == (9, 1)
@@ -163,7 +163,7 @@ async def test_of_many_pods_the_namespace_is_read_once() -> None:
     async with page_over(answer) as page:
         files = page.server.world.job_files
         assert files is not None
-        uids = ["uid-bert-worker-1", *(f"uid-{n}" for n in range(ASKED_SINGLY))]
+        uids = ["uid-bert-worker-1", *(f"uid-{n}" for n in range(SINGLE_LISTS_MAX))]
         found = await files.events("team-a", uids)
     assert [event.reason for event in found] == ["Pulled", "BackOff"]
     assert [each.get("fieldSelector") for each in seen] == [None]

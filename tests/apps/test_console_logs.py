@@ -19,7 +19,7 @@ from tests.waiting import until
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.model.pod import ContainerState, ContainerStatus
@@ -62,7 +62,9 @@ async def page_over(answer: Answering) -> AsyncIterator[Page]:
     port = runner.addresses[0][1]
     try:
         async with KubeApi(
-            Connection(f"http://127.0.0.1:{port}", Credentials(Issued, is_renewable=False))
+            Connection(
+                f"http://127.0.0.1:{port}", Credentials(IssuedCredentials, is_renewable=False)
+            )
         ) as api:
             snapshot = cluster([gpu_node()], [pods[0], late, foreign], [job])
             world = msgspec.structs.replace(still_world(snapshot), job_files=KubeJobFiles(api))

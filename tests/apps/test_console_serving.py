@@ -17,7 +17,7 @@ from tests.console.worlds import still_world
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.queries.serving_objects import KubeServings
 
@@ -68,7 +68,9 @@ async def page_over(api: Api) -> AsyncIterator[Page]:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     try:
-        async with KubeApi(Connection(url, Credentials(Issued, is_renewable=False))) as kube:
+        async with KubeApi(
+            Connection(url, Credentials(IssuedCredentials, is_renewable=False))
+        ) as kube:
             world = msgspec.structs.replace(
                 still_world(cluster([gpu_node()])), servings=KubeServings(kube)
             )

@@ -16,10 +16,10 @@ from typing import Any, Final
 from tests.waiting import until
 
 from fairlead.apps.controller import Controller
-from fairlead.apps.leader import UNHURRIED
+from fairlead.apps.leader import BACKGROUND_LEASE_TIMES
 from fairlead.apps.server import bind_socket, serve
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued, bearer
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, bearer
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.follow.followed_kind import NODE_SUBJECT
 from fairlead.edge.kube.follow.follower import Follower
@@ -105,7 +105,7 @@ def node_labeller(api: KubeApi, identity: str) -> Controller[PatchObject]:
         KubeWriter(api, RateLimit(50, 100)).apply,
         KubeLease(api, "kube-system", "node-labeller"),
         identity,
-        times=UNHURRIED,
+        times=BACKGROUND_LEASE_TIMES,
     )
 
 
@@ -115,7 +115,7 @@ async def simulated(world: World) -> AsyncIterator[KubeApi]:
     driver = Driver(world, 1.0)
     sock = bind_socket("127.0.0.1", 0)
     app = ApiServer(world.cluster, world.clock, [TOKEN], catch_up=driver.catch_up)
-    issued = Issued(authorization=bearer(TOKEN))
+    issued = IssuedCredentials(authorization=bearer(TOKEN))
     url = f"http://127.0.0.1:{sock.getsockname()[1]}"
     tasks = [
         asyncio.ensure_future(each)

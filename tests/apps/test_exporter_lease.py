@@ -10,7 +10,7 @@ from tests.apps.fakes import FakeCluster, FakeReadings, FixedClock
 from tests.apps.leases import Clock, OneLease
 
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
-from fairlead.apps.leader import UNHURRIED, Leader
+from fairlead.apps.leader import BACKGROUND_LEASE_TIMES, Leader
 from fairlead.wire.metrics.prom_text import parse_page
 
 OF_THE_CLUSTER = (
@@ -28,7 +28,7 @@ class Replica:
 
     def __init__(self, lease: OneLease, clock: Clock, name: str) -> None:
         self.cluster = FakeCluster(company())
-        self.leader = Leader(lease, name, monotonic=clock, times=UNHURRIED)
+        self.leader = Leader(lease, name, monotonic=clock, times=BACKGROUND_LEASE_TIMES)
         chosen = ClusterExporterSettings(node=f"host-of-{name}")
         self.exporter = ClusterExporter(
             self.cluster, FakeReadings(readings()), FixedClock(), chosen, self.leader
@@ -107,8 +107,8 @@ async def test_who_cannot_renew_stops_before_another_may_begin(
         last_printed = clock.now if first.prints_the_cluster else last_printed
         next_printed = clock.now if second.prints_the_cluster else 0.0
         assert clock.now < began + 60
-    assert last_printed - began == pytest.approx(UNHURRIED.safe, abs=0.2)
-    assert next_printed - began <= UNHURRIED.length + UNHURRIED.renew
+    assert last_printed - began == pytest.approx(BACKGROUND_LEASE_TIMES.safe, abs=0.2)
+    assert next_printed - began <= BACKGROUND_LEASE_TIMES.length + BACKGROUND_LEASE_TIMES.renew
     assert first.page["fairlead_exporter_leader"] == 0, (
         "its page says so although it was not made anew"
     )
@@ -132,7 +132,7 @@ async def test_a_lease_that_comes_back_brings_no_old_page(
     lease, clock, first, _ = pair
     await first.step()
     lease.away = True
-    clock.now += UNHURRIED.safe + 1
+    clock.now += BACKGROUND_LEASE_TIMES.safe + 1
     await first.step()
     lease.away = False
     await first.leader.turn()

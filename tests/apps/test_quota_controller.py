@@ -15,7 +15,7 @@ from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, tree, wai
 from tests.jumping_loop import JumpingLoop
 
 from fairlead.apps.controller import DEFAULT_PACE
-from fairlead.apps.leader import UNHURRIED
+from fairlead.apps.leader import BACKGROUND_LEASE_TIMES
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
 from fairlead.ports import LeaseRecord
@@ -83,7 +83,7 @@ def test_while_another_holds_the_lease_nothing_is_followed_or_written() -> None:
             await asyncio.sleep(10)
             assert (server.lists, server.calls, controller.unready) == (0, [], "")
             await until(lambda: bool(server.done(AdmitPod)), 20)
-            assert server.now() - NOW > UNHURRIED.length
+            assert server.now() - NOW > BACKGROUND_LEASE_TIMES.length
             assert server.lists == 1
 
     live(story)
@@ -94,7 +94,7 @@ def test_who_cannot_renew_stops_writing_and_lists_anew_afterwards() -> None:
         async with running(server) as controller:
             await until(lambda: not controller.unready)
             server.away = True
-            await asyncio.sleep(UNHURRIED.safe + 0.5)
+            await asyncio.sleep(BACKGROUND_LEASE_TIMES.safe + 0.5)
             server.write(waiting_pod("p"))
             await asyncio.sleep(30)
             assert not server.done(AdmitPod)

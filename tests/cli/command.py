@@ -17,7 +17,7 @@ from fairlead.cli.frame.context import (
     ClusterReader,
     ClusterServings,
     Context,
-    TimeOfLaptop,
+    LaptopTime,
 )
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
@@ -56,7 +56,7 @@ class OneWorld:
     def console(self) -> str:
         return ""
 
-    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
+    def laptop_clock(self, state_dir: str) -> LaptopTime:
         raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

@@ -21,11 +21,11 @@ from fairlead.cli.frame.context import (
     ClusterReader,
     ClusterServings,
     Context,
-    TimeOfLaptop,
+    LaptopTime,
 )
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
-from fairlead.errors import NotAsWritten, OutsideError, UserError
+from fairlead.errors import OutsideError, RejectedObject, UserError
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import (
@@ -92,7 +92,7 @@ class KeepingCluster:
             self.spec_fields is not None and not manifest["spec"].keys() <= self.spec_fields
         ):
             self.calls.append(f"refused {manifest['apiVersion']}")
-            raise NotAsWritten("kubernetes", "not so")
+            raise RejectedObject("kubernetes", "not so")
         return self._create(manifest, namespace)
 
     def apply(self, action: ObjectAction) -> Outcome:
@@ -163,7 +163,7 @@ class SubmitWorld:
     def console(self) -> str:
         return ""
 
-    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
+    def laptop_clock(self, state_dir: str) -> LaptopTime:
         raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

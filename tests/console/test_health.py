@@ -11,7 +11,7 @@ from msgspec import structs
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.health import HealthFacts, health_rows, health_sentence
-from fairlead.console.http.asked_health import KEPT_SECONDS, AskedHealth
+from fairlead.console.http.asked_health import KEPT_SECONDS, HealthAnswers
 from fairlead.console.pages.health import HealthRow
 from fairlead.model.dependency import DependencyLooks, ServerLook
 from fairlead.model.node import Node
@@ -401,7 +401,7 @@ class Servers:
 
 async def test_servers_are_asked_once_in_a_while_however_many_look() -> None:
     now = [100.0]
-    health, servers = AskedHealth(lambda: now[0]), Servers()
+    health, servers = HealthAnswers(lambda: now[0]), Servers()
     assert (
         await asyncio.gather(*(health.looks(servers, "x") for _ in range(20)))
         == [DependencyLooks(WELL)] * 20
@@ -415,7 +415,7 @@ async def test_servers_are_asked_once_in_a_while_however_many_look() -> None:
 
 
 async def test_a_server_that_never_answers_fails_and_is_not_asked_again_beside_itself() -> None:
-    health, servers = AskedHealth(patience=0.01), Servers(hangs=True)
+    health, servers = HealthAnswers(patience=0.01), Servers(hangs=True)
     for _ in range(3):
         looks = await health.looks(servers, "my-cluster")
         assert looks.api.failure == "`my-cluster` has not answered for 0.01 s"
@@ -431,7 +431,7 @@ async def test_it_answers_before_the_caches_are_filled() -> None:
             dependencies=Servers(),
         )
     )
-    facts = await AskedHealth().facts(server.world, server.board_states, 60.0, "/")
+    facts = await HealthAnswers().facts(server.world, server.board_states, 60.0, "/")
     found = {row.name: row.state for row in health_rows(facts)}
     assert (found["cluster-api"], found["gpu-telemetry"]) == ("warn", "off")
 

@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.console.boards.job_files import chosen_container, instance_logs
 from fairlead.console.boards.job_life import job_life
-from fairlead.console.http.log_streams import parse_wish
+from fairlead.console.http.log_streams import parse_log_request
 from fairlead.errors import UserError
 from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
@@ -298,13 +298,13 @@ def test_no_secret_of_a_manifest_is_shown_and_each_place_is_named() -> None:
 )
 def test_a_wish_that_cannot_be_is_refused_by_name(asked: dict[str, str]) -> None:
     with pytest.raises(UserError, match=f"`{next(iter(asked))}`"):
-        parse_wish("main", asked)
+        parse_log_request("main", asked)
 
 
 def test_a_wish_is_bounded_unless_it_is_followed() -> None:
     whole, followed = (
-        parse_wish("main", {}),
-        parse_wish("main", {"follow": "true", "tail": "10000"}),
+        parse_log_request("main", {}),
+        parse_log_request("main", {"follow": "true", "tail": "10000"}),
     )
     assert (whole.tail_lines, whole.limit_bytes, whole.follow) == (500, 2 << 20, False)
     assert (followed.tail_lines, followed.limit_bytes, followed.follow) == (10_000, 0, True)

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from fairlead.console.boards import job_life
-from fairlead.console.boards.health import AFFECTS, SETTINGS
+from fairlead.console.boards.health import AFFECTED_CONTENT, SETTINGS
 from fairlead.console.http.answers import CODES_BY_STATUS
 from fairlead.console.pages.health import STATES
 from fairlead.model.quota.clauses import CLAUSES
@@ -80,7 +80,9 @@ MADE: Final = {
         f"attention-{kind}" for kind in ATTENTION
     ),
     ("waiting.py", "f'told-{each.code}'"): tuple(f"told-{code}" for code in CLAUSES),
-    ("health.py", "f'health-affects-{name}'"): tuple(f"health-affects-{name}" for name in AFFECTS),
+    ("health.py", "f'health-affects-{name}'"): tuple(
+        f"health-affects-{name}" for name in AFFECTED_CONTENT
+    ),
     ("health.py", "f'health-set-{name}'"): tuple(f"health-set-{name}" for name in SETTINGS),
     ("health.py", "code"): ("health-clock-ahead", "health-clock-behind"),
     ("overview.py", "code"): (
@@ -282,7 +284,10 @@ def test_every_reason_to_wait_has_its_word(language: str) -> None:
 @pytest.mark.parametrize("name", sorted(CATALOGUES))
 def test_every_dependency_and_its_states_have_a_name(name: str) -> None:
     written = CATALOGUES[name].read_text(encoding="utf-8")
-    keys = [*(f"health.{each}" for each in AFFECTS), *(f"health.is.{state}" for state in STATES)]
+    keys = [
+        *(f"health.{each}" for each in AFFECTED_CONTENT),
+        *(f"health.is.{state}" for state in STATES),
+    ]
     assert [key for key in keys if f'"{key}": ' not in written] == []
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tests.edge.scripted import Reply, ScriptedServer
 
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 
 
@@ -16,7 +16,8 @@ from fairlead.edge.kube.kube_blocking import KubeBlocking
 def cluster(**script: list[Reply]) -> Iterator[tuple[ScriptedServer, KubeBlocking]]:
     with ScriptedServer({**script}) as server:
         connection = Connection(
-            server=server.url, credentials=Credentials(lambda: Issued(), is_renewable=False)
+            server=server.url,
+            credentials=Credentials(lambda: IssuedCredentials(), is_renewable=False),
         )
         with KubeBlocking(connection) as api:
             yield server, api

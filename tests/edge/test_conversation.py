@@ -15,7 +15,7 @@ import pytest
 from msgspec import structs
 from tests.protobuf_bodies import encoded, envelope, list_body, part, varint
 
-from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
+from fairlead.edge.connection.credentials import ClientCertificate, Credentials, IssuedCredentials
 from fairlead.edge.kube import conversation
 from fairlead.edge.kube.api_discovery import check_version
 from fairlead.edge.kube.api_failure import (
@@ -31,12 +31,12 @@ from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.conversation import (
     PROTOBUF_OR_JSON,
     Answer,
-    Ask,
-    Begin,
     Call,
     Conversation,
     Finish,
     Pause,
+    SendRequest,
+    StartConversation,
     Step,
     Steps,
 )
@@ -75,7 +75,7 @@ class ByHand:
         self.conversation = Conversation(
             connection, (OSError,), random.Random(1), begins_in_json=begins_in_json
         )
-        self.asked: list[Ask] = []
+        self.asked: list[SendRequest] = []
         self.pauses: list[float] = []
         self.story: list[str] = []
         self._script = {path: list(steps) for path, steps in script.items()}
@@ -101,9 +101,9 @@ class ByHand:
 
     def _carry_out(self, step: Step) -> Any:
         match step:
-            case Ask():
+            case SendRequest():
                 return self._answer(step)
-            case Begin():
+            case StartConversation():
                 return step if self._is_late else self._outcome(step)
             case Finish():
                 outcome = self._outcome(step.begun) if self._is_late else step.begun
@@ -118,13 +118,13 @@ class ByHand:
                 self.story.append("call")
                 return step.call()
 
-    def _outcome(self, begun: Begin) -> Any:
+    def _outcome(self, begun: StartConversation) -> Any:
         try:
             return self.run(begun.steps)
         except Exception as error:  # noqa: BLE001  (a value until it is waited for)
             return error
 
-    def _answer(self, asked: Ask) -> Answer:
+    def _answer(self, asked: SendRequest) -> Answer:
         asked = structs.replace(asked, request=asked.made(), anew=None)
         self.asked.append(asked)
         self.story.append("ask")
@@ -373,7 +373,9 @@ def test_other_answers_with_retry_after_are_not_asked_again(code: int) -> None:
 
 def renewed_each_time(**parts: Any) -> Credentials:
     numbers = itertools.count(1)
-    return Credentials(lambda: Issued(f"Bearer {next(numbers)}", **parts), is_renewable=True)
+    return Credentials(
+        lambda: IssuedCredentials(f"Bearer {next(numbers)}", **parts), is_renewable=True
+    )
 
 
 def authorizations(hand: ByHand) -> list[str | None]:
@@ -395,7 +397,9 @@ def test_401_renews_the_credentials_once() -> None:
 
 def test_a_certificate_renewed_after_401_is_the_one_shown_next() -> None:
     certificates = iter([ClientCertificate(b"old", b""), ClientCertificate(b"new", b"")])
-    credentials = Credentials(lambda: Issued(certificate=next(certificates)), is_renewable=True)
+    credentials = Credentials(
+        lambda: IssuedCredentials(certificate=next(certificates)), is_renewable=True
+    )
     _, hand = listed(
         {PODS_PATH: [status(401, "Unauthorized", "Unauthorized"), page([])]},
         credentials=credentials,

@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.edge.connection.certificate import common_name, validity
 from fairlead.edge.connection.connection import make_ssl_context
-from fairlead.edge.connection.credentials import Credentials, Issued, token_file_source
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, token_file_source
 from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster, User
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import OutsideError, UserError
@@ -60,10 +60,10 @@ def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
 
 
 def test_a_late_refusal_does_not_throw_away_what_another_thread_renewed() -> None:
-    made: list[Issued] = []
+    made: list[IssuedCredentials] = []
 
-    def issue() -> Issued:
-        made.append(Issued(authorization=f"Bearer {len(made)}"))
+    def issue() -> IssuedCredentials:
+        made.append(IssuedCredentials(authorization=f"Bearer {len(made)}"))
         return made[-1]
 
     credentials = Credentials(issue, is_renewable=True)

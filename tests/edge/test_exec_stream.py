@@ -27,7 +27,7 @@ from fairlead.edge.attach.exec_stream import ExecStream, execute
 from fairlead.edge.attach.handshake import open_web_socket
 from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.api_failure import ApiFailure, Unreachable
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.wire.kube.exec_channels import ProgramEnd
@@ -207,7 +207,7 @@ def answering_once(answer: Callable[[bytes], bytes]) -> Iterator[KubeBlocking]:
         yield KubeBlocking(
             Connection(
                 f"http://127.0.0.1:{listener.getsockname()[1]}",
-                Credentials(Issued, is_renewable=False),
+                Credentials(IssuedCredentials, is_renewable=False),
             )
         )
         serving.join(SECONDS)

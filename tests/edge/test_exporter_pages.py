@@ -288,7 +288,7 @@ async def test_more_pages_hang_than_are_waited_for(
     reported; the others are read at their interval.
     """
     monkeypatch.setattr(exporter_pages, "AT_ONCE", 4)
-    monkeypatch.setattr(exporter_pages, "SILENT_AT_ONCE", 6)
+    monkeypatch.setattr(exporter_pages, "SILENT_PAGES_AT_ONCE", 6)
     monkeypatch.setattr(followed_page, "PATIENCE_SECONDS", BEAT)
     sound, hanging = [f"s{number}" for number in range(10)], [f"h{number}" for number in range(20)]
     exporters.answers = {name: PAGE.format(name, 0.5) for name in sound} | dict.fromkeys(

@@ -105,7 +105,7 @@ class Exporters:
 def _few_places() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exporter_pages, "AT_ONCE", AT_ONCE)
-        patch.setattr(exporter_pages, "SILENT_AT_ONCE", SILENT_AT_ONCE)
+        patch.setattr(exporter_pages, "SILENT_PAGES_AT_ONCE", SILENT_AT_ONCE)
         yield
 
 

@@ -19,10 +19,10 @@ import pytest
 from cryptography import x509
 from tests.waiting import wait_until
 
-from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
+from fairlead.edge.connection.credentials import ClientCertificate, Credentials, IssuedCredentials
 from fairlead.edge.kube.api_failure import ApiFailure, Unreachable
 from fairlead.edge.kube.api_request import ApiRequest
-from fairlead.edge.kube.conversation import PROTOBUF_OR_JSON, Answer, Ask
+from fairlead.edge.kube.conversation import PROTOBUF_OR_JSON, Answer, SendRequest
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import PODS
@@ -82,7 +82,7 @@ def test_a_list_with_everything_that_a_conversation_may_need(twin: MakeTwin) -> 
     with ScriptedServer(script) as server:
         client = twin(
             server.url,
-            credentials=Credentials(lambda: Issued(next(tokens)), is_renewable=True),
+            credentials=Credentials(lambda: IssuedCredentials(next(tokens)), is_renewable=True),
             impersonation=(("Impersonate-Group", "dev"), ("Impersonate-Group", "ops")),
         )
         listing = client.call("list_all", pod_reader())
@@ -152,7 +152,7 @@ def test_threads_ask_for_what_is_begun_at_once() -> None:
     all_asked = threading.Barrier(3, timeout=30)
 
     class Meeting(KubeBlocking):
-        def ask(self, asked: Ask) -> Answer:
+        def ask(self, asked: SendRequest) -> Answer:
             if asked.request.path == "/apis":
                 return GROUPS
             all_asked.wait()
@@ -165,7 +165,7 @@ async def test_tasks_ask_for_what_is_begun_at_once() -> None:
     all_asked = asyncio.Barrier(3)
 
     class Meeting(KubeApi):
-        async def ask(self, asked: Ask) -> Answer:
+        async def ask(self, asked: SendRequest) -> Answer:
             if asked.request.path == "/apis":
                 return GROUPS
             async with asyncio.timeout(30):
@@ -189,7 +189,7 @@ def test_a_write_has_its_body(twin: MakeTwin) -> None:
 def test_a_stream_renews_its_credentials_after_401_and_tells_a_refusal() -> None:
     log = "/api/v1/namespaces/default/pods/p/log"
     tokens = iter(["Bearer old", "Bearer new"])
-    credentials = Credentials(lambda: Issued(next(tokens)), is_renewable=True)
+    credentials = Credentials(lambda: IssuedCredentials(next(tokens)), is_renewable=True)
     refused = status(401, "Unauthorized", "who?")
     with (
         ScriptedServer(
@@ -216,7 +216,7 @@ async def test_what_was_begun_ends_with_its_conversation(items: str) -> None:
     )
 
     class Silent(KubeApi):
-        async def ask(self, asked: Ask) -> Answer:
+        async def ask(self, asked: SendRequest) -> Answer:
             if "continue" not in asked.request.path:
                 return Answer(200, {}, first.encode())
             begun.set()
@@ -318,7 +318,7 @@ def test_insecure_asks_no_questions(twin: MakeTwin) -> None:
 
 def test_a_client_certificate_is_shown_to_the_server(twin: MakeTwin) -> None:
     ann = CA.issue("ann")
-    issued = Issued(certificate=ClientCertificate(ann.certificate_pem, ann.key_pem))
+    issued = IssuedCredentials(certificate=ClientCertificate(ann.certificate_pem, ann.key_pem))
     with ScriptedServer({PODS_PATH: [page([pod("a")])]}, SERVER, client_ca=CA.pem) as server:
         credentials = Credentials(lambda: issued, is_renewable=False)
         assert names(
@@ -330,7 +330,10 @@ def test_a_client_certificate_is_shown_to_the_server(twin: MakeTwin) -> None:
 
 def test_a_certificate_renewed_after_401_is_the_one_shown_next(twin: MakeTwin) -> None:
     issued = iter(
-        [Issued(certificate=ClientCertificate(*CA.issue(name))) for name in ("old", "new")]
+        [
+            IssuedCredentials(certificate=ClientCertificate(*CA.issue(name)))
+            for name in ("old", "new")
+        ]
     )
     credentials = Credentials(lambda: next(issued), is_renewable=True)
     script: dict[str, list[Reply | Stream]] = {

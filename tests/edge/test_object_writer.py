@@ -14,7 +14,7 @@ from tests.edge.scripted import Reply, ScriptedServer, status
 
 from fairlead.edge.kube.api_failure import Conflict
 from fairlead.edge.kube.object_writer import ObjectWriter
-from fairlead.errors import Forbidden, NotAsWritten, OutsideError, UserError
+from fairlead.errors import Forbidden, OutsideError, RejectedObject, UserError
 from fairlead.kinds.training import mpijob, tfjob
 from fairlead.model.actions import CreateObject, DeleteObject, Outcome, Result, object_ref
 
@@ -151,7 +151,7 @@ def test_without_asking_a_submit_costs_one_review_and_one_create_per_object() ->
     ],
 )
 def test_a_guess_that_is_wrong_made_nothing(answer: Reply) -> None:
-    with cluster(**{TFJOBS: [answer]}) as (server, api), pytest.raises(NotAsWritten):
+    with cluster(**{TFJOBS: [answer]}) as (server, api), pytest.raises(RejectedObject):
         ObjectWriter(api).create_unasked(tfjob, TRAINING, "default")
     assert asked(server) == Counter([f"POST {TFJOBS}"])
 
@@ -164,7 +164,7 @@ def test_a_server_that_drops_what_it_does_not_know_keeps_nothing() -> None:
         TFJOBS: [Reply({**TRAINING, "spec": {"tfReplicaSpecs": {}}}, 201)],
         f"{TFJOBS}/j": [Reply({})],
     }
-    with cluster(**script) as (server, api), pytest.raises(NotAsWritten):
+    with cluster(**script) as (server, api), pytest.raises(RejectedObject):
         ObjectWriter(api).create_unasked(tfjob, TRAINING, "default")
     assert asked(server) == Counter([f"POST {TFJOBS}", f"DELETE {TFJOBS}/j"])
 

@@ -14,7 +14,7 @@ import pytest
 from tests.rules.sharing import pod
 from tests.waiting import until
 
-from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
+from fairlead.edge.connection.credentials import ClientCertificate, Credentials, IssuedCredentials
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.model.actions import (
@@ -162,7 +162,9 @@ def test_with_a_client_certificate_and_a_token_that_is_renewed() -> None:
     authority = Authority()
     certificate = ClientCertificate(*authority.issue("fairlead"))
     tokens = iter(["Bearer old", "Bearer new"])
-    credentials = Credentials(lambda: Issued(next(tokens), certificate), is_renewable=True)
+    credentials = Credentials(
+        lambda: IssuedCredentials(next(tokens), certificate), is_renewable=True
+    )
     replies: list[Reply | Stream] = [status(401, "Unauthorized", "no"), Reply({})]
     with ScriptedServer(
         {BINDING: replies}, authority.issue("server"), client_ca=authority.pem

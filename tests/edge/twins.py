@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.kube_blocking import KubeBlocking
@@ -26,7 +26,7 @@ def node_reader() -> ItemReader[Node]:
 
 
 def fixed(authorization: str | None = None) -> Credentials:
-    issued = Issued(authorization=authorization)
+    issued = IssuedCredentials(authorization=authorization)
     return Credentials(lambda: issued, is_renewable=False)
 
 

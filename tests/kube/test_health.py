@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.queries.dependency_looks import ServersAsked
+from fairlead.edge.queries.dependency_looks import DependencyQuery
 from fairlead.model.dependency import DependencyLooks
 
 CARDS = [Card("gpu-1", index, 50, 1000, 16384) for index in range(4)]
@@ -195,7 +195,7 @@ def test_a_clock_that_is_apart(
 
     async def looked() -> DependencyLooks:
         async with KubeApi(connection) as api:
-            return await ServersAsked(api, now=lambda: time.time() + apart).look()
+            return await DependencyQuery(api, now=lambda: time.time() + apart).look()
 
     ahead = asyncio.run(looked()).api.ahead_seconds
     assert ahead is not None

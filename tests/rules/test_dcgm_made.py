@@ -18,8 +18,8 @@ from fairlead.rules.metrics.dcgm_made import (
     P2P_STATUS,
     WATCHES,
     ClockEventCounts,
-    MadeMetrics,
-    MadeRow,
+    ComputedMetrics,
+    ComputedRow,
     XidCounts,
     health_rows,
     p2p_rows,
@@ -39,7 +39,7 @@ BITS = {
 """Bits of the throttle reasons, from the specification."""
 
 
-def flat(rows: Sequence[MadeRow], label: str) -> dict[str, int]:
+def flat(rows: Sequence[ComputedRow], label: str) -> dict[str, int]:
     """Values by the label, "" where a row has none."""
     found = {row.labels.get(label, ""): row.value for row in rows}
     assert len(found) == len(rows)
@@ -176,18 +176,18 @@ def test_health_is_the_worst_of_what_was_checked(checks: dict[str, int]) -> None
     [(0, "OK"), (1, "CNS"), (2, "GNS"), (3, "TNS"), (4, "DR"), (5, "NS"), (6, "U"), (99, "U")],
 )
 def test_links_are_told_in_nvidia_smis_words(status: int, word: str) -> None:
-    assert p2p_rows({7: status}) == [MadeRow({"link_status": word, "peer_gpu": "7"}, status)]
+    assert p2p_rows({7: status}) == [ComputedRow({"link_status": word, "peer_gpu": "7"}, status)]
 
 
 def test_the_way_to_peers_is_on_the_page_of_a_card_that_answers() -> None:
     card = device(0, peers={1: 0, 3: 5})
-    rows = MadeMetrics().of([card, structs.replace(card, node="gpu-2", up=False)], 10.0, 1010.0)[
-        P2P_STATUS
-    ]
+    rows = ComputedMetrics().of(
+        [card, structs.replace(card, node="gpu-2", up=False)], 10.0, 1010.0
+    )[P2P_STATUS]
     assert rows == {
         ("gpu-1", card.uuid): [
-            MadeRow({"link_status": "OK", "peer_gpu": "1"}, 0),
-            MadeRow({"link_status": "NS", "peer_gpu": "3"}, 5),
+            ComputedRow({"link_status": "OK", "peer_gpu": "1"}, 0),
+            ComputedRow({"link_status": "NS", "peer_gpu": "3"}, 5),
         ],
         ("gpu-2", card.uuid): [],
     }

@@ -22,7 +22,7 @@ from fairlead.rules.metrics.dcgm_made import (
     HEALTH_STATUS,
     P2P_STATUS,
     XID_COUNT,
-    MadeMetrics,
+    ComputedMetrics,
 )
 from fairlead.wire.metrics.prom_text import parse_page, render_dcgm_number, render_page
 
@@ -302,7 +302,7 @@ def test_a_pod_label_never_stands_beside_one_of_ours_of_its_name(labels: DcgmLab
         xids=(XidEvent(79, 1, 1000.0),),
         health_checks={"ecc": 1},
     )
-    metrics = MadeMetrics()
+    metrics = ComputedMetrics()
     metrics.of([one], 0.0, 1000.0)
     rows = metrics.of([one], 10.0, 1010.0)
     counters = [*COUNTERS, link, row, *made]

@@ -11,7 +11,7 @@ import pytest
 from tests.rules.sharing import ledger, node, placed, pod
 
 from fairlead.model.node import Taint
-from fairlead.model.node_choice import ANYWHERE
+from fairlead.model.node_choice import ANY_NODE
 from fairlead.rules.nodes.choice import may_use
 from fairlead.rules.sharing.what_if import place_pods, what_must_go
 from fairlead.rules.sharing.why import why_no_room
@@ -121,7 +121,7 @@ def test_labels_and_taints_of_a_pod_count_whichever_container_shares_a_card(
     assert not may_use(asked(others).node_choice, node()), (
         "a pod without a node waits for one: quota asks it of all of these"
     )
-    assert asked({**others, "nodeName": "n1"}).node_choice == ANYWHERE, "nobody asks it of others"
+    assert asked({**others, "nodeName": "n1"}).node_choice == ANY_NODE, "nobody asks it of others"
 
 
 def test_a_cordoned_node_takes_nobody_who_does_not_say_so() -> None:

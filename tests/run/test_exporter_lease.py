@@ -21,7 +21,7 @@ from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSetti
 from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.server import bind_socket, serve
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued, bearer
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, bearer
 from fairlead.edge.files.clock import WallClock
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.cluster import KubeCluster
@@ -116,7 +116,7 @@ async def served() -> AsyncIterator[tuple[str, Callable[[], str]]]:
 
 
 def connection(url: str, token: str) -> Connection:
-    issued = Issued(authorization=bearer(token))
+    issued = IssuedCredentials(authorization=bearer(token))
     return Connection(url, Credentials(lambda: issued, is_renewable=False))
 
 

@@ -20,7 +20,7 @@ from tests.waiting import until
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.server import bind_socket, serve
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued, bearer
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, bearer
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.quota_api import KubeQuotaApi
@@ -50,7 +50,7 @@ def without_controller(cluster: StoredCluster, recorder: Recorder) -> Hooks:
 
 
 def connection(url: str, token: str) -> Connection:
-    issued = Issued(authorization=bearer(token))
+    issued = IssuedCredentials(authorization=bearer(token))
     return Connection(url, Credentials(lambda: issued, is_renewable=False))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fairlead.model.quota.clauses import clause
 from fairlead.model.quota.plan import (
-    Blocked,
     Borrower,
     EvictionMethod,
+    FullQuotaNode,
+    ProtectedPod,
     QuotaAdmission,
     QuotaClaim,
     QuotaEviction,
@@ -16,7 +17,6 @@ from fairlead.model.quota.plan import (
     QuotaReturn,
     QuotaWaiting,
     Reason,
-    Spared,
 )
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
@@ -46,10 +46,14 @@ def test_the_sample_of_the_contract() -> None:
                 reason=Reason.WAITING_FOR_IDLE_QUOTA,
                 message="..",
                 position=1,
-                blocked=(Blocked("root", "cpu", asks=5000, used=40_000, claimed=0, max=40_000),),
+                blocked=(
+                    FullQuotaNode("root", "cpu", asks=5000, used=40_000, claimed=0, max=40_000),
+                ),
                 borrowers=(Borrower("root.a.1", "cpu", 5000),),
                 spared=(
-                    Spared("namespace1/nginx1-w", ("PodDisruptionBudget namespace1/web allows 0")),
+                    ProtectedPod(
+                        "namespace1/nginx1-w", ("PodDisruptionBudget namespace1/web allows 0")
+                    ),
                 ),
                 clauses=(clause("never"),),
             ),

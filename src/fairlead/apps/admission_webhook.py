@@ -35,7 +35,7 @@ from fairlead.wire.kube.admission_review import (
 
 SCHEDULER_PATH: Final = "/scheduler"
 GRANTS_PATH: Final = "/grants"
-ASKS_PATH: Final = "/asks"
+EXTENDED_RESOURCES_PATH: Final = "/asks"
 GATE_PATH: Final = "/quota-gate"
 GUARD_PATH: Final = "/quota-guard"
 TREE_PATH: Final = "/quota-tree"
@@ -95,7 +95,7 @@ def webhook_app(api: AdmissionApi | None = None, *, asks_certificate: bool = Fal
     answers = {
         SCHEDULER_PATH: answer_scheduler,
         GRANTS_PATH: answer_grants,
-        ASKS_PATH: answer_asks,
+        EXTENDED_RESOURCES_PATH: answer_asks,
         GATE_PATH: quota.gate,
         GUARD_PATH: quota.guard,
         TREE_PATH: quota.tree,

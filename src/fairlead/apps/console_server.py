@@ -39,9 +39,9 @@ from fairlead.console.charts.idle import (
     idle_in_series,
 )
 from fairlead.console.http.answers import Refused
-from fairlead.console.http.asked_events import AskedEvents
-from fairlead.console.http.asked_health import AskedHealth
-from fairlead.console.http.asked_servings import AskedServings
+from fairlead.console.http.asked_events import EventAnswers
+from fairlead.console.http.asked_health import HealthAnswers
+from fairlead.console.http.asked_servings import ServingAnswers
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.guard import Guard
 from fairlead.console.http.log_streams import LogStreams
@@ -275,13 +275,13 @@ class ConsoleServer:
             speed=self.speed,
             csrf=secrets.token_urlsafe(24),
             logs=self.logs,
-            events=AskedEvents(),
-            servings=AskedServings(),
-            health=AskedHealth(),
+            events=EventAnswers(),
+            servings=ServingAnswers(),
+            health=HealthAnswers(),
             base_path=base_path_of(self.settings.base_path),
         )
         health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}
-        app = UnderPath(console_routes(console, health), console.base_path)
+        app = BasePathApp(console_routes(console, health), console.base_path)
         return Guard(
             app,
             frozenset(name.lower() for name in self.settings.allowed_hosts),
@@ -307,7 +307,7 @@ class ConsoleServer:
         return Response(data, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-class UnderPath:
+class BasePathApp:
     """The application below a base path; health is at the root as well, where probes expect it."""
 
     def __init__(self, app: ASGIApp, base_path: str) -> None:

@@ -36,7 +36,7 @@ from fairlead.rules.devices.shown import RefusedValue, shown, stale_after
 from fairlead.rules.metrics.container_gpu import container_families, process_families
 from fairlead.rules.metrics.custom_gpu import custom_families
 from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
-from fairlead.rules.metrics.dcgm_made import WINDOW_MS, MadeMetrics
+from fairlead.rules.metrics.dcgm_made import WINDOW_MS, ComputedMetrics
 from fairlead.rules.metrics.exporter import ExporterState, exporter_families
 from fairlead.rules.metrics.gpu import gpu_families
 from fairlead.rules.metrics.legacy_gpu import legacy_families
@@ -127,7 +127,7 @@ class GpuExporter:
         self._named: set[tuple[str, str, str]] = set()
         self.faults: Counter[str] = Counter()
         self._fault = RepeatFilter()
-        self._made = MadeMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
+        self._made = ComputedMetrics(chosen.xid_window_ms, chosen.clock_window_ms)
         self._scrapes = 0
         self._scrape_seconds: float | None = None
         self._has_page = asyncio.Event()

@@ -28,7 +28,7 @@ SAFE_SECONDS: Final = 3.0
 before they take the Lease.
 """
 RENEW_SECONDS: Final = 1.0
-CALLED_SECONDS: Final = 3.0
+UNCALLED_SECONDS: Final = 3.0
 """A holder that was not called for this time gives way to a process that was."""
 FENCE_SECONDS: Final = SAFE_SECONDS
 """The time after which no request of an ended process with the same identity can still be carried
@@ -55,7 +55,7 @@ class LeaseTimes(Struct, frozen=True):
 
 BRIEF: Final = LeaseTimes()
 """For a process that answers requests: its clients must not wait for the Lease."""
-UNHURRIED: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
+BACKGROUND_LEASE_TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
 """For a process without clients: its holder keeps the Lease while the API server restarts."""
 
 
@@ -211,7 +211,7 @@ class Leader:
 
     @property
     def _is_called(self) -> bool:
-        return self._monotonic() - self._called_at < CALLED_SECONDS
+        return self._monotonic() - self._called_at < UNCALLED_SECONDS
 
     def _note(self, trouble: str) -> None:
         if trouble != self.trouble:

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fairlead.apps.controller import Controller, ControllerHooks, is_report
-from fairlead.apps.leader import UNHURRIED, LeaseTimes
+from fairlead.apps.leader import BACKGROUND_LEASE_TIMES, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition
@@ -65,7 +65,7 @@ class QuotaController:
         api: QuotaApi,
         identity: str,
         *,
-        times: LeaseTimes = UNHURRIED,
+        times: LeaseTimes = BACKGROUND_LEASE_TIMES,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:

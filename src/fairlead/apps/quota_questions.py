@@ -23,7 +23,7 @@ from fairlead.model.keys import (
 )
 from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaTree, Violation, ViolationCode
-from fairlead.model.quota.written import Written
+from fairlead.model.quota.written import WrittenObject
 from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import build_snapshot
 from fairlead.ports import AdmissionApi
@@ -135,7 +135,9 @@ class QuotaQuestions:
             )
         return render_allowed(review) if refusal is None else render_refused(review, refusal.reason)
 
-    async def _refused(self, review: Review, before: Written, after: Written) -> Refusal | None:
+    async def _refused(
+        self, review: Review, before: WrittenObject, after: WrittenObject
+    ) -> Refusal | None:
         writer = review.writer
         if review.operation == DELETE:
             return None
@@ -296,7 +298,7 @@ def _leaf_of(tree: QuotaTree | None) -> dict[str, str]:
     return {name: leaf.name for leaf in leaves for name in leaf.namespaces}
 
 
-def _labelling(obj: Written, labels: dict[str, str]) -> list[dict[str, Any]]:
+def _labelling(obj: WrittenObject, labels: dict[str, str]) -> list[dict[str, Any]]:
     missing = {key: value for key, value in labels.items() if obj.labels.get(key) != value}
     if not missing:
         return []
@@ -309,7 +311,7 @@ def _labelling(obj: Written, labels: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _suspending(job: Written) -> list[dict[str, Any]]:
+def _suspending(job: WrittenObject) -> list[dict[str, Any]]:
     """The patch with which a job is created suspended."""
     if not begins_suspended(job):
         return []

@@ -74,9 +74,9 @@ def workload_of(job: Job) -> Workload:
         is_suspended=job.suspended,
         suspended_for=job.annotations.get(ANNOTATION_SUSPENDED_FOR, ""),
         pods=now + later,
-        request=_asked((*on_time, *job.late)),
+        request=_requested((*on_time, *job.late)),
         least=min(now, job.least or now) if is_gang else 0,
-        late=_asked(job.late),
+        late=_requested(job.late),
         late_pods=later,
         priority=suspended_priority(job.annotations),
         is_preemptible=False if label is None and not can_suspend else label,
@@ -88,7 +88,7 @@ def workload_of(job: Job) -> Workload:
     )
 
 
-def _asked(roles: list[Role] | tuple[Role, ...]) -> Amounts:
+def _requested(roles: list[Role] | tuple[Role, ...]) -> Amounts:
     return sum_of(times(role.replicas, role.requests) for role in roles)
 
 

@@ -48,4 +48,4 @@ class NodeChoice(Struct, frozen=True, gc=False):
     tolerations: tuple[Toleration, ...] = ()
 
 
-ANYWHERE = NodeChoice()
+ANY_NODE = NodeChoice()

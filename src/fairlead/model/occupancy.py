@@ -16,7 +16,7 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import MemoryUnit
 
-BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
+TIME_SHARED_MODES: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
 """Modes in which several containers each may use the whole card, in turns."""
 
 
@@ -105,7 +105,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
         if (
             len(known) > 1
             and self.memory_total_mib is not None
-            and any(holder.mode in BY_TURNS for holder in self.holders)
+            and any(holder.mode in TIME_SHARED_MODES for holder in self.holders)
         ):
             return min(self.memory_total_mib, sum(known))
         return sum(known)

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.moment import Moment
 from fairlead.model.node import Condition
-from fairlead.model.node_choice import ANYWHERE, NodeChoice
+from fairlead.model.node_choice import ANY_NODE, NodeChoice
 from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
 GrantsByContainer = Mapping[str, tuple[Grant, ...]]
@@ -133,7 +133,7 @@ class Pod(Struct, frozen=True, gc=False):
     nominated_node: str = ""
     grants: GrantsByContainer = {}
     memory_limits_mib: Mapping[str, int] = {}
-    node_choice: NodeChoice = ANYWHERE
+    node_choice: NodeChoice = ANY_NODE
     whole: Amounts = NOTHING
     grace_seconds: int | None = None
     never_preempts: bool = False

@@ -28,7 +28,7 @@ from fairlead_sim.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class InitialWorld:
     """What the world of a `flag` starts from. `origin` describes it for users (`scenario default`);
     equal digests mean equal beginnings.
 
@@ -42,7 +42,7 @@ class Beginning:
     world: Callable[[int], World]
 
 
-def scenario_beginning(name: str) -> Beginning:
+def scenario_beginning(name: str) -> InitialWorld:
     """A scenario by name or path. Raises UserError if it cannot be read."""
     text, source = read_scenario(name)
     scenario = parse_scenario(text, source)
@@ -54,7 +54,7 @@ def scenario_beginning(name: str) -> Beginning:
         to_the_present(made)
         return made
 
-    return Beginning(
+    return InitialWorld(
         "--scenario", (f"scenario {name}"), hashlib.sha256(text.encode()).hexdigest(), text, world
     )
 
@@ -64,7 +64,7 @@ def to_the_present(world: World) -> None:
     world.run_until(max(world.clock.now(), time.time()))
 
 
-def snapshot_beginning(name: str) -> Beginning:
+def snapshot_beginning(name: str) -> InitialWorld:
     """A file that `fairlead snapshot save` wrote.
 
     Raises UserError if it cannot be read, or is too old to contain objects.
@@ -86,7 +86,7 @@ def snapshot_beginning(name: str) -> Beginning:
             "write a new one with `fairlead snapshot save FILE`",
         ) from error
     origin, digest = f"snapshot {name}", hashlib.sha256(msgspec.json.encode(saved)).hexdigest()
-    return Beginning(
+    return InitialWorld(
         "--from-snapshot",
         origin,
         digest,

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from fairlead import __version__
 from fairlead.edge.files.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
-from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning, to_the_present
+from fairlead.run.beginnings import InitialWorld, resumed_world, scenario_beginning, to_the_present
 from fairlead_sim.api.credentials import (
     ServerCredentials,
     make_credentials,
@@ -39,11 +39,10 @@ RESERVED_VERSIONS: Final = 100_000
 """`RESERVED_VERSIONS`: resourceVersions reserved in the file before use, so that none is used
 twice, even if lost.
 """
-STANDSTILLS: Final = 1000
-"""`STANDSTILLS`: earlier lives that are remembered, for programs that have been running since then.
-"""
+EARLIER_LIVES_MAX: Final = 1000
+"""Earlier lives that are remembered, for programs that have been running since then."""
 LIFE: Final = 1 << 32
-"""`LIFE`: difference between the first numbers of names in two lives, so that names of the last
+"""Difference between the first numbers of names in two lives, so that names of the last
 life that were not saved do not occur again.
 """
 _log = logging.getLogger(__name__)
@@ -52,7 +51,7 @@ _log = logging.getLogger(__name__)
 class Header(Struct, frozen=True, kw_only=True):
     """The world without its objects.
 
-    `origin`, `digest` and `scenario` are its `Beginning`'s; times are simulated epoch seconds.
+    `origin`, `digest` and `scenario` are its `InitialWorld`'s; times are simulated epoch seconds.
     """
 
     origin: str
@@ -213,7 +212,7 @@ class KeptWorld:
         return Row(*key, msgspec.json.encode(obj), msgspec.json.encode(held) if held else b"")
 
 
-def open_world(directory: Path, asked: Beginning | None, seed: int | None) -> KeptWorld:
+def open_world(directory: Path, asked: InitialWorld | None, seed: int | None) -> KeptWorld:
     """The world of a state directory, or a new one that starts there.
 
     `asked` and `seed` are the flags of the user; None = the existing world, else the default
@@ -233,7 +232,7 @@ def open_world(directory: Path, asked: Beginning | None, seed: int | None) -> Ke
         raise
 
 
-def _begun(file: WorldFile, beginning: Beginning, seed: int) -> KeptWorld:
+def _begun(file: WorldFile, beginning: InitialWorld, seed: int) -> KeptWorld:
     world, credentials = beginning.world(seed), make_credentials()
     header = Header(
         origin=beginning.origin,
@@ -253,11 +252,11 @@ def _begun(file: WorldFile, beginning: Beginning, seed: int) -> KeptWorld:
 
 
 def _restored(
-    file: WorldFile, directory: Path, asked: Beginning | None, seed: int | None
+    file: WorldFile, directory: Path, asked: InitialWorld | None, seed: int | None
 ) -> KeptWorld:
     try:
         header = msgspec.json.decode(file.header(), type=Header)
-        _check_asked(directory, header, asked, seed)
+        _check_request(directory, header, asked, seed)
         saved, header = _saved(file, header)
         credentials = parse_credentials(header.credentials, time.time())
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
@@ -300,12 +299,12 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
         header.submitted,
         header.standstills,
     )
-    standstills = (*header.standstills, (header.now, now))[-STANDSTILLS:]
+    standstills = (*header.standstills, (header.now, now))[-EARLIER_LIVES_MAX:]
     return saved, replace(header, epoch=epoch, standstills=standstills)
 
 
-def _check_asked(
-    directory: Path, header: Header, asked: Beginning | None, seed: int | None
+def _check_request(
+    directory: Path, header: Header, asked: InitialWorld | None, seed: int | None
 ) -> None:
     kept = f"state directory `{directory}` keeps a world of {header.origin}"
     if asked is not None and asked.digest != header.digest:

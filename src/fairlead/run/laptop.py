@@ -31,14 +31,14 @@ from fairlead.edge.files.simulated_loads import load_folder, simulated_loads
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
-from fairlead.edge.queries.dependency_looks import ServersAsked
+from fairlead.edge.queries.dependency_looks import DependencyQuery
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
 from fairlead.errors import UserError
 from fairlead.ports import Ports
 from fairlead.run.invocation import url_of
 from fairlead.run.laptop_files import LaptopFiles
-from fairlead.run.laptop_life import asked_beginning, begin_life, interruptible
+from fairlead.run.laptop_life import begin_life, interruptible, requested_world
 from fairlead.run.simulation import connection_to_laptop
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
@@ -68,7 +68,7 @@ async def run_laptop(
     Raises UserError for a port, a scenario or a file that cannot be used.
     """
     with interruptible():
-        asked = asked_beginning(args)
+        asked = requested_world(args)
         if args.use_context and not args.kubeconfig:
             raise UserError(
                 "--use-context has no effect without --kubeconfig",
@@ -106,7 +106,7 @@ async def run_laptop(
                 timekeeper=simulation.driver,
                 job_files=KubeJobFiles(api),
                 servings=KubeServings(api),
-                dependencies=ServersAsked(api),
+                dependencies=DependencyQuery(api),
             )
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             api_server = ApiServer(

@@ -124,7 +124,7 @@ class SharedKubeconfig:
             untouched = text == self._written and not self.is_own
             self._replace(
                 self._before
-                if untouched and not _has_ours(self._before, self.path)
+                if untouched and not _has_own_context(self._before, self.path)
                 else self._parted(text)
             )
 
@@ -287,7 +287,7 @@ def _has_more(text: str) -> bool:
     return "#" in text or any(load_yaml(text)[key] for key in others)
 
 
-def _has_ours(text: str, path: Path) -> bool:
+def _has_own_context(text: str, path: Path) -> bool:
     return LAPTOP_CONTEXT in parse_kubeconfig(path, text).clusters
 
 

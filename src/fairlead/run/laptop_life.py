@@ -14,14 +14,14 @@ from starlette.types import ASGIApp
 
 from fairlead.cli.frame.messages import Messages
 from fairlead.errors import UserError
-from fairlead.run.beginnings import Beginning, scenario_beginning, snapshot_beginning
+from fairlead.run.beginnings import InitialWorld, scenario_beginning, snapshot_beginning
 from fairlead.run.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
 from fairlead.run.simulation import Simulation
 from fairlead_sim.api.credentials import ServerCredentials, make_credentials
 from fairlead_sim.api.saved import saved_first
 
 
-class Life(Struct, frozen=True):
+class LaptopWorld(Struct, frozen=True):
     """A world to serve, the credentials of its server, and how it is kept.
 
     `origin` describes for users what it started from.
@@ -56,8 +56,10 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Messages) -> Life:
-    """The world that the flags of `up` ask for; `asked` is its `asked_beginning`.
+def begin_life(
+    args: argparse.Namespace, asked: InitialWorld | None, messages: Messages
+) -> LaptopWorld:
+    """The world that the flags of `up` ask for; `asked` is its `requested_world`.
 
     Raises UserError if it cannot be created.
     """
@@ -66,7 +68,7 @@ def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Mess
         if kept.is_restored:
             messages.info(f"the world of {kept.origin} in `{args.state_dir}` goes on")
         has_past = not kept.is_restored and not args.from_snapshot
-        return Life(
+        return LaptopWorld(
             Simulation(kept.world, args.speed, has_past=has_past),
             kept.credentials,
             kept.origin,
@@ -76,10 +78,10 @@ def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Mess
     simulation = Simulation(
         beginning.world(args.seed or 0), args.speed, has_past=not args.from_snapshot
     )
-    return Life(simulation, make_credentials(), beginning.origin)
+    return LaptopWorld(simulation, make_credentials(), beginning.origin)
 
 
-def asked_beginning(args: argparse.Namespace) -> Beginning | None:
+def requested_world(args: argparse.Namespace) -> InitialWorld | None:
     """The beginning that the user named; None = none. Raises UserError if it cannot be read."""
     if args.from_snapshot and args.scenario:
         raise UserError(

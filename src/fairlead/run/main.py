@@ -19,7 +19,7 @@ from typing import cast
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.messages import LEVELS, Messages
 from fairlead.cli.frame.parser import (
-    HelpWanted,
+    HelpRequested,
     VerbModule,
     global_options,
     make_parser,
@@ -54,7 +54,7 @@ def main(program: str, argv: Sequence[str]) -> int:
 def _run_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
     try:
         return _run_found_verb(program, argv, messages, stdout)
-    except HelpWanted as wanted:
+    except HelpRequested as wanted:
         stdout.write(wanted.text)
         return 0
 
@@ -62,7 +62,7 @@ def _run_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Std
 def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
     verb, rest = split_verb(argv, program)
     if verb is None:
-        raise HelpWanted(
+        raise HelpRequested(
             overview(
                 program, [word for word in argv if not word.startswith("-") and word != "help"]
             )

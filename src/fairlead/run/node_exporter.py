@@ -17,7 +17,7 @@ from fairlead.apps.configuration.card_jobs import CardJobs
 from fairlead.apps.configuration.counters_file import (
     CountersFile,
     CountersInForce,
-    WrittenCounters,
+    FixedCounters,
     usual_file,
 )
 from fairlead.apps.configuration.counters_map import KEY, CountersMap
@@ -170,7 +170,7 @@ async def _counters(
     """Counters of a ConfigMap, of the configuration file, or of a CSV file. Raises UserError."""
     args, is_strict = asked.args, chosen.is_strict_csv
     if config.rows:
-        return WrittenCounters(
+        return FixedCounters(
             config.rows, (f"configuration `{args.config_file}`"), is_strict=is_strict
         )
     file = CountersFile(chosen.collectors, is_strict=is_strict)

@@ -20,11 +20,11 @@ from fairlead.wire.files.snapshot_file import SavedSnapshot
 
 def replayed_world(saved: SavedSnapshot, name: str) -> Ports:
     """Cluster, GPU readings and clock as they were. `name`: of the file."""
-    stood = _Stood(saved.snapshot, saved.snapshot.taken_at or saved.saved_at)
+    stood = _FixedCluster(saved.snapshot, saved.snapshot.taken_at or saved.saved_at)
     return Ports(cluster=stood, gpus=stood, clock=stood, name=f"snapshot {name} of {saved.cluster}")
 
 
-class _Stood:
+class _FixedCluster:
     """Implements `Cluster`, `GpuReadings` and `Clock` with one instant."""
 
     def __init__(self, snapshot: ClusterSnapshot, at: float) -> None:

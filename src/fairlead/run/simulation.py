@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from fairlead.edge.connection.connection import Connection
-from fairlead.edge.connection.credentials import Credentials, Issued, bearer
+from fairlead.edge.connection.credentials import Credentials, IssuedCredentials, bearer
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu_load import SimulatedLoad
 from fairlead.model.snapshot import ClusterSnapshot
@@ -90,7 +90,7 @@ def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connect
     """The connection of this process to its own API server, as any client with its kubeconfig has
     it.
     """
-    issued = Issued(authorization=bearer(credentials.token))
+    issued = IssuedCredentials(authorization=bearer(credentials.token))
     return Connection(
         server=server,
         credentials=Credentials(lambda: issued, is_renewable=False),

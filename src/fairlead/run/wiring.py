@@ -19,7 +19,7 @@ from fairlead.edge.prometheus.address import prometheus_connection
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.prometheus.readings import PrometheusReadings
-from fairlead.edge.queries.dependency_looks import ServersAsked
+from fairlead.edge.queries.dependency_looks import DependencyQuery
 from fairlead.edge.queries.exporter_pods import ExporterPods, PodSearch
 from fairlead.edge.queries.job_files import KubeJobFiles
 from fairlead.edge.queries.serving_objects import KubeServings
@@ -76,7 +76,7 @@ async def followed_world(
             name=connection.server,
             job_files=KubeJobFiles(api),
             servings=KubeServings(api),
-            dependencies=ServersAsked(api, prometheus),
+            dependencies=DependencyQuery(api, prometheus),
         )
 
 

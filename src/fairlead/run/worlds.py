@@ -20,7 +20,7 @@ from fairlead.cli.frame.context import (
     ClusterReader,
     ClusterServings,
     GlobalOptions,
-    TimeOfLaptop,
+    LaptopTime,
 )
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.object_names import check_namespace
@@ -143,7 +143,7 @@ class ChosenWorld:
             else named
         )
 
-    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
+    def laptop_clock(self, state_dir: str) -> LaptopTime:
         from fairlead.edge.files.laptop_clock import LaptopClock
 
         named = None if state_dir else self._named_laptop

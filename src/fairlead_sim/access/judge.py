@@ -59,7 +59,7 @@ class Policy:
         self._bound: dict[tuple[str, str, str], list[tuple[int, Binding, Subject]]] = {}
         for number, binding in enumerate(bindings):
             for subject in binding.subjects:
-                key = (binding.namespace, *_who(subject, binding.namespace))
+                key = (binding.namespace, *_bound_subject(subject, binding.namespace))
                 self._bound.setdefault(key, []).append((number, binding, subject))
 
     def rules_of(self, kind: str, name: str, namespace: str) -> Sequence[PolicyRule] | None:
@@ -88,7 +88,7 @@ class Policy:
         return [rule for held in self.held_roles(who, namespace) for rule in held.rules or ()]
 
 
-def _who(subject: Subject, namespace: str) -> tuple[str, str]:
+def _bound_subject(subject: Subject, namespace: str) -> tuple[str, str]:
     """The user or group that is bound: a ServiceAccount is a user by another spelling."""
     if subject.kind == "ServiceAccount":
         return "User", account_name(subject.namespace or namespace, subject.name)

@@ -81,10 +81,10 @@ class Access:
         who = self._authenticated(http)
         request: AccessRequest | None = None
         if any(header.startswith(_IMPERSONATE) for header, _ in http.scope["headers"]):
-            request = asked(http)
+            request = access_request(http)
             who = self._impersonated(who, http, request)
         if not who.is_master:
-            self.check(who, request or asked(http))
+            self.check(who, request or access_request(http))
         return who
 
     def _authenticated(self, http: Request) -> Identity:
@@ -221,7 +221,7 @@ class Access:
             raise escalation(request.ref, name, who, missing, unresolved)
 
 
-def asked(http: Request) -> AccessRequest:
+def access_request(http: Request) -> AccessRequest:
     """What a request asks for, before it is known whether that exists."""
     path = parse_path(http.url.path)
     if path is None:

@@ -26,7 +26,7 @@ class Named(Struct, frozen=True):
     uid: str
 
 
-class Bound(Struct, frozen=True, omit_defaults=True):
+class KubernetesClaim(Struct, frozen=True, omit_defaults=True):
     """The claim `kubernetes.io`."""
 
     namespace: str
@@ -44,7 +44,7 @@ class Claims(Struct, frozen=True):
     iat: int
     iss: str
     jti: str
-    bound: Bound = field(name="kubernetes.io")
+    bound: KubernetesClaim = field(name="kubernetes.io")
     nbf: int
     sub: str
 

@@ -26,7 +26,7 @@ _FOLLOW_SECONDS: Final = 0.2
 _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 
 
-def nothing_runs(what: str, pod: Object) -> ApiStatus:
+def not_running(what: str, pod: Object) -> ApiStatus:
     """The refusal of `kubectl exec` and similar requests."""
     name = pod["metadata"]["name"]
     why = (

@@ -23,7 +23,7 @@ from fairlead_sim.api.request import (
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from fairlead_sim.schema.schema import Unhandled, typed
+from fairlead_sim.schema.schema import UnexpectedKind, typed
 from fairlead_sim.schema.status import (
     ApiStatus,
     bad_request,
@@ -79,7 +79,7 @@ class Patch:
 
     def made(self, read: Callable[[Object], Object]) -> Object:
         """The object that an apply makes where there is none."""
-        new = self._as_wish(self._request.ref.api_version)
+        new = self._applied_object(self._request.ref.api_version)
         new["metadata"] = {
             key: value for key, value in new["metadata"].items() if key != "resourceVersion"
         }
@@ -92,7 +92,7 @@ class Patch:
         if self.dialect == MERGE_PATCH:
             return self._object(apply_merge_patch(old, self.content))
         if self.is_apply:
-            wish = self._as_wish(old["apiVersion"])
+            wish = self._applied_object(old["apiVersion"])
             return self._object(
                 apply_merge_patch(old, wish)
                 if self._request.ref.is_custom
@@ -105,7 +105,7 @@ class Patch:
             raise self._nameless()
         return new
 
-    def _as_wish(self, api_version: str) -> Object:
+    def _applied_object(self, api_version: str) -> Object:
         """The object of an apply: of this kind, with its name, and without what only the server
         knows.
         """
@@ -142,7 +142,7 @@ class Patch:
             if unknown:
                 raise self._refused(new, f".{unknown[0]}: field not declared in schema")
             return read(new)
-        except Unhandled as error:
+        except UnexpectedKind as error:
             raise self._refused(new, error.why) from error
 
     def _refused(self, new: Object, why: str) -> ApiStatus:

@@ -114,7 +114,7 @@ class Reads:
                 raise gone(_TOO_OLD)
             objects, version, kept_for = self._lists[number]
             # only an identity that may begin a list may continue it
-            if kept_for != _asked_list(request):
+            if kept_for != _list_key(request):
                 raise bad_request("continue key is not valid: it is that of another list")
         else:
             number, start = 0, 0
@@ -123,7 +123,7 @@ class Reads:
         end = start + limit if limit > 0 else len(objects)
         if end < len(objects):
             metadata["continue"] = _render_token(
-                number or self._keep(objects, version, _asked_list(request)), end
+                number or self._keep(objects, version, _list_key(request)), end
             )
             if not request.query.get("labelSelector") and not request.query.get("fieldSelector"):
                 metadata["remainingItemCount"] = len(objects) - end
@@ -189,7 +189,7 @@ def too_new(version: int, current: int) -> ApiStatus:
     )
 
 
-def _asked_list(request: ReceivedRequest) -> Hashable:
+def _list_key(request: ReceivedRequest) -> Hashable:
     """Which list a request is for: the same in all of its pages."""
     return (
         request.ref,

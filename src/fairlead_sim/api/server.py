@@ -21,9 +21,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairlead.model.access import Identity
 from fairlead.ports import Clock
 from fairlead_sim.api import discovery
-from fairlead_sim.api.access import Access, asked
+from fairlead_sim.api.access import Access, access_request
 from fairlead_sim.api.kube_path import parse_path
-from fairlead_sim.api.logs import IDLE, Logs, NoLogs, PodLogs, nothing_runs
+from fairlead_sim.api.logs import IDLE, Logs, NoLogs, PodLogs, not_running
 from fairlead_sim.api.options import check_options
 from fairlead_sim.api.reads import Reads
 from fairlead_sim.api.request import (
@@ -233,7 +233,7 @@ class ApiServer:
     def _read(self, request: ReceivedRequest) -> ASGIApp:
         path, ref = request.path, request.ref
         if path.subresource in IDLE:
-            raise nothing_runs(path.subresource, self._reads.existing(request))
+            raise not_running(path.subresource, self._reads.existing(request))
         if ref in REVIEWS:
             raise no_such_verb(request, "")
         if path.subresource == "log":
@@ -253,7 +253,7 @@ class ApiServer:
     def _write(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         path, writes = request.path, self._writes
         if path.subresource in IDLE:
-            raise nothing_runs(path.subresource, self._reads.existing(request))
+            raise not_running(path.subresource, self._reads.existing(request))
         if request.http.method == "PATCH" and not request.who.is_master:
             self._check_creates(request)
         shape = (request.http.method, bool(path.name), path.subresource)
@@ -291,7 +291,7 @@ class ApiServer:
             and self._store.get(request.ref, request.path.namespace, request.path.name) is None
         ):
             self._access.check(
-                request.who, msgspec.structs.replace(asked(request.http), verb="create")
+                request.who, msgspec.structs.replace(access_request(request.http), verb="create")
             )
 
 

@@ -17,8 +17,8 @@ from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.api.kube_token import (
     ISSUER,
-    Bound,
     Claims,
+    KubernetesClaim,
     Named,
     looks_like_token,
     parse_token,
@@ -150,9 +150,9 @@ class Tokens:
             },
         }
 
-    def _bound(self, account: Object, reference: Object | None) -> Bound:
+    def _bound(self, account: Object, reference: Object | None) -> KubernetesClaim:
         namespace = account["namespace"]
-        bound = Bound(namespace, Named(account["name"], account["uid"]))
+        bound = KubernetesClaim(namespace, Named(account["name"], account["uid"]))
         if not reference:
             return bound
         kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))
@@ -178,14 +178,14 @@ class Tokens:
             )
         if kind == "Pod":
             return self._bound_to_pod(bound, found, named)
-        return Bound(
+        return KubernetesClaim(
             namespace,
             bound.serviceaccount,
             secret=named if kind == "Secret" else None,
             node=named if kind == "Node" else None,
         )
 
-    def _bound_to_pod(self, bound: Bound, pod: Object, named: Named) -> Bound:
+    def _bound_to_pod(self, bound: KubernetesClaim, pod: Object, named: Named) -> KubernetesClaim:
         account, node = bound.serviceaccount.name, pod["spec"].get("nodeName")
         if pod["spec"].get("serviceAccountName") != account:
             raise bad_request(
@@ -194,7 +194,7 @@ class Tokens:
                 "serviceaccount name."
             )
         at = Named(node, self._uid(NODES, None, node)) if node else None
-        return Bound(bound.namespace, bound.serviceaccount, pod=named, node=at)
+        return KubernetesClaim(bound.namespace, bound.serviceaccount, pod=named, node=at)
 
 
 def _identity(claims: Claims) -> Identity:

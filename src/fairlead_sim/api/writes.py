@@ -19,7 +19,7 @@ from fairlead_sim.api.warnings import service_warnings
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.crd import ignored_parts
 from fairlead_sim.schema.crd_schema import Schema
-from fairlead_sim.schema.schema import Unhandled, check_kind, strict_error, typed
+from fairlead_sim.schema.schema import UnexpectedKind, check_kind, strict_error, typed
 from fairlead_sim.schema.status import (
     bad_request,
     method_not_allowed,
@@ -268,7 +268,7 @@ def _read_delete_options(body: bytes, content_type: str) -> Object:
         if (options.get("kind") or kind) != kind:
             raise bad_request(f"the body of a deletion is a {kind} and no `{options['kind']}`")
         return typed("v1", kind, options)[0]
-    except Unhandled as error:
+    except UnexpectedKind as error:
         raise bad_request(error.why) from error
 
 

@@ -87,7 +87,7 @@ class Hold:
 
 
 @dataclass(slots=True)
-class Stranger:
+class ForeignProgram:
     """A program on a card that no container was granted, from the start of its run to its end."""
 
     mib: int
@@ -134,7 +134,7 @@ class Card:
     failed_by: int = 0
     lost_at: float | None = None
     hangs: list[tuple[float, float | None]] = field(default_factory=list)
-    strangers: list[Stranger] = field(default_factory=list)
+    strangers: list[ForeignProgram] = field(default_factory=list)
     counted: Counters = field(default_factory=Counters)
     others: tuple[int, ...] = ()
     instances: tuple[CardPart, ...] = ()
@@ -207,7 +207,7 @@ class Card:
             None,
         )
 
-    def live_strangers(self, now: float) -> list[Stranger]:
+    def live_strangers(self, now: float) -> list[ForeignProgram]:
         return [stranger for stranger in self.strangers if stranger.run.is_live(now)]
 
     def live_runs(self, now: float) -> list[Run]:

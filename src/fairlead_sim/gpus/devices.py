@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import CardMode, GpuMode, Health
 from fairlead.model.devices.gpu_load import LoadTest, SimulatedLoad
-from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold, Run, Stranger
+from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, ForeignProgram, Hold, Run
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.division import CardPart, bad_division, divided
 from fairlead_sim.gpus.load import make_load
@@ -228,7 +228,7 @@ class SimulatedDevices:
         card = self._cards[node][index]
         random = chance(self._seed, "stranger", node, index, len(card.strangers))
         card.strangers.append(
-            Stranger(
+            ForeignProgram(
                 mib,
                 Run(make_load(load, random, min(1.0, mib / card.model.memory_mib)), since, until),
             )

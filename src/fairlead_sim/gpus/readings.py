@@ -36,7 +36,7 @@ from fairlead.model.devices.gpu_load import (
     TENSOR,
 )
 from fairlead.model.devices.readings import EngineTime
-from fairlead_sim.gpus.card import Card, Hold, Run, Stranger
+from fairlead_sim.gpus.card import Card, ForeignProgram, Hold, Run
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.division import CardPart
 
@@ -77,7 +77,7 @@ _MIB = 1 << 20
 Values = dict[str, int | float]
 
 
-class _Moment(NamedTuple):
+class _CardWork(NamedTuple):
     """A card's work at an instant, looked at once: what runs, how hard each, and together."""
 
     card: Card
@@ -95,10 +95,10 @@ class _Moment(NamedTuple):
         return min(1.0, sum((level * run.load.codec_ratio for level, run in pairs), start=0.0))
 
 
-def _moment(card: Card, now: float) -> _Moment:
+def _moment(card: Card, now: float) -> _CardWork:
     runs = card.live_runs(now)
     levels = [run.level(now) for run in runs]
-    return _Moment(card, now, runs, levels, min(1.0, sum(levels, start=0.0)))
+    return _CardWork(card, now, runs, levels, min(1.0, sum(levels, start=0.0)))
 
 
 def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample:
@@ -144,7 +144,7 @@ def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample
     )
 
 
-def _instance(moment: _Moment, instance: CardPart, *, is_brief: bool) -> MigInstance:
+def _instance(moment: _CardWork, instance: CardPart, *, is_brief: bool) -> MigInstance:
     """What is the instance's own: memory and, of cards that can, profiling; programs on it have no
     time of their own.
     """
@@ -157,7 +157,7 @@ def _instance(moment: _Moment, instance: CardPart, *, is_brief: bool) -> MigInst
         fields |= _named(_bar1(sum(1 for hold in holds if hold.run)))
     if card.model.has_gpm:
         runs = [hold.run for hold in holds if hold.run is not None and hold.run.is_live(now)]
-        part = _Moment(card, now, runs, [], 0.0)
+        part = _CardWork(card, now, runs, [], 0.0)
         ratios = {"GR_ENGINE_ACTIVE": GRAPHICS} if is_brief else _RATIOS
         fields |= _named(
             {
@@ -188,7 +188,7 @@ def _run(card: Card, now: float, *, is_up: bool, is_stuck: bool) -> CollectorRun
     )
 
 
-def _fields(moment: _Moment) -> Values:
+def _fields(moment: _CardWork) -> Values:
     fields = {
         **_essentials(moment),
         **_pace(moment),
@@ -212,7 +212,7 @@ def _full_name(prefix: str, name: str) -> str:
     return prefix + name
 
 
-def _essentials(moment: _Moment) -> Values:
+def _essentials(moment: _CardWork) -> Values:
     """What boards show of a card."""
     card, now = moment.card, moment.now
     used = card.used_mib(now)
@@ -229,7 +229,7 @@ def _essentials(moment: _Moment) -> Values:
     return _named(values)
 
 
-def _pace(moment: _Moment) -> Values:
+def _pace(moment: _CardWork) -> Values:
     """Clocks, memory's temperature, and how busy the parts of the chip are."""
     card, runs = moment.card, moment.runs
     model = card.model
@@ -291,7 +291,7 @@ def _constants(model: CardModel) -> Values:
     return _named(values | dict.fromkeys(never, 0))
 
 
-def _memory(moment: _Moment) -> Values:
+def _memory(moment: _CardWork) -> Values:
     model, used = moment.card.model, moment.card.used_mib(moment.now)
     return _memory_of(model.total_mib, model.reserved_mib, used) | _named(_bar1(len(moment.runs)))
 
@@ -308,7 +308,7 @@ def _bar1(runs: int) -> Values:
     return {"BAR1_TOTAL": _BAR1_MIB, "BAR1_USED": used, "BAR1_FREE": _BAR1_MIB - used}
 
 
-def _counters(moment: _Moment) -> Values:
+def _counters(moment: _CardWork) -> Values:
     card, totals = moment.card, moment.card.totals(moment.now)
     values: Values = {
         "TOTAL_ENERGY_CONSUMPTION": totals.energy_mj,
@@ -354,7 +354,7 @@ def _faults(card: Card) -> Values:
     return _named(values)
 
 
-def _profile(moment: _Moment) -> Values:
+def _profile(moment: _CardWork) -> Values:
     """Profiling ratios: how much of the chip is at work, not only whether any of it is.
 
     Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the
@@ -375,7 +375,7 @@ def _profile(moment: _Moment) -> Values:
     return _named(values, _PROF)
 
 
-def _sm_clock(moment: _Moment) -> int:
+def _sm_clock(moment: _CardWork) -> int:
     """Idle clock without work; at work the full clock, a few steps lower where the power limit
     bites.
     """
@@ -385,7 +385,7 @@ def _sm_clock(moment: _Moment) -> int:
     return model.sm_mhz - (75 if _throttle_reasons(moment) & POWER_CAP else 0)
 
 
-def _throttle_reasons(moment: _Moment) -> int:
+def _throttle_reasons(moment: _CardWork) -> int:
     if moment.level < _BUSY:
         return GPU_IDLE
     pairs = zip(moment.runs, moment.levels, strict=True)
@@ -415,7 +415,7 @@ def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
     return (*held, *(_strange(card, stranger, mib, now) for stranger, mib in strangers))
 
 
-def _strange(card: Card, stranger: Stranger, mib: int, now: float) -> DeviceProcess:
+def _strange(card: Card, stranger: ForeignProgram, mib: int, now: float) -> DeviceProcess:
     member = _member(card, stranger.run, card.strangers.index(stranger), mib, now)
     return DeviceProcess(
         "", "", "", "", GpuMode.NONE, mib * _MIB, 0, member.sm_percent, members=(member,)

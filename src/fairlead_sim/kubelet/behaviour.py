@@ -25,7 +25,13 @@ from msgspec.structs import replace
 from fairlead.model.resources import is_gpu_resource
 from fairlead.wire.kube.quantity import parse_quantity
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_REPLICA_TYPE, PREFIX
-from fairlead_sim.kubelet.dcgm_tester import MATRICES_MIB, OURS, PROGRAM, ProfTest, parse_prof_test
+from fairlead_sim.kubelet.dcgm_tester import (
+    GPU_LOAD,
+    MATRICES_MIB,
+    PROGRAM,
+    ProfTest,
+    parse_prof_test,
+)
 from fairlead_sim.kubelet.program import Program, program_of
 from fairlead_sim.objects.chance import between
 from fairlead_sim.scheduler.needs import limit_of
@@ -104,7 +110,7 @@ class Behaviour(Struct, frozen=True, gc=False):
     test: ProfTest | None = None
 
 
-class Surroundings(Struct, frozen=True, gc=False):
+class ContainerContext(Struct, frozen=True, gc=False):
     """What decides how a container behaves whose image does not define it. `ends`: its pod is not
     restarted for ever. `long`: it trains.
 
@@ -119,7 +125,7 @@ class Surroundings(Struct, frozen=True, gc=False):
     draw: tuple[int, str, str, str] = (0, "", "", "")
 
 
-def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
+def behaviour_in(container: Object, around: ContainerContext) -> Behaviour:
     """What one container does: from its image, or its command; else it ends after a while, or runs
     on.
     """
@@ -212,8 +218,8 @@ def runs_our_tester(image: str, words: Sequence[str]) -> bool:
     """
     program, verb = (*words, "", "")[:2]
     if program.rpartition("/")[2] == "fairlead":
-        return verb == OURS
-    return program == OURS and image.rpartition("/")[2].partition(":")[0] == "fairlead"
+        return verb == GPU_LOAD
+    return program == GPU_LOAD and image.rpartition("/")[2].partition(":")[0] == "fairlead"
 
 
 def starts_notebook(image: str) -> bool:
@@ -229,7 +235,7 @@ def starts_notebook(image: str) -> bool:
 
 def surroundings(
     pod: Object, container: Object, seed: int, *, is_init: bool, is_sidecar: bool
-) -> Surroundings:
+) -> ContainerContext:
     """`is_init`: it has to end before the next container begins."""
     metadata, spec = pod["metadata"], pod["spec"]
     labels = metadata.get("labels") or {}
@@ -244,7 +250,7 @@ def surroundings(
         or any(_SUBMITS in word for word in container.get("command") or ())
     )
     names = (seed, metadata["namespace"], metadata["name"], container["name"])
-    return Surroundings(ends, long, is_init, draw=names)
+    return ContainerContext(ends, long, is_init, draw=names)
 
 
 def _has_gpu(container: Object) -> bool:

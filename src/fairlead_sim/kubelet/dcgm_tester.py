@@ -33,7 +33,7 @@ from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.kubelet.program import Line
 
 PROGRAM = "dcgmproftester"
-OURS = "gpu-load"
+GPU_LOAD = "gpu-load"
 """The same tests are `fairlead gpu-load`."""
 MATRICES_MIB = 3 * 128
 """What the tensor cores' test takes on the card: three matrices of 8192 x 8192 half-precision

@@ -517,13 +517,13 @@ class Kubelets:
             container.failures = 0
         seconds = BACK_OFF_SECONDS[min(container.failures, len(BACK_OFF_SECONDS) - 1)]
         if container.failures:
-            self._tell_back_off(run, container, seconds)
+            self._record_back_off(run, container, seconds)
         container.failures += 1
         run.settle()
         self._write(run)
         self._later(run, seconds, lambda run: self._restart(run, container))
 
-    def _tell_back_off(self, run: PodRun, container: ContainerRun, seconds: float) -> None:
+    def _record_back_off(self, run: PodRun, container: ContainerRun, seconds: float) -> None:
         pod = f"{run.name}_{run.namespace}({run.uid})"
         container.wait(
             "CrashLoopBackOff",
@@ -553,7 +553,7 @@ class Kubelets:
             now, pod = self._timers.clock.now(), self._pod(run)
             for sidecar in run.inits:
                 if sidecar.state == RUNNING:
-                    self._tell_killing(run, pod, sidecar)
+                    self._record_killing(run, pod, sidecar)
                     sidecar.end(now, 0)
             self._devices.release(run.uid)
         self._write(run)
@@ -566,7 +566,7 @@ class Kubelets:
         run.is_ending = True
         live = [container for container in run.containers if container.state == RUNNING]
         for container in live:
-            self._tell_killing(run, pod, container)
+            self._record_killing(run, pod, container)
         grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
         seconds = min(grace, self._delay(run, "stop", 0.8, 3.5)) if live else 0.1
         self._later(run, seconds, self._end)
@@ -584,7 +584,7 @@ class Kubelets:
             self._write(run)
             self._cluster.delete(PODS, run.namespace, run.name, grace_seconds=0, uid=run.uid)
 
-    def _tell_killing(self, run: PodRun, pod: Object | None, container: ContainerRun) -> None:
+    def _record_killing(self, run: PodRun, pod: Object | None, container: ContainerRun) -> None:
         if pod is not None:
             self._recorder.normal(
                 pod, "Killing", (f"Stopping container {container.name}"), COMPONENT, run.node

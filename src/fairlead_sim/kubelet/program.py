@@ -100,7 +100,7 @@ def _understood(words: tuple[str, ...], environment: tuple[tuple[str, str], ...]
             return _Script([(";", words_shown)], stops_at_error=False).program()
         if len(words_shown) == 3 and _SHELL_FLAGS.fullmatch(words_shown[1]):
             return _shell(words_shown[2], values, stops_at_error="e" in words_shown[1])
-    except _NotUnderstoodError:
+    except _UnsupportedCommandError:
         pass
     return None
 
@@ -110,21 +110,21 @@ def _expanded(found: re.Match[str], values: Mapping[str, str]) -> str:
     return "$" if found[0] == "$$" else values.get(found[1], found[0])
 
 
-class _NotUnderstoodError(Exception):
+class _UnsupportedCommandError(Exception):
     pass
 
 
 def _shell(text: str, values: Mapping[str, str], *, stops_at_error: bool) -> Program:
     try:
         return _Script(_commands(text, values), stops_at_error).program()
-    except _NotUnderstoodError:
+    except _UnsupportedCommandError:
         endless = _ENDLESS.search(text)
         if endless is None or _LEAVES.search(text):
             raise
     try:
         head, body = _commands(text[: endless.start()], values), _commands(endless["body"], values)
         before, once = _Script(head, stops_at_error), _Script(body, stops_at_error)
-    except _NotUnderstoodError:
+    except _UnsupportedCommandError:
         return Program(None)  # whatever it does, it goes on doing it
     if before.is_over or once.is_over:
         return _Script([*head, *body], stops_at_error).program()
@@ -148,7 +148,7 @@ def _commands(text: str, values: Mapping[str, str]) -> _Commands:
     while at < len(text):
         token = _TOKEN.match(text, at)
         if token is None:
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         at = token.end()
         if token["word"]:
             words.append(_word(token["word"], values))
@@ -156,7 +156,7 @@ def _commands(text: str, values: Mapping[str, str]) -> _Commands:
         if words:
             found.append((sign, words))
         elif token["sign"] != "\n":
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         sign, words = (
             ";" if token["sign"] == "\n" and words else token["sign"] if words else sign,
             [],
@@ -164,7 +164,7 @@ def _commands(text: str, values: Mapping[str, str]) -> _Commands:
     if words:
         found.append((sign, words))
     elif sign in ("&&", "||"):
-        raise _NotUnderstoodError
+        raise _UnsupportedCommandError
     return found
 
 
@@ -176,7 +176,7 @@ def _word(text: str, values: Mapping[str, str]) -> str:
     for single, double, plain in _PIECE.findall(text):
         names = [braced or bare for braced, bare in _NAME.findall(double or plain)]
         if any(name not in values or (plain and not _is_one_word(values[name])) for name in names):
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         parts.append(
             single or _NAME.sub(lambda found: values[found[1] or found[2]], double or plain)
         )
@@ -202,7 +202,7 @@ class _Script:
         self.is_over = False
         self._begun = ""
         if any(_name(words) not in _RUN for _, words in commands):
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         for number, (sign, words) in enumerate(commands):
             if self.is_over or (sign != ";" and (sign == "&&") is not (self._status == 0)):
                 continue
@@ -224,7 +224,7 @@ class _Script:
 
     def exit(self, words: Sequence[str]) -> None:
         if len(words) > 1 or not all(word.isascii() and word.isdecimal() for word in words):
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         self._status = int(words[0]) % 256 if words else self._status
         self.is_over = True
 
@@ -234,24 +234,24 @@ class _Script:
         if any("\\" in word for word in words_shown) or (
             words_shown and re.fullmatch("-[neE]+", words_shown[0])
         ):
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         self._print(" ".join(words_shown), is_open=is_open)
 
     def date(self, words: Sequence[str]) -> None:
         if words or self._begun:
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         self.lines.append((self.seconds, None))
         self._status = 0
 
     def sleep(self, words: Sequence[str]) -> None:
         if not words:
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         self.seconds += sum(_slept(word) for word in words)
         self.is_over, self._status = math.isinf(self.seconds), 0
 
     def tail(self, words: Sequence[str]) -> None:
         if len(words) != 2 or words[0] not in ("-f", "-F"):
-            raise _NotUnderstoodError
+            raise _UnsupportedCommandError
         self.seconds, self.is_over = math.inf, True
 
     def _print(self, text: str, *, is_open: bool) -> None:
@@ -287,5 +287,5 @@ def _slept(word: str) -> float:
         return math.inf
     found = _SLEEP.fullmatch(word)
     if found is None:
-        raise _NotUnderstoodError
+        raise _UnsupportedCommandError
     return float(found[1]) * _UNITS[found[2]]

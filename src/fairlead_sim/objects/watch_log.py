@@ -144,7 +144,7 @@ class Subscription:
             if not events:
                 break
             self._cursor += len(events)
-            changes = [seen for event in events if (seen := self._as_seen(event)) is not None]
+            changes = [seen for event in events if (seen := self._as_filtered(event)) is not None]
         return changes
 
     def _fallen_behind(self) -> ApiStatus:
@@ -154,7 +154,7 @@ class Subscription:
             f"too old resource version: the watcher was too slow ({self._log.forgotten_version})",
         )
 
-    def _as_seen(self, event: LoggedChange) -> LoggedChange | None:
+    def _as_filtered(self, event: LoggedChange) -> LoggedChange | None:
         matches = self._matches
         if matches is None:
             return event

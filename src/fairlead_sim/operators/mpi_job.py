@@ -39,7 +39,7 @@ def reconcile(obj: Object, view: View) -> Plan:
         plan.change.append(
             (launcher, {**launcher, "spec": {**launcher["spec"], "suspend": is_paused}})
         )
-    _tell_pause(obj, status, view, plan)
+    _record_pause(obj, status, view, plan)
     if is_paused:
         _pause(obj, workers, launcher, status, view, plan)
     else:
@@ -288,7 +288,7 @@ def _replica_statuses(
     return statuses
 
 
-def _tell_pause(obj: Object, status: Object, view: View, plan: Plan) -> None:
+def _record_pause(obj: Object, status: Object, view: View, plan: Plan) -> None:
     if _is_paused(obj):
         if set_state(status, "Suspended", "True", "MPIJobSuspended", "MPIJob suspended", view):
             plan.normal("MPIJobSuspended", "MPIJob suspended")

@@ -17,7 +17,7 @@ from fairlead_sim.gpus.division import bad_division
 from fairlead_sim.objects.pod_counts import MOST_PODS
 from fairlead_sim.scenario.network import API_SERVICE, split_port
 from fairlead_sim.scenario.scenario import (
-    Asks,
+    ContainerRequests,
     ForeignProcess,
     Hang,
     NodePool,
@@ -214,7 +214,7 @@ def _bad_quota(scenario: Scenario) -> Faults:
                 readable = False
                 yield ("quota", index, field), problem
     if readable:
-        yield from _bad_amounts_together(scenario)
+        yield from _bad_sums(scenario)
 
 
 def _bad_path(path: str, before: Mapping[str, int], paths: Set[str]) -> Iterator[str]:
@@ -232,7 +232,7 @@ def _bad_path(path: str, before: Mapping[str, int], paths: Set[str]) -> Iterator
         yield f"`{path}` stands before its parent `{parent}`"
 
 
-def _bad_amounts_together(scenario: Scenario) -> Faults:
+def _bad_sums(scenario: Scenario) -> Faults:
     """No quota is guaranteed more than its max, and children together no more than their parent."""
     families = _children(scenario)
     for index, node in enumerate(scenario.quota):
@@ -330,7 +330,7 @@ def _bad_asks(scenario: Scenario) -> Faults:
             )
 
 
-def _bad_amount(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, str]]:
+def _bad_amount(asks: ContainerRequests, pools: Sequence[NodePool]) -> Iterator[tuple[str, str]]:
     if asks.gpus and asks.gpu_memory:
         yield (
             "gpu_memory",
@@ -363,7 +363,7 @@ def _bad_amount(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, st
         yield from _too_large(asks, pools)
 
 
-def _too_large(asks: Asks, pools: Sequence[NodePool]) -> Iterator[tuple[str, str]]:
+def _too_large(asks: ContainerRequests, pools: Sequence[NodePool]) -> Iterator[tuple[str, str]]:
     """What no machine could ever hold, however empty."""
     whole = [pool.gpus for pool in pools if not pool.shared and not pool.mig]
     largest = {"gpus": max(whole, default=0), "gpu_memory": _largest_share(pools)}

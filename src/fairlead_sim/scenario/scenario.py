@@ -144,7 +144,7 @@ class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
     preemption_policy: Literal["PreemptLowerPriority", "Never"] = "PreemptLowerPriority"
 
 
-class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ContainerRequests(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem,
     `mig` the profile of one MIG instance.
 
@@ -159,7 +159,7 @@ class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     oversized: bool = False
 
 
-class ScenarioService(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ScenarioService(ContainerRequests, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A Deployment that stands from the beginning. `load` is how its containers use the GPUs they
     hold.
     """
@@ -196,7 +196,7 @@ class NetworkService(Struct, frozen=True, forbid_unknown_fields=True):
     cluster_ip: str = ""
 
 
-class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Stream(ContainerRequests, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting`
     of them wait and `max_active` exist.
 

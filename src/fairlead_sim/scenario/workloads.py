@@ -14,7 +14,7 @@ from fairlead.wire import names
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION
 from fairlead_sim.objects.resources import JOBS, MPI_JOBS, PYTORCH_JOBS, TF_JOBS
 from fairlead_sim.scenario.scenario import (
-    Asks,
+    ContainerRequests,
     JobKind,
     PriorityClass,
     Quota,
@@ -232,7 +232,7 @@ def _template(stream: Stream, name: str, container: str, image: str, *, gpus: bo
     annotations = {LOAD_ANNOTATION: stream.load} | (
         {names.ANNOTATION_USERNAME: stream.user} if stream.user else {}
     )
-    asks = stream if gpus else Asks(cpu="500m", memory="1Gi")
+    asks = stream if gpus else ContainerRequests(cpu="500m", memory="1Gi")
     spec: Object = {"containers": [_container(container, image, asks)]}
     if stream.priority_class:
         spec["priorityClassName"] = stream.priority_class
@@ -241,7 +241,7 @@ def _template(stream: Stream, name: str, container: str, image: str, *, gpus: bo
     return {"metadata": {"labels": _labels(stream, name), "annotations": annotations}, "spec": spec}
 
 
-def _container(name: str, image: str, asks: Asks) -> Object:
+def _container(name: str, image: str, asks: ContainerRequests) -> Object:
     limits = {"cpu": asks.cpu, "memory": asks.memory}
     if asks.gpus:
         limits[NVIDIA_GPU] = str(asks.gpus)

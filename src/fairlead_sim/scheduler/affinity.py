@@ -98,7 +98,7 @@ def keeps_others_away(spec: Object) -> bool:
     return bool(_terms(spec, "podAntiAffinity", _REQUIRED))
 
 
-def looks_at_others(spec: Object) -> bool:
+def has_pod_affinity(spec: Object) -> bool:
     return bool(
         keeps_others_away(spec)
         or _terms(spec, "podAffinity", _REQUIRED)
@@ -132,7 +132,7 @@ def leanings(pod: Object, placed: Iterable[Placed]) -> dict[tuple[str, str], int
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class AllowedTopologies:
     """Where one waiting pod may stand for the sake of others: pairs of topology key and value."""
 
     near: Collection[tuple[str, frozenset[str]]] = ()
@@ -170,11 +170,11 @@ class Neighbourhood:
         return -wished, sum(spread.skew(labels) for spread in self.evenness if spread.key in labels)
 
 
-NO_NEIGHBOURS = Neighbourhood()
+NO_NEIGHBOURS = AllowedTopologies()
 _NOWHERE = frozenset(("",))
 
 
-def neighbourhood(pod: Object, placed: Iterable[Placed]) -> Neighbourhood:
+def neighbourhood(pod: Object, placed: Iterable[Placed]) -> AllowedTopologies:
     """What the placed pods mean for `pod`. `placed` may be only the pods that keep others away, if
     the pod itself has no affinity.
     """
@@ -195,7 +195,7 @@ def neighbourhood(pod: Object, placed: Iterable[Placed]) -> Neighbourhood:
             }
     is_first = not any(beside) and all(chooses(pod) for _, chooses in near)
     wanted = [frozenset(values) or (frozenset() if is_first else _NOWHERE) for values in beside]
-    return Neighbourhood(
+    return AllowedTopologies(
         [(key, values) for (key, _), values in zip(near, wanted, strict=True)],
         frozenset(avoided),
         frozenset(barred),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead_sim.objects.conditions import conditions_of, find_condition, status_of
-from fairlead_sim.scheduler.affinity import Neighbourhood
-from fairlead_sim.scheduler.rooms import Lodger, Room, Shortfall
+from fairlead_sim.scheduler.affinity import AllowedTopologies
+from fairlead_sim.scheduler.rooms import PodInRoom, Room, Shortfall
 from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus
 
@@ -32,7 +32,7 @@ class Preemption:
     """
 
     room: Room
-    victims: list[Lodger]
+    victims: list[PodInRoom]
     violations: int
 
     @staticmethod
@@ -59,7 +59,7 @@ class Preemption:
         )
 
 
-def refused_to_preempt(asker: Lodger, promised_room: Room | None) -> str:
+def refused_to_preempt(asker: PodInRoom, promised_room: Room | None) -> str:
     """Why the pod may not preempt (again); "" if it may."""
     if asker.pod["spec"].get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
@@ -71,11 +71,11 @@ def refused_to_preempt(asker: Lodger, promised_room: Room | None) -> str:
 
 
 def find_candidates(
-    asker: Lodger,
+    asker: PodInRoom,
     rooms: Mapping[str, Room],
     refused: Mapping[str, Shortfall],
     budgets: Sequence[Object],
-    neighbours: Callable[[set[str]], Neighbourhood],
+    neighbours: Callable[[set[str]], AllowedTopologies],
 ) -> tuple[list[Preemption], dict[str, list[str]]]:
     """Preemptions that would help, and per node why none does. `neighbours` returns what other pods
     mean once those uids are gone.
@@ -98,9 +98,9 @@ def find_candidates(
 
 def _victims_on(
     room: Room,
-    asker: Lodger,
+    asker: PodInRoom,
     budgets: Sequence[Object],
-    neighbours: Callable[[set[str]], Neighbourhood],
+    neighbours: Callable[[set[str]], AllowedTopologies],
 ) -> Preemption | list[str]:
     lower = sorted(
         (tenant for tenant in room.tenants.values() if tenant.priority < asker.priority),
@@ -130,7 +130,7 @@ def _victims_on(
     )
 
 
-def _kept_by_budget(tenants: Iterable[Lodger], budgets: Sequence[Object]) -> set[str]:
+def _kept_by_budget(tenants: Iterable[PodInRoom], budgets: Sequence[Object]) -> set[str]:
     """Those whose eviction would break a budget, were they evicted in this order."""
     left = [status_of(budget).get("disruptionsAllowed", 0) for budget in budgets]
     chosen = [_chooser(budget) for budget in budgets]
@@ -156,12 +156,12 @@ def _chooser(budget: Object) -> Callable[[Object], bool]:
         return lambda pod: False
 
 
-def _importance(tenant: Lodger) -> tuple[int, str, str]:
+def _importance(tenant: PodInRoom) -> tuple[int, str, str]:
     """Sorts the more important first: higher priority, then the earlier start."""
     return -tenant.priority, _started(tenant), tenant.uid
 
 
-def _started(tenant: Lodger) -> str:
+def _started(tenant: PodInRoom) -> str:
     return str(status_of(tenant.pod).get("startTime") or "9999")
 
 
@@ -172,7 +172,7 @@ def _descending(time: str) -> str:
     return "".join(chr(0x7E - ord(letter) + 0x20) for letter in time)
 
 
-def _is_leaving(victim: Lodger, asker: Lodger) -> bool:
+def _is_leaving(victim: PodInRoom, asker: PodInRoom) -> bool:
     if victim.priority >= asker.priority or "deletionTimestamp" not in victim.pod["metadata"]:
         return False
     target = find_condition(conditions_of(victim.pod), "DisruptionTarget")

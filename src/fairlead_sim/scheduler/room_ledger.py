@@ -10,15 +10,15 @@ from typing import Any
 from fairlead.model.resources import NVIDIA_GPU
 from fairlead_sim.scheduler.affinity import (
     NO_NEIGHBOURS,
-    Neighbourhood,
+    AllowedTopologies,
+    has_pod_affinity,
     keeps_others_away,
     leanings,
-    looks_at_others,
     neighbourhood,
     prefers_others,
     suits_node,
 )
-from fairlead_sim.scheduler.rooms import Lodger, Room, room_of
+from fairlead_sim.scheduler.rooms import PodInRoom, Room, room_of
 from fairlead_sim.scheduler.topology_spread import spreads
 
 Object = dict[str, Any]
@@ -29,8 +29,8 @@ class RoomLedger:
 
     def __init__(self) -> None:
         self.rooms: dict[str, Room] = {}
-        self.tenants: dict[str, Lodger] = {}
-        self._loners: dict[str, Lodger] = {}
+        self.tenants: dict[str, PodInRoom] = {}
+        self._loners: dict[str, PodInRoom] = {}
         self._priorities: Counter[int] = Counter()
         self._promises: dict[str, str] = {}
         self._by_free_gpus: dict[int, dict[str, None]] = {}
@@ -48,7 +48,7 @@ class RoomLedger:
         self.rooms.pop(name, None)
         self._sort_in(name, None)
 
-    def admit(self, tenant: Lodger) -> None:
+    def admit(self, tenant: PodInRoom) -> None:
         self.tenants[tenant.uid] = tenant
         self._priorities[tenant.priority] += 1
         if keeps_others_away(tenant.pod["spec"]):
@@ -96,7 +96,7 @@ class RoomLedger:
 
     # --- promises ---------------------------------------------------------------------------------
 
-    def promise(self, asker: Lodger, room: Room) -> None:
+    def promise(self, asker: PodInRoom, room: Room) -> None:
         self.take_back(asker.uid)
         self._promises[asker.uid] = room.name
         room.promised[asker.uid] = asker
@@ -118,18 +118,18 @@ class RoomLedger:
 
     def minds_others(self, spec: Object) -> bool:
         """Whether other pods matter: the pod has affinity to others, or others keep pods away."""
-        return bool(self._loners) or looks_at_others(spec) or prefers_others(spec)
+        return bool(self._loners) or has_pod_affinity(spec) or prefers_others(spec)
 
     def is_loner(self, uid: str) -> bool:
         """Whether the pod keeps others away."""
         return uid in self._loners
 
-    def neighbours(self, pod: Object, gone: Collection[str] = ()) -> Neighbourhood:
+    def neighbours(self, pod: Object, gone: Collection[str] = ()) -> AllowedTopologies:
         """What the placed pods, without those `gone`, mean for `pod`."""
         if not self.minds_others(pod["spec"]):
             return NO_NEIGHBOURS
         spec = pod["spec"]
-        seen = self.tenants if looks_at_others(spec) or prefers_others(spec) else self._loners
+        seen = self.tenants if has_pod_affinity(spec) or prefers_others(spec) else self._loners
         tenants = (
             tenant for uid, tenant in seen.items() if uid not in gone and tenant.node in self.rooms
         )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fairlead.model.resources import CPU, Amounts, is_gpu_resource
 from fairlead_sim.objects.conditions import is_true, status_of
-from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, Neighbourhood, suits_node
+from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, AllowedTopologies, suits_node
 from fairlead_sim.scheduler.needs import amounts_of, untolerated
 
 Object = dict[str, Any]
@@ -30,7 +30,7 @@ class Shortfall(NamedTuple):
 
 
 @dataclass(slots=True)
-class Lodger:
+class PodInRoom:
     """A pod that holds, or asks for, a place; `pod` is its newest object."""
 
     pod: Object
@@ -55,8 +55,8 @@ class Room:
     is_cordoned: bool
     allocatable: Amounts
     used: dict[str, int] = field(default_factory=dict)
-    tenants: dict[str, Lodger] = field(default_factory=dict)
-    promised: dict[str, Lodger] = field(default_factory=dict)
+    tenants: dict[str, PodInRoom] = field(default_factory=dict)
+    promised: dict[str, PodInRoom] = field(default_factory=dict)
 
     @property
     def has_gpus(self) -> bool:
@@ -65,15 +65,15 @@ class Room:
     def free(self, resource: str) -> int:
         return self.allocatable.get(resource, 0) - self.used.get(resource, 0)
 
-    def admit(self, tenant: Lodger) -> None:
+    def admit(self, tenant: PodInRoom) -> None:
         self.tenants[tenant.uid] = tenant
         self._take(tenant.needs, 1)
 
-    def release(self, tenant: Lodger) -> None:
+    def release(self, tenant: PodInRoom) -> None:
         if self.tenants.pop(tenant.uid, None) is not None:
             self._take(tenant.needs, -1)
 
-    def without(self, tenants: Iterable[Lodger]) -> Room:
+    def without(self, tenants: Iterable[PodInRoom]) -> Room:
         """A copy in which these pods are gone."""
         other = replace(self, used=dict(self.used), tenants=dict(self.tenants))
         for tenant in tenants:
@@ -84,7 +84,9 @@ class Room:
         for name, amount in needs.items():
             self.used[name] = self.used.get(name, 0) + sign * amount
 
-    def refusal(self, asker: Lodger, neighbours: Neighbourhood = NO_NEIGHBOURS) -> Shortfall | None:
+    def refusal(
+        self, asker: PodInRoom, neighbours: AllowedTopologies = NO_NEIGHBOURS
+    ) -> Shortfall | None:
         """Why the pod cannot run here; None if it can. The first failing check alone speaks."""
         spec = asker.pod["spec"]
         tolerations = spec.get("tolerations") or ()
@@ -106,7 +108,7 @@ class Room:
         reason, is_final = neighbours.refusal(self.labels)
         return Shortfall([reason], is_final) if reason else None
 
-    def _lacking(self, asker: Lodger) -> list[str]:
+    def _lacking(self, asker: PodInRoom) -> list[str]:
         """Resources of which too little is free. What is promised to pods of equal or higher
         priority is not free.
         """

@@ -25,9 +25,9 @@ from fairlead_sim.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scheduler.affinity import (
     NO_NEIGHBOURS,
-    Neighbourhood,
+    AllowedTopologies,
+    has_pod_affinity,
     has_preferences,
-    looks_at_others,
     preference,
 )
 from fairlead_sim.scheduler.hooks import HookVictims, SchedulerHook
@@ -41,7 +41,7 @@ from fairlead_sim.scheduler.preemption import (
     refused_to_preempt,
 )
 from fairlead_sim.scheduler.room_ledger import RoomLedger
-from fairlead_sim.scheduler.rooms import Lodger, Room, Shortfall
+from fairlead_sim.scheduler.rooms import PodInRoom, Room, Shortfall
 from fairlead_sim.scheduler.waiting_pods import FORGOTTEN_SECONDS, Group, WaitingPod, WaitingPods
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
@@ -120,11 +120,11 @@ class Scheduler:
         elif pod["spec"].get("nodeName"):
             self._forget(uid)
             if uid in self.ledger.tenants:
-                self._pods_moved |= event.previous is not None and _looks_other(event.previous, pod)
+                self._pods_moved |= event.previous is not None and _differs(event.previous, pod)
                 self.ledger.tenants[uid].pod = pod
             elif not unreadable(pod):
                 self.ledger.admit(
-                    Lodger(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"])
+                    PodInRoom(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"])
                 )
                 self._pods_moved = True
                 self._wake(WAKE_SECONDS)
@@ -165,7 +165,7 @@ class Scheduler:
             )
             return
         needs, priority, uid = pod_needs(pod), _priority(pod), metadata["uid"]
-        is_social = looks_at_others(spec)
+        is_social = has_pod_affinity(spec)
         signature = (tuple(needs.items()), priority, self._alike(pod, is_social=is_social))
         waiting = WaitingPod(
             uid,
@@ -180,7 +180,7 @@ class Scheduler:
         self._waiting.add(waiting)
         promised = self.ledger.rooms.get(status_of(pod).get("nominatedNodeName", ""))
         if promised is not None:  # in an earlier life of the world, whose victims are going
-            self.ledger.promise(Lodger(pod, needs, priority), promised)
+            self.ledger.promise(PodInRoom(pod, needs, priority), promised)
         self._wake(NEW_POD_SECONDS)
 
     def _alike(self, pod: Object, *, is_social: bool) -> str:
@@ -237,7 +237,7 @@ class Scheduler:
                 return
             self._try_group(group)
         if self._pods_moved and any(
-            group.example is not None and looks_at_others(group.example.pod["spec"])
+            group.example is not None and has_pod_affinity(group.example.pod["spec"])
             for group in self._waiting.resting()
         ):
             self._wake(WAKE_SECONDS)
@@ -265,14 +265,14 @@ class Scheduler:
             if is_due or asker is None or self._is_helped(asker, changed, has_moved=moved):
                 self._waiting.rouse(group)
 
-    def _is_shared(self, asker: Lodger) -> bool:
+    def _is_shared(self, asker: PodInRoom) -> bool:
         return self._extender_of(asker.pod) is not None
 
-    def _is_helped(self, asker: Lodger, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
+    def _is_helped(self, asker: PodInRoom, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
         """Whether one of these rooms has, or might make, room for the pod now; `changed`: whether
         it was the node that changed.
         """
-        if has_moved and looks_at_others(asker.pod["spec"]):
+        if has_moved and has_pod_affinity(asker.pod["spec"]):
             return True
         for name, is_node in changed.items():
             room = self.ledger.rooms.get(name)
@@ -300,14 +300,14 @@ class Scheduler:
             group.untried.pop(uid)
             if "deletionTimestamp" not in pod["metadata"]:
                 is_refused |= not self._try(pod, waiting, group)
-                group.skip_who_knows()
+                group.skip_same_answer()
         group.failures = group.failures + 1 if is_refused else 0
 
     def _try(self, pod: Object, waiting: WaitingPod, group: Group) -> bool:
         """Place one pod; whether it got its place. What holds for equal pods too becomes the
         group's answer.
         """
-        asker = group.example = Lodger(pod, waiting.needs, waiting.priority)
+        asker = group.example = PodInRoom(pod, waiting.needs, waiting.priority)
         self.looks += 1
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
             group.answer = "SchedulerError", NO_EXTENDER
@@ -330,7 +330,7 @@ class Scheduler:
         self._tell(pod, message)
         return False
 
-    def _fullest(self, asker: Lodger, neighbours: Neighbourhood) -> Room | None:
+    def _fullest(self, asker: PodInRoom, neighbours: AllowedTopologies) -> Room | None:
         """For a pod with whole GPUs the fullest room that fits, found without looking at all
         others; None: look at all.
         """
@@ -355,7 +355,7 @@ class Scheduler:
         return None
 
     def _filter(
-        self, asker: Lodger, neighbours: Neighbourhood
+        self, asker: PodInRoom, neighbours: AllowedTopologies
     ) -> tuple[list[Room], dict[str, Shortfall]]:
         """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each
         time going on where it stopped.
@@ -396,7 +396,7 @@ class Scheduler:
         refused = {name: Shortfall([reason], False) for name, reason in failed.items()}
         return refused | {name: Shortfall([reason], True) for name, reason in hopeless.items()}
 
-    def _choose(self, asker: Lodger, fitting: list[Room], neighbours: Neighbourhood) -> Room:
+    def _choose(self, asker: PodInRoom, fitting: list[Room], neighbours: AllowedTopologies) -> Room:
         """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines
         stay whole), others keep off GPU nodes and spread by cpu.
         """
@@ -438,14 +438,14 @@ class Scheduler:
             ),
         )
 
-    def _bind(self, asker: Lodger, waiting: WaitingPod, room: Room) -> bool:
+    def _bind(self, asker: PodInRoom, waiting: WaitingPod, room: Room) -> bool:
         """The room counts as taken before the bind is sent, as kube-scheduler "assumes" a pod: the
         pod's event comes while it is being bound.
         """
         pod = asker.pod
         metadata = pod["metadata"]
         self._forget(asker.uid)
-        self.ledger.admit(Lodger(pod, asker.needs, asker.priority, room.name))
+        self.ledger.admit(PodInRoom(pod, asker.needs, asker.priority, room.name))
         extender = self._extender_of(pod)
         if extender is None:
             binding = {
@@ -466,7 +466,7 @@ class Scheduler:
 
     # --- pushing others aside ---------------------------------------------------------------------
 
-    def _preempt(self, asker: Lodger, refused: Mapping[str, Shortfall]) -> tuple[str, bool]:
+    def _preempt(self, asker: PodInRoom, refused: Mapping[str, Shortfall]) -> tuple[str, bool]:
         """Make room by preemption if that can be. The sentence to write, and whether it holds for
         equal pods too.
         """
@@ -508,7 +508,7 @@ class Scheduler:
             True,
         )
 
-    def _corrected(self, asker: Lodger, found: list[Preemption]) -> list[Preemption]:
+    def _corrected(self, asker: PodInRoom, found: list[Preemption]) -> list[Preemption]:
         """The candidates as the extender sees them: it may name other victims, or none."""
         extender = self._extender_of(asker.pod)
         if extender is None:
@@ -524,7 +524,7 @@ class Scheduler:
             for name, victims in answers.items()
         ]
 
-    def _promise(self, asker: Lodger, found: Preemption) -> None:
+    def _promise(self, asker: PodInRoom, found: Preemption) -> None:
         self.ledger.promise(asker, found.room)
         self._waiting.single_out(asker, self._timers.clock.now())
         for victim in found.victims:
@@ -619,7 +619,7 @@ def _priority_of(group: Group) -> int:
     return next(iter(group.members.values())).priority
 
 
-def _looks_other(before: Object, now: Object) -> bool:
+def _differs(before: Object, now: Object) -> bool:
     """Whether a placed pod changed what others see of it."""
     return bool(
         before["metadata"].get("labels") != now["metadata"].get("labels")

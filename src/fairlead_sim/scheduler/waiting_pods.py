@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fairlead.model.resources import Amounts
-from fairlead_sim.scheduler.rooms import Lodger
+from fairlead_sim.scheduler.rooms import PodInRoom
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
@@ -54,7 +54,7 @@ class Group:
     answer: tuple[str, str] | None = None
     known: tuple[str, str] | None = None
     strangers: dict[str, None] = field(default_factory=dict)
-    example: Lodger | None = None
+    example: PodInRoom | None = None
     failures: int = 0
     rests_until: float = 0.0
     tried_at: float = 0.0
@@ -63,7 +63,7 @@ class Group:
     def first(self) -> WaitingPod:
         return self.members[next(iter(self.untried))]
 
-    def skip_who_knows(self) -> None:
+    def skip_same_answer(self) -> None:
         """Skip pods that have had this very answer before: of thousands that wait for the same, one
         is tried.
         """
@@ -115,7 +115,7 @@ class WaitingPods:
             del self._groups[signature]
         return waiting
 
-    def single_out(self, asker: Lodger, now: float) -> None:
+    def single_out(self, asker: PodInRoom, now: float) -> None:
         """Let a pod that was tried wait for itself alone: it was promised a place, which the others
         of its group were not.
         """

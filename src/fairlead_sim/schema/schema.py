@@ -35,7 +35,7 @@ _GO_QUANTITY_RULE = (
 )
 
 
-class _Mistyped(Exception):
+class _SchemaError(Exception):
     """Why the object is not of its kind, in the decoder's words."""
 
 
@@ -53,8 +53,8 @@ def typed(
     try:
         body = {key: value for key, value in obj.items() if key not in _TYPE_META}
         read = _message(message, body, "", "", unknown) if message else _custom(kind, body, unknown)
-    except _Mistyped as error:
-        raise Unhandled(api_version, kind, kind, str(error)) from error
+    except _SchemaError as error:
+        raise UnexpectedKind(api_version, kind, kind, str(error)) from error
     if schema is not None:
         read = defaulted(schema, pruned(schema, read, unknown))
     return {"kind": kind, "apiVersion": api_version, **read}, unknown
@@ -71,7 +71,7 @@ def _custom(kind: str, body: Object, unknown: list[str]) -> Object:
     }
 
 
-class Unhandled(ApiStatus):
+class UnexpectedKind(ApiStatus):
     """400: what came is not of the kind that is `wanted`; `why` alone is what other messages
     repeat.
     """
@@ -86,16 +86,16 @@ class Unhandled(ApiStatus):
         )
 
 
-def strict_error(api_version: str, kind: str, faults: Sequence[str]) -> Unhandled:
+def strict_error(api_version: str, kind: str, faults: Sequence[str]) -> UnexpectedKind:
     """The 400 of `fieldValidation=Strict`."""
-    return Unhandled(api_version, kind, kind, f"strict decoding error: {', '.join(faults)}")
+    return UnexpectedKind(api_version, kind, kind, f"strict decoding error: {', '.join(faults)}")
 
 
 def check_kind(obj: Object, api_version: str, kind: str) -> None:
     """Raise 400 if an object has another kind than its path."""
     found = (obj.get("apiVersion") or api_version, obj.get("kind") or kind)
     if found != (api_version, kind):
-        raise Unhandled(*found, kind, f"the path is that of {api_version} {kind}")
+        raise UnexpectedKind(*found, kind, f"the path is that of {api_version} {kind}")
 
 
 def _message(message: str, obj: Object, path: str, place: str, unknown: list[str]) -> Object:
@@ -139,7 +139,7 @@ def _one(kind: str, value: Any, struct: str, path: str, place: str, unknown: lis
     if kind == "j" and isinstance(value, dict):
         return _message("apiextensions.JSONSchemaProps", value, path, place, [])
     if kind == "j" and not isinstance(value, bool | list):
-        raise _Mistyped("boolean or JSON schema expected")
+        raise _SchemaError("boolean or JSON schema expected")
     read = _SCALARS.get(kind)
     if read is not None:
         return read(kind, value, struct)
@@ -154,7 +154,7 @@ def _go_name(kind: str) -> str:
     return _GO_NAMES.get(kind) or f"v1.{kind.rpartition('.')[2]}"
 
 
-def _wrong(value: Any, struct: str, wanted: str) -> _Mistyped:
+def _wrong(value: Any, struct: str, wanted: str) -> _SchemaError:
     if isinstance(value, bool):
         found = "bool"
     elif isinstance(value, int | float):
@@ -171,7 +171,7 @@ def _wrong(value: Any, struct: str, wanted: str) -> _Mistyped:
             if value is not None
             else "null"
         )
-    return _Mistyped(
+    return _SchemaError(
         f"json: cannot unmarshal {found} into Go struct field {struct} of type {wanted}"
     )
 
@@ -217,17 +217,17 @@ def _bytes(kind: str, value: Any, struct: str) -> str:
     try:
         base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise _Mistyped("illegal base64 data at input byte 0") from error
+        raise _SchemaError("illegal base64 data at input byte 0") from error
     return text
 
 
 def _quantity(kind: str, value: Any, struct: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise _Mistyped(_GO_QUANTITY_RULE)
+        raise _SchemaError(_GO_QUANTITY_RULE)
     try:
         return canonical_quantity(str(value).strip())
     except ValueError as error:
-        raise _Mistyped(_GO_QUANTITY_RULE) from error
+        raise _SchemaError(_GO_QUANTITY_RULE) from error
 
 
 def _moment(kind: str, value: Any, struct: str) -> str:
@@ -238,7 +238,7 @@ def _moment(kind: str, value: Any, struct: str) -> str:
         cause = (
             f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"'
         )
-        raise _Mistyped(cause) from error
+        raise _SchemaError(cause) from error
     return text
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead_sim.store.cluster import StoredCluster
 
 
-def asked_name(pod: Object) -> str:
+def service_account_name(pod: Object) -> str:
     """How admission names a new pod: as its writer named it, before the server has generated a
     name.
     """
@@ -36,7 +36,7 @@ def with_account(cluster: StoredCluster, pod: Object) -> Object:
             f"error looking up service account {metadata['namespace']}/{name}: serviceaccount "
             f'"{name}" not found'
         )
-        raise forbidden(PODS, asked_name(pod), why)
+        raise forbidden(PODS, service_account_name(pod), why)
     pull_secrets = (account or {}).get("imagePullSecrets")
     return (
         {**pod, "spec": {**spec, "imagePullSecrets": pull_secrets}}

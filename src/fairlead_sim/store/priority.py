@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead_sim.objects.resources import PODS, PRIORITY_CLASSES
 from fairlead_sim.schema.status import forbidden
-from fairlead_sim.store.pod_account import asked_name
+from fairlead_sim.store.pod_account import service_account_name
 
 if TYPE_CHECKING:
     from fairlead_sim.store.cluster import StoredCluster
@@ -29,7 +29,9 @@ def with_priority(cluster: StoredCluster, pod: Object) -> Object:
     name = spec.get("priorityClassName") or ""
     found = _named(cluster, name) if name else _default(cluster)
     if name and found is None:
-        raise forbidden(PODS, asked_name(pod), f"no PriorityClass with name {name} was found")
+        raise forbidden(
+            PODS, service_account_name(pod), f"no PriorityClass with name {name} was found"
+        )
     found = found or {}
     filled: Object = {
         "priority": int(found.get("value", 0)),
@@ -46,7 +48,7 @@ def with_priority(cluster: StoredCluster, pod: Object) -> Object:
             )
             raise forbidden(
                 PODS,
-                asked_name(pod),
+                service_account_name(pod),
                 f"the {what} ({spec[key]}) must not be provided in pod spec; {why}",
             )
     if found:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.errors import UserError
-from fairlead.ports import ClockState, Happening
+from fairlead.ports import ClockState, WorldWrite
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.time.clock import Pace
 from fairlead_sim.world.world import World
@@ -32,7 +32,7 @@ can.
 """
 LONGEST_RUN_SECONDS: Final = 366 * 86400.0
 SLICE_SECONDS: Final = 0.025
-BREATH_SECONDS: Final = 0.005
+YIELD_SECONDS: Final = 0.005
 """A run to a later time works in slices and lets others have the loop in between."""
 
 
@@ -127,7 +127,7 @@ class Driver:
         self.pace.set_speed(speed, wall=self._wall())
         self._note_order()
 
-    def step(self) -> list[Happening]:
+    def step(self) -> list[WorldWrite]:
         """Pause, go to the next instant at which something is written, and return the writes; at
         most a moment of work.
         """
@@ -189,7 +189,7 @@ class Driver:
         self._orders += 1
         self._ordered.set()
 
-    def _written_since(self, version: int) -> list[Happening]:
+    def _written_since(self, version: int) -> list[WorldWrite]:
         cluster, found = self.world.cluster, []
         for ref in cluster.kinds():
             log = cluster.watch(ref, None, version)
@@ -199,13 +199,13 @@ class Driver:
             ]
             log.close()
         return [
-            Happening(type_.lower(), kind, metadata.get("namespace", ""), metadata["name"])
+            WorldWrite(type_.lower(), kind, metadata.get("namespace", ""), metadata["name"])
             for _, type_, kind, metadata in sorted(found, key=lambda each: each[0])
         ]
 
     def _rest_seconds(self) -> float:
         if self._until is not None:
-            return BREATH_SECONDS
+            return YIELD_SECONDS
         due = self.world.timers.next_at()
         seconds = self.pace.wall_seconds_until(due, wall=self._wall()) if due is not None else None
         return (

@@ -20,13 +20,13 @@ from fairlead_sim.scenario.scenario import ScenarioService
 from fairlead_sim.scenario.workloads import render_service
 from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.room_ledger import RoomLedger
-from fairlead_sim.scheduler.rooms import Lodger, Room
+from fairlead_sim.scheduler.rooms import PodInRoom, Room
 from fairlead_sim.store.cluster import StoredCluster
 
 Object = dict[str, Any]
 
 
-class Settlement:
+class ServicePlacement:
     """Puts services in place, node after node; those that ask for the same look on where the last
     one found room.
     """
@@ -57,7 +57,7 @@ class Settlement:
                 needs = pod_needs(example)
             metadata = {**example["metadata"], "name": name, "uid": self._cluster.names.uid()}
             pod = {**example, "metadata": metadata}
-            asker = Lodger(pod, needs, int(example["spec"].get("priority") or 0))
+            asker = PodInRoom(pod, needs, int(example["spec"].get("priority") or 0))
             # shares of a card are the extender's to give
             room = None if needs.get(GPU_MEMORY) else self._room_for(asker)
             if room is None:
@@ -69,7 +69,7 @@ class Settlement:
         if placed == service.replicas:
             self._cluster.update_status({**owned, "status": replica_set.settled_status(placed)})
 
-    def _room_for(self, asker: Lodger) -> Room | None:
+    def _room_for(self, asker: PodInRoom) -> Room | None:
         """The room where the last equal pod went, or the next one that fits; one round at most."""
         key = tuple(asker.needs.items())
         start = self._next.get(key, 0)

@@ -65,7 +65,7 @@ from fairlead_sim.time.timers import Timers
 from fairlead_sim.world.arrivals import Arrivals
 from fairlead_sim.world.controllers import Controllers
 from fairlead_sim.world.draining import COMPONENT, Draining
-from fairlead_sim.world.settled import Settlement
+from fairlead_sim.world.settled import ServicePlacement
 
 HEARTBEAT_SECONDS = 300.0
 FIRST_BEAT_SECONDS = 10.0
@@ -192,7 +192,7 @@ class World:
             )
         if self.scenario.quota:
             self.cluster.create(render_quota_tree(self.scenario.quota))
-        settlement = Settlement(self.cluster, self.scheduler.ledger, self.kubelets, self.seed)
+        settlement = ServicePlacement(self.cluster, self.scheduler.ledger, self.kubelets, self.seed)
         for service in self.scenario.services:
             if self.scenario.settled:
                 settlement.put(service)

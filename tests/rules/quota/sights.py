@@ -14,7 +14,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaSettings
-from fairlead.rules.quota.sight import QuotaSight, quota_pod
+from fairlead.rules.quota.sight import PodContext, quota_pod
 from fairlead.wire.kube.budgets import WireBudget, parse_budget
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
@@ -131,7 +131,7 @@ def seen(
     value: Object, owners: Iterable[Object] = (), budgets: Iterable[Budget] = (), **settings: Any
 ) -> QuotaPod | None:
     """The pod as quota reads it, given these owners and budgets."""
-    around = QuotaSight(QuotaSettings(**settings))
+    around = PodContext(QuotaSettings(**settings))
     for each in owners:
         around.put(read_workload(each))
     for budget in budgets:

@@ -19,7 +19,7 @@ from tests.kube.quota_admission_cases import (
     merged,
 )
 
-from fairlead.model.quota.written import Writer, Written, written_job
+from fairlead.model.quota.written import Writer, WrittenObject, written_job
 from fairlead.rules.quota.admission import (
     additions,
     begins_suspended,
@@ -37,8 +37,8 @@ def writer(who: Who) -> Writer:
     return Writer(*who)
 
 
-def written(metadata: dict[str, Any], **more: Any) -> Written:
-    return Written(metadata.get("labels") or {}, metadata.get("annotations") or {}, **more)
+def written(metadata: dict[str, Any], **more: Any) -> WrittenObject:
+    return WrittenObject(metadata.get("labels") or {}, metadata.get("annotations") or {}, **more)
 
 
 @pytest.mark.parametrize("case", BIRTHS)
@@ -61,15 +61,15 @@ def test_a_new_pod(case: str) -> None:
 @pytest.mark.parametrize(
     ("pod", "why"),
     [
-        (Written({MANAGED: "true"}), f"a new pod needs the scheduling gate {GATE} here"),
-        (Written({}, gates=(GATE,)), f"a new pod needs the label {MANAGED}=true here"),
+        (WrittenObject({MANAGED: "true"}), f"a new pod needs the scheduling gate {GATE} here"),
+        (WrittenObject({}, gates=(GATE,)), f"a new pod needs the label {MANAGED}=true here"),
         (
-            Written({MANAGED: "false"}, gates=(GATE,)),
+            WrittenObject({MANAGED: "false"}, gates=(GATE,)),
             f"a new pod needs the label {MANAGED}=true here",
         ),
     ],
 )
-def test_a_pod_that_the_injector_did_not_see_is_refused(pod: Written, why: str) -> None:
+def test_a_pod_that_the_injector_did_not_see_is_refused(pod: WrittenObject, why: str) -> None:
     for user in ("alice", "system:serviceaccount:fairlead-system:fairlead-quota-controller"):
         refusal = refuse_new(pod, Writer(user, ("system:masters",)), LEAF)
         assert refusal is not None and refusal.reason == why
@@ -81,12 +81,12 @@ def judged(change: Change) -> str:
         refusal = refuse_binding(binding, writer(change.who), LEAF)
     else:
         before = written(change.before, gates=() if change.admitted else (GATE,))
-        before = Written({MANAGED: "true", **before.labels}, before.annotations, before.gates)
+        before = WrittenObject({MANAGED: "true", **before.labels}, before.annotations, before.gates)
         labels, annotations = (
             merged(dict(before.labels), change.labels),
             merged(dict(before.annotations), change.annotations),
         )
-        after = Written(labels, annotations, () if change.how == "ungate" else before.gates)
+        after = WrittenObject(labels, annotations, () if change.how == "ungate" else before.gates)
         refusal = refuse_change(before, after, writer(change.who), LEAF)
     return refusal.reason if refusal else ""
 
@@ -99,7 +99,7 @@ def test_a_change(case: str) -> None:
 @pytest.mark.parametrize("case", GROWTHS)
 def test_a_resize(case: str) -> None:
     growth = GROWTHS[case]
-    before, after = (Written(requests=total(each)) for each in (growth.before, growth.after))
+    before, after = (WrittenObject(requests=total(each)) for each in (growth.before, growth.after))
     refusal = refuse_resize(before, after, writer(growth.who), ("cpu", "nvidia.com/gpu"))
     assert (refusal.reason if refusal else "") == growth.refused
 
@@ -126,7 +126,7 @@ def test_a_job_with_a_deadline_begins_suspended(case: str) -> None:
 
 
 def test_a_namespace_without_a_leaf_accepts_no_name() -> None:
-    pod = Written(
+    pod = WrittenObject(
         {MANAGED: "true", "quota.scheduling.alibabacloud.com/name": "root"}, gates=(GATE,)
     )
     refusal = refuse_new(pod, Writer("alice"), "")
@@ -142,9 +142,9 @@ def test_what_a_user_makes_bears_his_name_and_keeps_it() -> None:
         Writer("root", ("system:masters",)),
     )
     assert (stamp(bob), stamp(alice)) == ({USER: "bob"}, {})
-    his, hers = Written({USER: "bob"}), Written({USER: "alice"})
-    assert refuse_stamp(his, Written({USER: "bob", "app": "web"}), alice) is None
+    his, hers = WrittenObject({USER: "bob"}), WrittenObject({USER: "alice"})
+    assert refuse_stamp(his, WrittenObject({USER: "bob", "app": "web"}), alice) is None
     assert refuse_stamp(his, hers, admin) is None
-    for after in (hers, Written()):
+    for after in (hers, WrittenObject()):
         refusal = refuse_stamp(his, after, bob)
         assert refusal is not None and refusal.reason == f"the label {USER} may not be changed"

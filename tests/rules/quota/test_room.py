@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.rules.builders import shared_node, sharing_pod
 
 from fairlead.model.node import Condition, Node, Taint
-from fairlead.model.node_choice import ANYWHERE, Expression, NodeChoice, Term, Toleration
+from fairlead.model.node_choice import ANY_NODE, Expression, NodeChoice, Term, Toleration
 from fairlead.model.pod import Container, Pod, PodPhase
 from fairlead.model.quota.state import NodeRoom, QuotaPod
 from fairlead.rules.quota.room import Rooms, holes_of, is_schedulable, node_room, taken_by
@@ -101,7 +101,7 @@ def test_places_for_pods_run_out_too() -> None:
 @pytest.mark.parametrize(
     ("choice", "fits"),
     [
-        (ANYWHERE, False),
+        (ANY_NODE, False),
         (NodeChoice(tolerations=(Toleration("gpu", "Exists"),)), True),
         (NodeChoice(selector=(("pool", "b"),), tolerations=(Toleration("gpu", "Exists"),)), False),
         (
@@ -223,7 +223,7 @@ def test_whatever_comes_and_goes_the_answer_is_the_plain_one(seed: int) -> None:
         )
         for i in range(8)
     ]
-    choices = [ANYWHERE, NodeChoice(selector=(("pool", "a"),))]
+    choices = [ANY_NODE, NodeChoice(selector=(("pool", "a"),))]
     rooms, there = Rooms(nodes), []
     for step in range(120):
         one = pod(

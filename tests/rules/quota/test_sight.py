@@ -28,7 +28,7 @@ from tests.rules.quota.sights import (
 
 from fairlead.model.quota.plan import Reason
 from fairlead.rules.quota.jobs.removal import surplus_in, surplus_of
-from fairlead.rules.quota.sight import QuotaSight, quota_pod
+from fairlead.rules.quota.sight import PodContext, quota_pod
 
 GIB = 1 << 30
 DEPLOYMENT = workload(
@@ -528,7 +528,7 @@ def test_pods_that_the_controller_of_a_job_removes_are_stopping() -> None:
     row = read_workload(job)
     assert [each.name for each in surplus_in(pods, row)] == ["p2", "p1"]
     assert surplus_in(pods, replace(row, is_suspended=True)) == []
-    around = QuotaSight()
+    around = PodContext()
     around.put(row)
     around.surplus = surplus_of(pods, around.workloads)
     assert [found.is_stopping for each in pods if (found := quota_pod(each, around))] == [
@@ -781,7 +781,7 @@ def test_a_budget_that_its_controller_has_not_seen_as_it_is_allows_nothing(
 
 
 def test_who_follows_hears_whether_other_rows_follow_from_a_change() -> None:
-    around, row = QuotaSight(), read_workload(NEWER)
+    around, row = PodContext(), read_workload(NEWER)
     assert around.put(row)
     assert not around.put(read_workload({**NEWER, "status": {"replicas": 3}})), (
         "a status changes no pod"

@@ -15,7 +15,7 @@ from fairlead.errors import UserError
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.rules.quota.what_if import (
     AddedPods,
-    Settled,
+    SettledQuota,
     running_by_leaf,
     settle,
     with_pods,
@@ -44,15 +44,15 @@ def running_pods(
     return tuple(made)
 
 
-def add(state: QuotaState, space: str, count: int, cpu: int = 5, **more: Any) -> Settled:
+def add(state: QuotaState, space: str, count: int, cpu: int = 5, **more: Any) -> SettledQuota:
     return settle(with_pods(state, [AddedPods(space, count, {"cpu": 1000 * cpu}, **more)]))
 
 
-def counts(settled: Settled) -> list[int]:
+def counts(settled: SettledQuota) -> list[int]:
     return list(running_by_leaf(settled.state).values())
 
 
-def reasons(settled: Settled) -> Counter[tuple[str, str]]:
+def reasons(settled: SettledQuota) -> Counter[tuple[str, str]]:
     return Counter((each.leaf, str(each.reason)) for each in settled.plan.waiting)
 
 

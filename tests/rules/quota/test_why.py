@@ -14,13 +14,19 @@ from tests.rules.quota.small import tree
 from fairlead.errors import UserError
 from fairlead.model.event import Event
 from fairlead.model.pod import Owner, Pod, PodPhase
-from fairlead.model.quota.plan import Lacking, QuotaPlan
+from fairlead.model.quota.plan import MissingAmount, QuotaPlan
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source
 from fairlead.rules.quota.plan import plan_quota
-from fairlead.rules.quota.why import AHEAD_MAX, Evicted, PlaceInLine, QuotaAnswer, why_quota
+from fairlead.rules.quota.why import (
+    SHOWN_BEFORE_MAX,
+    EvictionCount,
+    QueuePlace,
+    QuotaAnswer,
+    why_quota,
+)
 
 DEMO = tree("root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}", resource="cpu")
 
@@ -104,9 +110,9 @@ def test_a_waiting_pod_of_the_demo_is_told_who_borrows() -> None:
 
 def test_positions_count_within_the_leaf() -> None:
     assert [ask(f"b1/web-{number}").units[0].in_leaf for number in (2, 3, 4)] == [
-        PlaceInLine(1, 3),
-        PlaceInLine(2, 3),
-        PlaceInLine(3, 3),
+        QueuePlace(1, 3),
+        QueuePlace(2, 3),
+        QueuePlace(3, 3),
     ]
 
 
@@ -256,7 +262,7 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
 
     answer = ask("a1/old", pods)
     [unit] = answer.units
-    assert (unit.in_leaf, unit.overall) == (PlaceInLine(2, 2), PlaceInLine(4, 6))
+    assert (unit.in_leaf, unit.overall) == (QueuePlace(2, 2), QueuePlace(4, 6))
     assert [row.unit for row in unit.ahead] == ["a1/urgent"]
     assert unit.ahead_elsewhere == {"b1": 1, "b2": 1}
     assert (answer.since, answer.priority, answer.reason_since) == (5.0, 0, None)
@@ -271,28 +277,31 @@ def test_places_over_all_leaves_follow_the_order_of_the_contract() -> None:
 
 
 def test_those_before_it_are_named_up_to_a_number_and_counted() -> None:
-    pods = [*deployment("a1", 4, AHEAD_MAX + 5)]
-    [unit] = ask(f"a1/web-{AHEAD_MAX + 8}", pods).units
-    assert unit.in_leaf == PlaceInLine(AHEAD_MAX + 5, AHEAD_MAX + 5)
-    assert [row.position for row in unit.ahead] == list(range(1, AHEAD_MAX + 1))
+    pods = [*deployment("a1", 4, SHOWN_BEFORE_MAX + 5)]
+    [unit] = ask(f"a1/web-{SHOWN_BEFORE_MAX + 8}", pods).units
+    assert unit.in_leaf == QueuePlace(SHOWN_BEFORE_MAX + 5, SHOWN_BEFORE_MAX + 5)
+    assert [row.position for row in unit.ahead] == list(range(1, SHOWN_BEFORE_MAX + 1))
 
 
 def test_what_would_have_to_be_free() -> None:
-    assert ask("b1/web-2").units[0].lacks == (Lacking("max", "root", "cpu", 5000),)
+    assert ask("b1/web-2").units[0].lacks == (MissingAmount("max", "root", "cpu", 5000),)
     nodes = tuple(NodeRoom(f"n{number}", {"cpu": free}) for number, free in ((1, 2000), (2, 3000)))
     [unit] = ask("a1/web-0", [waits("a1", "web-0")], nodes=nodes).units
     assert (str(unit.row.reason), unit.lacks) == (
         "NoFitOnNodes",
-        (Lacking("node", "n2", "cpu", 2000),),
+        (MissingAmount("node", "n2", "cpu", 2000),),
     )
     capped = [*deployment("a1", 1, 1, user="bob")]
     [unit] = ask("a1/web-1", capped, user_caps={("a1", "bob"): {"cpu": 8000}}).units
-    assert (str(unit.row.reason), unit.lacks) == ("UserCap", (Lacking("cap", "bob", "cpu", 2000),))
+    assert (str(unit.row.reason), unit.lacks) == (
+        "UserCap",
+        (MissingAmount("cap", "bob", "cpu", 2000),),
+    )
     firm = [*deployment("a1", 2, 1, is_preemptible=False)]
     [unit] = ask("a1/web-2", firm).units
     assert (str(unit.row.reason), unit.lacks) == (
         "NonPreemptibleOverMin",
-        (Lacking("min", "a1", "cpu", 5000),),
+        (MissingAmount("min", "a1", "cpu", 5000),),
     )
 
 
@@ -306,12 +315,12 @@ def test_the_own_claim_of_a_claimant_is_no_obstacle() -> None:
     assert [(each.node, each.used, each.claimed) for each in unit.row.blocked] == [
         ("root", 40_000, 5000)
     ], "the other's claim"
-    assert unit.lacks == (Lacking("max", "root", "cpu", 10_000),)
+    assert unit.lacks == (MissingAmount("max", "root", "cpu", 10_000),)
     [alone] = ask(
         "b1/web-0", [*deployment("a1", 4, 0), *deployment("a2", 4, 0), *deployment("b1", 0, 1)]
     ).units
     assert [(each.node, each.claimed) for each in alone.row.blocked] == [("root", 0)]
-    assert alone.lacks == (Lacking("max", "root", "cpu", 5000),)
+    assert alone.lacks == (MissingAmount("max", "root", "cpu", 5000),)
 
 
 def test_evictions_are_counted_as_far_as_events_are_kept() -> None:
@@ -348,6 +357,6 @@ def test_evictions_are_counted_as_far_as_events_are_kept() -> None:
         return answer
 
     read = replace(seen(AFTER_NGINX3), events=tuple(events), sources={"events": Source("events")})
-    assert asked(read).evicted == Evicted(3, 70.0)
-    assert asked(replace(read, events=())).evicted == Evicted(0, None)
+    assert asked(read).evicted == EvictionCount(3, 70.0)
+    assert asked(replace(read, events=())).evicted == EvictionCount(0, None)
     assert asked(replace(read, sources={})).evicted is None, "nobody read them: unknown, not never"

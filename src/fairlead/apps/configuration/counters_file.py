@@ -24,8 +24,8 @@ from fairlead.wire.metrics.counters_csv import parse_counters
 BYTES_MAX: Final = 16 << 20
 REASONS_MAX: Final = 5
 LOOK_SECONDS: Final = 1.0
-STILL_SECONDS: Final = 0.2
-"""`STILL_SECONDS`: a file must not have changed for this time, nor while it was read."""
+UNCHANGED_SECONDS: Final = 0.2
+"""`UNCHANGED_SECONDS`: a file must not have changed for this time, nor while it was read."""
 _MOST_TRIES: Final = 10
 USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"
 _log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ def counters_of(
     return found
 
 
-class WrittenCounters:
+class FixedCounters:
     """Counters that do not change: `text` of a configuration file. Raises UserError."""
 
     is_reloading = False
@@ -193,7 +193,7 @@ class CountersFile:
         """None if the file is still changing. Raises UserError."""
         for _ in range(_MOST_TRIES):
             before = self._stamp()
-            self._sleep(STILL_SECONDS)
+            self._sleep(UNCHANGED_SECONDS)
             if self._stamp() != before:
                 continue
             found: CounterSet | UserError

@@ -46,7 +46,7 @@ from fairlead.ports import (
     ResourceServer,
 )
 from fairlead.rules.devices.card_health import PROBE_SECONDS
-from fairlead.rules.devices.machine import Seen
+from fairlead.rules.devices.machine import NodeConclusions
 from fairlead.rules.sharing.isolation import isolation_by
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
@@ -69,7 +69,7 @@ XID_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10.0
 """The time after which a write that the API server refused is repeated."""
 LOCK_SECONDS: Final = 1.0
-AHEAD_SECONDS: Final = 0.2
+LIST_READ_SECONDS: Final = 0.2
 """The time after which the kubelet has certainly read a new list. By default it reports to the API
 server every ten seconds.
 """
@@ -105,7 +105,7 @@ class NodeAgent:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         desk = self.desk = Desk(api, files, kubelet, chosen, now, monotonic)
-        self.seen: Seen | None = None
+        self.seen: NodeConclusions | None = None
         self.unready = "another agent of this node has its files"
         self._api = api
         self._driver = driver
@@ -347,7 +347,7 @@ class NodeAgent:
                         patch.target.name,
                         outcome.reason,
                     )
-            await self._tell_ahead()
+            await self._write_counts()
             if not is_done:
                 await asyncio.sleep(RETRY_SECONDS)  # each look asks again
 
@@ -361,13 +361,13 @@ class NodeAgent:
         )
         return [*(each for each in found if each is not None), *seen.assigned]
 
-    async def _tell_ahead(self) -> None:
+    async def _write_counts(self) -> None:
         """Write the device counts of each new list that the kubelet has, once per list. The kubelet
         writes them itself some seconds later, and its numbers count.
         """
         if not self._new_lists():
             return
-        await asyncio.sleep(AHEAD_SECONDS)
+        await asyncio.sleep(LIST_READ_SECONDS)
         new = self._new_lists()
         self._written_lists.update(new)
         node = self.desk.machine.node

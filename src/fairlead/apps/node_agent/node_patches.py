@@ -12,7 +12,7 @@ from fairlead.model.keys import ANNOTATION_GPU_IDENTITY, ANNOTATION_GPU_UNIT
 from fairlead.model.node import Condition, Node
 from fairlead.model.resources import GPU_COUNT, MemoryUnit
 from fairlead.rules.devices.card_mode import SHARE_READY, CardPlan
-from fairlead.rules.devices.machine import Seen, node_changes, node_ref
+from fairlead.rules.devices.machine import NodeConclusions, node_changes, node_ref
 from fairlead.rules.devices.node_labels import gpu_counts, missing_labels
 from fairlead.wire.kube.time import render_time
 from fairlead.wire.kubelet.inventory import render_inventory
@@ -22,7 +22,7 @@ _CONDITION_PARTS: Final = ("status", "reason", "message")
 
 
 def metadata_patch(
-    node: Node, seen: Seen, identity: GpuIdentity | None, unit: MemoryUnit
+    node: Node, seen: NodeConclusions, identity: GpuIdentity | None, unit: MemoryUnit
 ) -> PatchObject | None:
     """None if the node has it all already, or has no GPU and never had one."""
     cards = seen.plan.cards

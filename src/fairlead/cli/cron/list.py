@@ -7,7 +7,7 @@ import argparse
 from fairlead.cli.cron.search import crons_of
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
-from fairlead.cli.frame.flags import add_all_namespaces, tell_deprecations
+from fairlead.cli.frame.flags import add_all_namespaces, report_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
 
 NAME = "cron list"
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    tell_deprecations(args, context.messages)
+    report_deprecations(args, context.messages)
     check_output(args.output)
     crons = crons_of(context).read_crons("" if args.all_namespaces else context.world.namespace())
     if not crons and not args.all_namespaces:

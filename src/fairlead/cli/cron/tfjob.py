@@ -14,7 +14,7 @@ from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import add_job_flags
-from fairlead.cli.submit.submit import Words, submit
+from fairlead.cli.submit.submit import SubmitMessages, submit
 from fairlead.cli.submit.tfjob import FLAGS, tf_spec
 from fairlead.kinds.parts.job_spec import JobSpec
 
@@ -28,7 +28,7 @@ A schedule has five fields, as in cron (`*/30 * * * *`), or is a word such as @d
 interval: `@every 1h30m`. A prefix `TZ=Asia/Shanghai ` names a time zone. A schedule that the
 controller would not accept, or that never occurs, is refused."""
 
-_WORDS: Final = Words(
+_WORDS: Final = SubmitMessages(
     "The cron tfjob {name} has been submitted successfully",
     "You can run `arena cron get {name}` to check the cron status",
     "the cron {name} is already exist, please delete it first. use 'arena cron delete {name}'",

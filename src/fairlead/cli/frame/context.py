@@ -164,7 +164,7 @@ class ClusterObjects(Protocol):
     def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
         """Create a job without discovery: half the requests if the guess is right.
 
-        Raises NotAsWritten if it is wrong: then nothing was created, and `served` returns what is
+        Raises RejectedObject if it is wrong: then nothing was created, and `served` returns what is
         possible.
         """
         ...
@@ -213,7 +213,7 @@ class ClusterCrons(Protocol):
         ...
 
 
-class TimeOfLaptop(Protocol):
+class LaptopTime(Protocol):
     """The clock of a running laptop.
 
     Blocking; `order` only starts a run to a later time, and `read` shows when it is over.
@@ -267,7 +267,7 @@ class Clusters(Protocol):
         """The address of the console that shows this cluster; "" if unknown."""
         ...
 
-    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
+    def laptop_clock(self, state_dir: str) -> LaptopTime:
         """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named
         as a cluster, else the usual place).
 

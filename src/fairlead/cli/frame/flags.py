@@ -8,7 +8,7 @@ positionals.
 
 Flags are texts, repeatable texts, truths and `-A`. arena kept the old spelling of many flags
 (`--workingDir`). Such a twin writes into the flag that replaced it, is reported on stderr once per
-use (`tell_deprecations`), and is in no help text.
+use (`report_deprecations`), and is in no help text.
 
 A table of flags (`Flag`) has how each is spelt, and which field of a spec its value becomes.
 """
@@ -187,7 +187,7 @@ def _nearest(name: str, actions: Mapping[str, argparse.Action]) -> str:
     return f"did you mean `{near[0]}`?" if near else ""
 
 
-class Twin(argparse.Action):
+class DeprecatedFlag(argparse.Action):
     """The deprecated spelling of another flag."""
 
     def __init__(
@@ -208,7 +208,7 @@ class Twin(argparse.Action):
         self._replaced_by(parser, namespace, values, option)
 
 
-class TruthTwin(BooleanFlag):
+class DeprecatedBooleanFlag(BooleanFlag):
     """The deprecated spelling of a flag that is true when named: a flag without a value itself."""
 
     def __call__(
@@ -267,7 +267,7 @@ def truth_flag(
     if twin:
         parser.add_argument(
             f"--{twin}",
-            action=TruthTwin,
+            action=DeprecatedBooleanFlag,
             dest=action.dest,
             default=argparse.SUPPRESS,
             help=argparse.SUPPRESS,
@@ -276,14 +276,16 @@ def truth_flag(
 
 def _add_twin(parser: argparse.ArgumentParser, action: argparse.Action, twin: str) -> None:
     if twin:
-        parser.add_argument(f"--{twin}", action=Twin, dest=action.dest, replaced_by=action)
+        parser.add_argument(
+            f"--{twin}", action=DeprecatedFlag, dest=action.dest, replaced_by=action
+        )
 
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
     truth_flag(parser, "--all-namespaces", "-A", help="of all namespaces", twin="allNamespaces")
 
 
-def tell_deprecations(args: argparse.Namespace, messages: Messages) -> None:
+def report_deprecations(args: argparse.Namespace, messages: Messages) -> None:
     for note in getattr(args, "deprecations", ()):
         messages.plain(note)
 

@@ -60,7 +60,7 @@ def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:
     return our_id is None or labels.get(LABEL_SUBMITTER) == our_id
 
 
-def not_yours(namespace: str) -> UserError:
+def other_users_job(namespace: str) -> UserError:
     return UserError(
         _NOT_YOURS,
         f"namespace {namespace} shows users only their own jobs; `arena whoami` prints your name",

@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         raise UserError(_sentence(message.replace(_KEPT, _TWO_DASHES)), self._help_hint())
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        raise HelpWanted(self.format_help())
+        raise HelpRequested(self.format_help())
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         try:
@@ -101,7 +101,7 @@ def _kept(words: Sequence[str]) -> list[str]:
     ]
 
 
-class HelpWanted(Exception):
+class HelpRequested(Exception):
     """`--help` was given: `text` goes to stdout and the program ends with 0."""
 
     def __init__(self, text: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.flags import add_all_namespaces, tell_deprecations
+from fairlead.cli.frame.flags import add_all_namespaces, report_deprecations
 from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, warn_if_absent
 from fairlead.errors import UserError
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    tell_deprecations(args, context.messages)
+    report_deprecations(args, context.messages)
     cluster = context.world.servings()
     if cluster is None:
         raise UserError(

@@ -13,7 +13,13 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.object_names import absence_of, check_name, in_namespace, is_open, not_yours
+from fairlead.cli.frame.object_names import (
+    absence_of,
+    check_name,
+    in_namespace,
+    is_open,
+    other_users_job,
+)
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from fairlead.rules.reports.job import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
-WHERE_ELSE = "`arena list -A` shows every namespace"
+LIST_ALL_HINT = "`arena list -A` shows every namespace"
 
 
 def add_type(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +133,7 @@ def find_job(
             f"{absent} ({labels[failed[0].name]}: {failed[0].message})",
             failed[0].hint,
         )
-    raise UserError(absent, absence_of(namespace) if jobs.is_absent(namespace) else WHERE_ELSE)
+    raise UserError(absent, absence_of(namespace) if jobs.is_absent(namespace) else LIST_ALL_HINT)
 
 
 def _labels(kinds: Sequence[JobKind]) -> dict[str, str]:
@@ -145,7 +151,7 @@ def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapsh
         job for job in found.jobs if is_open(job.labels, found.isolated.get(job.namespace))
     )
     if name and found.jobs and not mine:
-        raise not_yours(found.jobs[0].namespace)
+        raise other_users_job(found.jobs[0].namespace)
     if len(mine) == len(found.jobs):
         return found
     from msgspec.structs import replace

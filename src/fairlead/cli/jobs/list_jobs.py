@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
-from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, tell_deprecations
+from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, report_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.jobs.job_search import (
     add_type,
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    tell_deprecations(args, context.messages)
+    report_deprecations(args, context.messages)
     check_output(args.output)
     if args.sort_by not in _SORTS:
         raise UserError(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, tell_deprecations
+from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, report_deprecations
 from fairlead.cli.jobs.job_search import check_sources, kinds_of, report_of
 from fairlead.errors import FairleadError, UserError
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    tell_deprecations(args, context.messages)
+    report_deprecations(args, context.messages)
     since = _seconds(args.since)
     kinds, namespace = kinds_of(""), "" if args.all_namespaces else context.world.namespace()
     jobs = context.world.jobs()

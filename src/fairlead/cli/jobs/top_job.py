@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import ClusterJobs, Context
 from fairlead.cli.frame.documents import check_output
-from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, tell_deprecations
+from fairlead.cli.frame.flags import BooleanFlag, add_all_namespaces, report_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.jobs.job_search import (
     add_type,
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    tell_deprecations(args, context.messages)
+    report_deprecations(args, context.messages)
     check_output(args.output)
     if args.resources and (args.job or args.legacy):
         raise UserError(

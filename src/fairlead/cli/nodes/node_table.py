@@ -69,7 +69,7 @@ def _mixed_table(reports: Sequence[NodeReport], requested: Requested, *, has_foo
     header = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
     rows = [header + ["GPU(Mode)"] * has_modes + ["UNHEALTHY"] * has_unhealthy]
     for report in reports:
-        cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
+        cells = [*_node_cells(report), count(report.gpus), count(report.gpus_allocated_shown)]
         rows.append(
             cells + [report.mode] * has_modes + [count(report.gpus_unhealthy)] * has_unhealthy
         )
@@ -88,7 +88,7 @@ def _own_table(reports: Sequence[NodeReport], requested: Requested) -> str:
         + ["UNHEALTHY"] * has_unhealthy
     ]
     for report in reports:
-        cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
+        cells = [*_node_cells(report), count(report.gpus), count(report.gpus_allocated_shown)]
         rows.append(cells + [count(report.gpus_unhealthy)] * has_unhealthy)
     table = render_rows(with_requests(rows, reports, requested))
     if mode == NORMAL:
@@ -110,7 +110,7 @@ def _share_table(reports: Sequence[NodeReport], requested: Requested) -> str:
     rows = [header + ["UNHEALTHY"] * has_unhealthy]
     for report in reports:
         cells = [
-            *_who(report),
+            *_node_cells(report),
             f"{count(report.gpus_allocated_shown)}/{count(report.gpus)}",
             f"{gib(report.memory_allocated_bytes)}/{gib(report.memory_bytes)} GiB",
             f"{report.core_allocated}/{report.core}" if report.core else "__",
@@ -172,7 +172,7 @@ def _own_title(mode: GpuMode) -> str:
     return f"GPUs of nodes which own resource {RESOURCE_OF_MODE[mode]} In Cluster:"
 
 
-def _who(report: NodeReport) -> list[str]:
+def _node_cells(report: NodeReport) -> list[str]:
     return [report.node.name, ip_text(report), role_text(report.node), node_condition(report.node)]
 
 

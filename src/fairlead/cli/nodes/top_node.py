@@ -134,7 +134,7 @@ def _output(
     _warn(args, snapshot, messages)
     if not reports:
         raise UserError(
-            "failed to display nodes's informations: not found nodes", _whom_else(args, mode)
+            "failed to display nodes's informations: not found nodes", _no_node_hint(args, mode)
         )
     is_legacy = (is_legacy or args.gpushare) and args.output not in ("json", "yaml")
     requested = (
@@ -193,7 +193,7 @@ def _warn_of_both(reports: Sequence[NodeReport], messages: Messages) -> None:
             )
 
 
-def _whom_else(args: argparse.Namespace, mode: str) -> str:
+def _no_node_hint(args: argparse.Namespace, mode: str) -> str:
     if args.nodes:
         return "`arena top node` lists the names"
     return (

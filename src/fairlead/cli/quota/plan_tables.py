@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairlead.model.quota.plan import QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting
     from fairlead.model.quota.tree import Violation
     from fairlead.model.resources import Amounts
-    from fairlead.rules.quota.what_if import Settled
+    from fairlead.rules.quota.what_if import SettledQuota
 
 
 def plan_text(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
@@ -33,7 +33,7 @@ def plan_text(plan: QuotaPlan, violations: Sequence[Violation]) -> str:
 
 
 def settled_text(
-    settled: Settled,
+    settled: SettledQuota,
     before: Mapping[str, int],
     after: Mapping[str, int],
     violations: Sequence[Violation],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.model.quota.tree import QuotaNode, QuotaTree
     from fairlead.model.quota.use import QuotaUse
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.rules.quota.usage import Scarce
+    from fairlead.rules.quota.usage import ScarceResource
 
 NAME = "quota tree"
 _OVER_MAX: Final = "!"
@@ -107,7 +107,7 @@ def _limit(tree: QuotaTree, resource: str, there: int) -> str:
     )
 
 
-def _counted(uses: Sequence[QuotaUse], resource: str, scarce: Scarce) -> Iterator[str]:
+def _counted(uses: Sequence[QuotaUse], resource: str, scarce: ScarceResource) -> Iterator[str]:
     """Of each leaf what its min counts as, and why."""
     from fairlead.model.resources import amount_text
 

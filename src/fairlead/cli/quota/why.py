@@ -15,8 +15,8 @@ from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
     from fairlead.model.moment import Moment
-    from fairlead.model.quota.plan import Lacking
-    from fairlead.rules.quota.why import QuotaAnswer, Standing
+    from fairlead.model.quota.plan import MissingAmount
+    from fairlead.rules.quota.why import QueuedUnit, QuotaAnswer
 
 NAME = "quota why"
 HELP = """Print why a pod or a job waits for quota, in the sentence that its condition, its Events
@@ -79,7 +79,7 @@ def _text(answer: QuotaAnswer, now: Moment) -> str:
         parts.append(_places(answer.units))
     if answer.units:
         first = answer.units[0]
-        parts += [_ahead(first), *_obstacles(first)]
+        parts += [_units_before(first), *_obstacles(first)]
     elif answer.use is not None:
         parts.append(_leaf_table(answer))
     return "\n".join(part for part in parts if part)
@@ -116,7 +116,7 @@ def _since(at: Moment | None, now: Moment) -> str:
     return "" if at is None else f", for {short_duration(now - at)}"
 
 
-def _place(unit: Standing) -> str:
+def _place(unit: QueuedUnit) -> str:
     leaf, overall = unit.in_leaf, unit.overall
     return (
         f"in leaf {unit.row.leaf}: {leaf.number} of {leaf.count}; over all leaves: "
@@ -124,7 +124,7 @@ def _place(unit: Standing) -> str:
     )
 
 
-def _lacking(lacking: Lacking) -> str:
+def _lacking(lacking: MissingAmount) -> str:
     """How much of what, and where.
 
     >>> from fairlead.model.quota.plan import Lacking
@@ -157,7 +157,7 @@ def _evicted(answer: QuotaAnswer, now: Moment) -> str:
     return f"{times}{last} (its owner's pods together, as far as Events are kept)"
 
 
-def _places(units: Sequence[Standing]) -> str:
+def _places(units: Sequence[QueuedUnit]) -> str:
     rows = [("WAITS", "PLACE IN LEAF", "OVER ALL", "PRIORITY", "REASON")]
     for unit in units[:_ROWS]:
         row = unit.row
@@ -167,7 +167,7 @@ def _places(units: Sequence[Standing]) -> str:
     return render_rows(rows) + _more(len(units))
 
 
-def _ahead(first: Standing) -> str:
+def _units_before(first: QueuedUnit) -> str:
     """Who is tried before it: in its leaf by name, in other leaves by number."""
     rows = [("BEFORE IT", "LEAF", "PRIORITY", "REASON")]
     rows += [
@@ -182,7 +182,7 @@ def _ahead(first: Standing) -> str:
     return render_rows(rows) if len(rows) > 1 else ""
 
 
-def _obstacles(first: Standing) -> list[str]:
+def _obstacles(first: QueuedUnit) -> list[str]:
     """Of the first that waits: where it is blocked, who borrows, who is spared."""
     row = first.row
     blocked: list[Sequence[str]] = [("BLOCKED AT", "RESOURCE", "ASKS", "USED", "CLAIMED", "MAX")]

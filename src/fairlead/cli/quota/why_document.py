@@ -13,7 +13,7 @@ from fairlead.wire.quota.plan_json import render_waiting
 if TYPE_CHECKING:
     from fairlead.model.moment import Moment
     from fairlead.model.quota.plan import QuotaWaiting
-    from fairlead.rules.quota.why import PlaceInLine, QuotaAnswer, Standing
+    from fairlead.rules.quota.why import QueuedUnit, QueuePlace, QuotaAnswer
 
 Object = dict[str, Any]
 
@@ -43,7 +43,7 @@ def answer_document(answer: QuotaAnswer) -> Object:
     }
 
 
-def _unit(unit: Standing) -> Object:
+def _unit(unit: QueuedUnit) -> Object:
     """A unit of the plan, and where it stands. `lacks.at` is ""
     for the cluster's nodes together.
     """
@@ -78,7 +78,7 @@ def _before(row: QuotaWaiting) -> Object:
     }
 
 
-def _place(place: PlaceInLine) -> Object:
+def _place(place: QueuePlace) -> Object:
     return {"place": place.number, "of": place.count}
 
 

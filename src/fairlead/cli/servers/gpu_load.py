@@ -17,7 +17,7 @@ from fairlead.errors import OutsideError, UserError
 if TYPE_CHECKING:
     from fairlead.model.devices.gpu_chip import LoadCard
     from fairlead.model.devices.gpu_load import LoadTest, WorkDone
-    from fairlead.rules.devices.load_check import Compared, Tolerance
+    from fairlead.rules.devices.load_check import LoadReport, Tolerance
 
 NAME = "gpu-load"
 READS_A_CLUSTER = False
@@ -213,12 +213,12 @@ class _Tester:
         return 0 if is_good else 1
 
     def _test(self, cards: Sequence[LoadCard], test: LoadTest) -> bool:
-        from fairlead.rules.devices.load_check import Compared, check
+        from fairlead.rules.devices.load_check import LoadReport, check
 
-        compared: list[list[Compared]] = [[] for _ in cards]
+        compared: list[list[LoadReport]] = [[] for _ in cards]
         for at, done, measured in self._work(cards, test):
             for number, card in enumerate(cards):
-                compared[number].append(Compared(at, done[number].generated, measured[number]))
+                compared[number].append(LoadReport(at, done[number].generated, measured[number]))
                 self._report(card, test.field, done[number], measured[number])
             if self._modes["fast"] and self._validates and self._are_good(test.field, compared):
                 break
@@ -232,7 +232,7 @@ class _Tester:
             self._say(f"GPU {card.index}, TestField {test.field} test {verdict}")
         return all(result.is_good for result in results)
 
-    def _are_good(self, field: int, compared: list[list[Compared]]) -> bool:
+    def _are_good(self, field: int, compared: list[list[LoadReport]]) -> bool:
         from fairlead.rules.devices.load_check import check
 
         return all(

@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import Context, TimeOfLaptop
+from fairlead.cli.frame.context import Context, LaptopTime
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.servers.flags import path_name
 from fairlead.errors import UserError
@@ -33,12 +33,12 @@ else the one that runs on this machine. ACTION is one of
 `advance` and `until` wait for the end of the run and show its progress;
 Ctrl-C pauses the time there."""
 
-TAKES: Final = {
+ARGUMENT_FORMS: Final = {
     "advance": "a span of time, such as `10m`",
     "until": "a time, such as `2026-01-05T09:30:00Z`",
     "speed": "a number, such as `60`",
 }
-ACTIONS: Final = ("show", "pause", "resume", "step", *TAKES)
+ACTIONS: Final = ("show", "pause", "resume", "step", *ARGUMENT_FORMS)
 POLL_SECONDS: Final = 0.25
 
 
@@ -87,11 +87,11 @@ def read_order(action: str, value: str) -> ClockOrder | None:
 
     if action not in ACTIONS:
         raise UserError(f"`{action}` is not an action", f"actions: {', '.join(ACTIONS)}")
-    if bool(value) != (action in TAKES):
+    if bool(value) != (action in ARGUMENT_FORMS):
         hint = "`fairlead time --help` shows what each action takes"
         raise UserError(
             (
-                f"`{action}` takes {TAKES.get(action, 'nothing')}, not "
+                f"`{action}` takes {ARGUMENT_FORMS.get(action, 'nothing')}, not "
                 f"{f'`{value}`' if value else 'nothing'}"
             ),
             hint,
@@ -131,7 +131,7 @@ def _number(text: str) -> float:
     return value
 
 
-def _wait(clock: TimeOfLaptop, moved: ClockMoved, context: Context) -> ClockMoved:
+def _wait(clock: LaptopTime, moved: ClockMoved, context: Context) -> ClockMoved:
     """Waits until the run is over, or another client ended it. Ctrl-C pauses the time."""
     from fairlead.console.pages.clock import ClockMoved, ClockOrder
 

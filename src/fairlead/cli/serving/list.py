@@ -9,7 +9,7 @@ import argparse
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.frame.documents import check_output
-from fairlead.cli.frame.flags import add_all_namespaces, tell_deprecations
+from fairlead.cli.frame.flags import add_all_namespaces, report_deprecations
 from fairlead.cli.frame.object_names import warn_if_absent
 from fairlead.cli.serving.search import add_type, read_servings
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    tell_deprecations(args, context.messages)
+    report_deprecations(args, context.messages)
     check_output(args.output)
     found = read_servings(args, context, "" if args.all_namespaces else context.world.namespace())
     if not found.servings and not args.all_namespaces:

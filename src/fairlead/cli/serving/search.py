@@ -17,14 +17,14 @@ from fairlead.cli.frame.object_names import (
     check_name,
     in_namespace,
     is_open,
-    not_yours,
+    other_users_job,
 )
 from fairlead.errors import OutsideError, UserError
 
 if TYPE_CHECKING:
     from fairlead.model.jobs.serving import FoundServings, Serving
 
-WHERE_ELSE: Final = "`arena serve list -A` shows every namespace"
+LIST_ALL_HINT: Final = "`arena serve list -A` shows every namespace"
 _WORKLOADS: Final = "deployments.apps"
 
 
@@ -72,7 +72,7 @@ def read_servings(
         each for each in typed if is_open(each.workload.labels, found.isolated.get(each.namespace))
     )
     if name and typed and not mine:
-        raise not_yours(namespace)
+        raise other_users_job(namespace)
     return replace(found, servings=mine)
 
 
@@ -109,7 +109,7 @@ def find_serving(args: argparse.Namespace, context: Context, name: str) -> Found
                 f"Not found serving job {name}, please check it with "
                 f"`arena serve list | grep {name}`"
             ),
-            WHERE_ELSE,
+            LIST_ALL_HINT,
         )
     one_serving(found)
     return found

@@ -32,7 +32,7 @@ def serve(
     """
     from msgspec.structs import replace
 
-    from fairlead.cli.frame.flags import tell_deprecations
+    from fairlead.cli.frame.flags import report_deprecations
     from fairlead.cli.submit.pod_faults import check_mounts, check_shares
     from fairlead.cli.submit.submit import (
         check_text,
@@ -42,7 +42,7 @@ def serve(
         print_objects,
     )
 
-    tell_deprecations(args, context.messages)
+    report_deprecations(args, context.messages)
     check_text(args.words)
     spec = read_spec(args, context.world.namespace(), context.machine, context.now())
     cluster = context.world.objects()

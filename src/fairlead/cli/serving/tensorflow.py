@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fairlead.cli.frame.context import Context, Machine
-from fairlead.cli.frame.flags import Twin, text_flag
+from fairlead.cli.frame.flags import DeprecatedFlag, text_flag
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.serving.spec import (
     add_common_flags,
@@ -70,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     policy = parser.add_argument(
         "--version-policy", default="", metavar="POLICY", help=argparse.SUPPRESS
     )
-    parser.add_argument("--versionPolicy", action=Twin, dest="version_policy", replaced_by=policy)
+    parser.add_argument(
+        "--versionPolicy", action=DeprecatedFlag, dest="version_policy", replaced_by=policy
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import read_flags, text
-from fairlead.cli.submit.spec import LABELLED, WAY, add_job_flags
+from fairlead.cli.submit.spec import CREATION_FLAGS, LABELLED, add_job_flags
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec
 
@@ -94,7 +94,9 @@ _OPTIONS: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_job_flags(parser, (*_OPTIONS, *LABELLED, *WAY), "an argument of the main class", "ARGUMENT")
+    add_job_flags(
+        parser, (*_OPTIONS, *LABELLED, *CREATION_FLAGS), "an argument of the main class", "ARGUMENT"
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

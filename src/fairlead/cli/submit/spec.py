@@ -53,7 +53,7 @@ PLACED: Final = (
     ),
 )
 DRY_RUN: Final = truth("--dry-run", help="print the objects as YAML and create nothing")
-WAY: Final = (
+CREATION_FLAGS: Final = (
     DRY_RUN,
     text(
         "--file -f",
@@ -228,7 +228,7 @@ SHARED: Final = (
     text("--logdir", default="/training_logs", metavar="DIR", help="path of TensorBoard's logs"),
     text("--model-name", metavar="NAME", help="name of the model that is trained"),
     text("--model-source", "model_source", metavar="URI", help="source of the model"),
-    *WAY,
+    *CREATION_FLAGS,
 )
 """What kinds take that count their pods by flags of their own."""
 COMMON: Final = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.cli.frame.context import ClusterObjects, Context, Machine
 from fairlead.cli.submit.pod_faults import check_mounts, check_shares
-from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
+from fairlead.errors import FairleadError, OutsideError, RejectedObject, UserError
 from fairlead.model.actions import (
     CreateObject,
     DeleteObject,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     SpecReader = Callable[[argparse.Namespace, str, Machine], JobSpec]
 
 
-class Words(NamedTuple):
+class SubmitMessages(NamedTuple):
     """Messages about a submitted object, with places for its `name`, `type` and `namespace`."""
 
     done: str
@@ -40,7 +40,7 @@ class Words(NamedTuple):
     removal: str
 
 
-JOB_WORDS: Final = Words(
+JOB_WORDS: Final = SubmitMessages(
     "The Job {name} has been submitted successfully",
     "You can run `arena get {name} --type {type} -n {namespace}` to check the job status",
     "the job {name} is already exist, please delete it first. use 'arena delete {name}'",
@@ -55,7 +55,7 @@ def submit(
     read_spec: SpecReader,
     *,
     needs_command: bool = True,
-    words: Words = JOB_WORDS,
+    words: SubmitMessages = JOB_WORDS,
 ) -> int:
     """`read_spec` makes the job spec of the arguments, a namespace and what the machine has."""
     for note in getattr(args, "deprecations", ()):
@@ -102,7 +102,11 @@ def check_text(words: Sequence[str]) -> None:
 
 
 def _submit_spec(
-    args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission, words: Words
+    args: argparse.Namespace,
+    context: Context,
+    spec: JobSpec,
+    submission: Submission,
+    words: SubmitMessages,
 ) -> int:
     cluster = context.world.objects()
     if cluster is None and not args.dry_run:
@@ -128,7 +132,7 @@ def _submit_spec(
     return 0
 
 
-def _exists(words: Words, spec: JobSpec, submission: Submission) -> UserError:
+def _exists(words: SubmitMessages, spec: JobSpec, submission: Submission) -> UserError:
     names = {"name": spec.name, "type": submission.kind.TYPE, "namespace": spec.namespace}
     return UserError(words.there_already.format(**names), words.removal.format(**names))
 
@@ -159,7 +163,7 @@ def _create_unasked(
         return None
     try:
         job = _made(cluster.create_unasked(submission.kind, objects[0], spec.namespace), exists)
-    except NotAsWritten:
+    except RejectedObject:
         return None
     return _with_companions(cluster, job, objects[1:], spec.namespace)
 

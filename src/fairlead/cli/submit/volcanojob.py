@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.cli.frame import values
 from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import many, read_flags, text
-from fairlead.cli.submit.spec import LABELLED, WAY, add_job_flags, sizes
+from fairlead.cli.submit.spec import CREATION_FLAGS, LABELLED, add_job_flags, sizes
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
@@ -90,7 +90,7 @@ _COMMAND: Final = "what each task runs, joined by blanks (else what its image do
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_job_flags(
         parser,
-        (text("--name", help="name of the job (required)"), *_OPTIONS, *LABELLED, *WAY),
+        (text("--name", help="name of the job (required)"), *_OPTIONS, *LABELLED, *CREATION_FLAGS),
         _COMMAND,
     )
 

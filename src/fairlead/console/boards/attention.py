@@ -45,7 +45,7 @@ _OWN_WISH: Final = frozenset(("Suspended",))
 """Reasons that a user chose: they need no attention."""
 
 
-class _Thing(Struct, frozen=True, gc=False):
+class _TroubledObject(Struct, frozen=True, gc=False):
     """One object in trouble; `since`: epoch seconds, None = unknown."""
 
     about: AttentionObject
@@ -104,17 +104,17 @@ def _node_lines(
 
 def _card_lines(nodes: Iterable[NodeOccupancy]) -> Iterator[AttentionLine]:
     """One line per fault, the most frequent fault first."""
-    by_xid: dict[int | None, list[_Thing]] = {}
-    withheld: list[_Thing] = []
+    by_xid: dict[int | None, list[_TroubledObject]] = {}
+    withheld: list[_TroubledObject] = []
     missing = 0
     for each in nodes:
         for card in each.cards:
             if card.is_healthy is False:
                 xid, at = _xid(card)
-                by_xid.setdefault(xid, []).append(_Thing(_card(card), at))
+                by_xid.setdefault(xid, []).append(_TroubledObject(_card(card), at))
         if count := withheld_gpus(each):
             missing += count
-            withheld.append(_Thing(AttentionObject("node", "", each.node.name), None))
+            withheld.append(_TroubledObject(AttentionObject("node", "", each.node.name), None))
     values: dict[str, Scalar] | None
     for xid, things in sorted(by_xid.items(), key=lambda item: (-len(item[1]), item[0] or 0)):
         if xid is None:
@@ -161,7 +161,8 @@ def _starved_lines(
         if path and QUOTA_GATE in pod.gates and pod.created_at is not None:
             since[path] = min(since.get(path, pod.created_at), pod.created_at)
     things = [
-        _Thing(AttentionObject("leaf", "", leaf.path), since.get(leaf.path)) for leaf in leaves
+        _TroubledObject(AttentionObject("leaf", "", leaf.path), since.get(leaf.path))
+        for leaf in leaves
     ]
     waiting, worst = sum(leaf.waiting_pods for leaf in leaves), leaves[0]
     used, least, unit = worst.used, worst.min, "" if worst.unit == "count" else f" {worst.unit}"
@@ -191,7 +192,7 @@ def _job_lines(jobs: Iterable[tuple[JobRow, float | None]], now: float) -> Itera
     )
     waiting = [(at, row, why) for row, why, at in long if why.reason not in _OWN_WISH]
     waiting.sort(key=lambda each: each[0])
-    things = [_Thing(_job(row), at) for at, row, _ in waiting]
+    things = [_TroubledObject(_job(row), at) for at, row, _ in waiting]
     text, command = (
         f"{counted(len(things), 'job')} {'is' if len(things) == 1 else 'are'} waiting",
         "arena get {pod} --type={type} -n {namespace} --explain",
@@ -211,31 +212,31 @@ def _pod_lines(
     now: float,
 ) -> Iterator[AttentionLine]:
     stuck, crashing, pulling, waiting = (
-        list[_Thing](),
-        list[_Thing](),
-        list[_Thing](),
-        list[_Thing](),
+        list[_TroubledObject](),
+        list[_TroubledObject](),
+        list[_TroubledObject](),
+        list[_TroubledObject](),
     )
     restarts = 0
     for pod in pods:
         node, about = nodes.get(pod.node), of_pod(pod)
         if pod.deleted_at is not None:
             if now - pod.deleted_at > STUCK_SECONDS:
-                stuck.append(_Thing(of_pod(pod), pod.deleted_at))
+                stuck.append(_TroubledObject(of_pod(pod), pod.deleted_at))
         elif node is not None and is_silent(node):
             continue  # its status is old; its node has a line
         elif ended := _crash_ends(pod):
-            crashing.append(_Thing(of_pod(pod), min(ended)))
+            crashing.append(_TroubledObject(of_pod(pod), min(ended)))
             restarts += sum(status.restarts for status in (*pod.init_statuses, *pod.statuses))
         elif _waits_for_image(pod):
-            pulling.append(_Thing(of_pod(pod), pod.held_since))
+            pulling.append(_TroubledObject(of_pod(pod), pod.held_since))
         elif (
             _waits_for_node(pod)
             and not about.job
             and pod.created_at is not None
             and now - pod.created_at > LONG_WAIT_SECONDS
         ):
-            waiting.append(_Thing(of_pod(pod), pod.created_at))
+            waiting.append(_TroubledObject(of_pod(pod), pod.created_at))
     describe, logs = (
         "kubectl -n {namespace} describe pod {pod}",
         "kubectl -n {namespace} logs {pod} --previous",
@@ -280,7 +281,7 @@ def _idle_lines(
     for seat in idle.long:
         about, at = of_pod(seat.pod), idle.now - seat.seconds
         since[about] = min(since.get(about, at), at)
-    things = [_Thing(about, at) for about, at in since.items()]
+    things = [_TroubledObject(about, at) for about, at in since.items()]
     text = f"{counted(gpus, 'GPU')} held and idle for over an hour"
     yield from _line("gpu-idle", "wasted", things, text, "arena top node {name} -d", count=gpus)
 
@@ -313,7 +314,7 @@ def _waits_for_node(pod: Pod) -> bool:
 def _line(
     kind: str,
     level: str,
-    things: Sequence[_Thing],
+    things: Sequence[_TroubledObject],
     text: str,
     command: str,
     values: Mapping[str, Scalar] | None = None,
@@ -367,9 +368,9 @@ def _filled(command: str, about: AttentionObject) -> str:
     return command.format_map({key: shlex.quote(name) for key, name in names.items()})
 
 
-def _node(node: Node) -> _Thing:
+def _node(node: Node) -> _TroubledObject:
     at = next((each.at for each in node.conditions if each.type == "Ready"), None)
-    return _Thing(AttentionObject("node", "", node.name), at)
+    return _TroubledObject(AttentionObject("node", "", node.name), at)
 
 
 def _card(card: CardOccupancy) -> AttentionObject:

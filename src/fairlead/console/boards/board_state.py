@@ -31,8 +31,8 @@ from fairlead.console.boards.jobs_rows import (
     waits_since,
 )
 from fairlead.console.boards.mine import (
-    Places,
     WaitingLines,
+    WorkChoices,
     mine_sentence,
     my_hold,
     my_leaves,
@@ -87,7 +87,7 @@ from fairlead.console.boards.quota.what_if import (
     settled_leaves,
 )
 from fairlead.console.boards.rows import RowSet
-from fairlead.console.boards.search import Searched, search, searched
+from fairlead.console.boards.search import SearchIndex, search, searched
 from fairlead.console.boards.serving.rows import serving_rows
 from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, neat, percent
@@ -518,7 +518,7 @@ class BoardState:
         return {(row.namespace, f"{row.type}/{row.name}"): row.user for row in self.job_list}
 
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> WorkChoices:
         return places_of_work(self.snapshot, self.job_list)
 
     @cached_property
@@ -579,7 +579,7 @@ class BoardState:
         return cluster_sentence(self.totals, self.idle.gpus)
 
     @cached_property
-    def _searched(self) -> Searched:
+    def _searched(self) -> SearchIndex:
         return searched(self.snapshot, self.occupancy.nodes)
 
     def search(self, text: str, most: int) -> SearchAnswer:

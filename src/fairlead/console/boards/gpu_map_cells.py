@@ -66,7 +66,7 @@ class MapParts(Struct, frozen=True):
     nodes: list[MapNode]
 
 
-class SeenCard(Struct, frozen=True, gc=False):
+class CardState(Struct, frozen=True, gc=False):
     """A card with its state: one account of who has it, for the map, lists and pages.
 
     `claimant`: the pod that must be on it, without a grant or reading as evidence. `may_be_held`: a
@@ -95,7 +95,7 @@ def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float
             model=models.of(gpu_model(each.node, snapshot)),
             mode=modes.of(each.mode),
             status=statuses.of(_status_of(each.node)),
-            gpus=[_cell(seen, each.node, teams, now) for seen in seen_cards(each)],
+            gpus=[_cell(seen, each.node, teams, now) for seen in card_states(each)],
             indexes=_irregular_indexes(each.cards),
         )
         for each in in_order(occupancy.nodes)
@@ -113,14 +113,14 @@ def in_order(nodes: Iterable[NodeOccupancy]) -> list[NodeOccupancy]:
     return sorted(nodes, key=lambda each: by_count(each.node.name))
 
 
-def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
+def card_states(occupied: NodeOccupancy) -> list[CardState]:
     """The node's cards in their order, each with the state that the map shows."""
     claims = _unplaced_claims(occupied)
     silent, takes_pods = is_silent(occupied.node), is_open(occupied.node)
     # a pod has a card, but it is unknown which
     is_lost = bool(_claimed(occupied)) and not _are_nameless(occupied.cards)
     cards = [
-        _seen_card(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods)
+        _card_state(card, claims.get(card.index), is_lost, silent=silent, takes_pods=takes_pods)
         for card in occupied.cards
     ]
     withheld = withheld_gpus(occupied)
@@ -148,7 +148,7 @@ def free_cards(occupied: NodeOccupancy) -> tuple[int, int]:
     """
     if not is_open(occupied.node):
         return 0, 0
-    states = [seen.state for seen in seen_cards(occupied)]
+    states = [seen.state for seen in card_states(occupied)]
     unknown = states.count(UNKNOWN)
     taken = len(_claimed(occupied)) + (
         0 if _are_nameless(occupied.cards) else withheld_gpus(occupied)
@@ -170,7 +170,7 @@ def withheld_gpus(occupied: NodeOccupancy) -> int:
     )
 
 
-def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
+def _with_withheld(cards: list[CardState], withheld: int) -> list[CardState]:
     """Of cards without identity only their number is known: the last free ones are unhealthy.
 
     Of others it is unknown which is withheld.
@@ -178,25 +178,25 @@ def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
     is_nameless = _are_nameless([seen.card for seen in cards])
     for place in reversed(range(len(cards))):
         if cards[place].state in (FREE, CLOSED) and (withheld or not is_nameless):
-            cards[place] = SeenCard(cards[place].card, UNHEALTHY if is_nameless else UNKNOWN)
+            cards[place] = CardState(cards[place].card, UNHEALTHY if is_nameless else UNKNOWN)
             withheld -= 1
     return cards
 
 
-def _seen_card(
+def _card_state(
     card: CardOccupancy, claim: Pod | str | None, is_lost: bool, *, silent: bool, takes_pods: bool
-) -> SeenCard:
+) -> CardState:
     """The grants of a shared card determine what is held of it,
     even if a pod waits for its own grant.
     """
     claimant = claim if isinstance(claim, Pod) else None
     may_be_held = is_lost and claimant is None and not card.holders and not card.is_divided
-    return SeenCard(
+    return CardState(
         card, _state(card, claim, silent=silent, takes_pods=takes_pods), claimant, may_be_held
     )
 
 
-def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
+def _cell(seen: CardState, on: Node, teams: Numbering, now: float) -> Cell:
     card, reading = seen.card, seen.card.reading
     used = reading.memory_used_mib if reading else None
     return (
@@ -217,7 +217,7 @@ def _cell(seen: SeenCard, on: Node, teams: Numbering, now: float) -> Cell:
     )
 
 
-def _holders(seen: SeenCard, teams: Numbering) -> int | list[Slice]:
+def _holders(seen: CardState, teams: Numbering) -> int | list[Slice]:
     if seen.claimant is not None:
         return teams.of(seen.claimant.namespace)
     slices = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import SeenCard, in_order, seen_cards
+from fairlead.console.boards.gpu_map_cells import CardState, card_states, in_order
 from fairlead.console.boards.idle_cards import card_idle_seconds
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import neat_or_null, percent
@@ -21,11 +21,11 @@ HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Heal
 
 def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
     """All GPUs by node and index."""
-    words = _Lowered()
+    words = _FilterKeys()
     entries = [
         _entry(seen, each, words, now)
         for each in in_order(occupancy.nodes)
-        for seen in seen_cards(each)
+        for seen in card_states(each)
     ]
     rows = [entry.row for entry in entries]
     facets = {
@@ -43,7 +43,7 @@ def health_word(card: CardOccupancy, node: Node) -> Health:
     return HEALTH_WORDS[None if card.is_healthy and is_silent(node) else card.is_healthy]
 
 
-class _Lowered(dict[str, tuple[str, ...]]):
+class _FilterKeys(dict[str, tuple[str, ...]]):
     """A word -> what a filter compares. 40,000 rows have few words, and share them."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class _Lowered(dict[str, tuple[str, ...]]):
         return self[word]
 
 
-def _entry(seen: SeenCard, on: NodeOccupancy, words: _Lowered, now: float) -> Entry[ListedGpu]:
+def _entry(seen: CardState, on: NodeOccupancy, words: _FilterKeys, now: float) -> Entry[ListedGpu]:
     row = _row(seen, on, now)
     answers = {
         "gpu_node": words[row.node],
@@ -67,7 +67,7 @@ def _entry(seen: SeenCard, on: NodeOccupancy, words: _Lowered, now: float) -> En
     )
 
 
-def _row(seen: SeenCard, on: NodeOccupancy, now: float) -> ListedGpu:
+def _row(seen: CardState, on: NodeOccupancy, now: float) -> ListedGpu:
     card, reading = seen.card, seen.card.reading
     return ListedGpu(
         node=card.node,
@@ -97,7 +97,7 @@ def _mode(card: CardOccupancy, node_mode: str) -> str:
     return SHARE if card.mode == CardMode.SHARED else card.mode
 
 
-def _holders(seen: SeenCard, card: CardOccupancy) -> list[str]:
+def _holders(seen: CardState, card: CardOccupancy) -> list[str]:
     """Each pod once, however many of its containers sit on the card."""
     pods = [seen.claimant] if seen.claimant else [holder.pod for holder in card.holders]
     return list(dict.fromkeys(pod.key for pod in pods))

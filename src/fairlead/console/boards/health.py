@@ -41,7 +41,7 @@ DATASETS: Final = f"{FLUID_DATASETS}.{FLUID_GROUP}"
 NAMED: Final = 5
 _CORE: Final = ("nodes", "pods")
 
-AFFECTS: Final = {
+AFFECTED_CONTENT: Final = {
     "cluster-api": "all pages",
     "permissions": "content that the server is not allowed to read is missing on every page",
     "prometheus": "charts, their time range, and how long GPUs have been idle",
@@ -150,7 +150,7 @@ def _row(name: str, found: _Found) -> HealthRow:
         name=name,
         state=found.state,
         found=found.sentences,
-        affects=Sentence(f"health-affects-{name}", {}, AFFECTS[name]),
+        affects=Sentence(f"health-affects-{name}", {}, AFFECTED_CONTENT[name]),
         setting=Sentence(f"health-set-{name}", {}, setting)
         if setting and found.state != "ok" and found.is_settable
         else None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from fairlead.console.boards.gpu_map_cells import cards_of
-from fairlead.console.boards.jobs_rows import Explainer, is_unheard, memory_allocated
+from fairlead.console.boards.jobs_rows import Explainer, is_on_silent_node, memory_allocated
 from fairlead.console.boards.rows import by_count
 from fairlead.console.pages.envelope import neat, neat_or_null, percent
 from fairlead.console.pages.events import EventRow, event_rows
@@ -19,7 +19,7 @@ from fairlead.rules.jobs.status import instance_age
 from fairlead.rules.jobs.waiting import why_pod_waits
 from fairlead.rules.pods.status import pod_status
 
-UNHEARD: Final = "Unknown"
+SILENT_NODE_STATUS: Final = "Unknown"
 """In the place of `Running`; one that is to go is `Terminating` all the same."""
 
 
@@ -76,7 +76,9 @@ def _instance(
     return Instance(
         name=pod.name,
         role=role,
-        status=UNHEARD if is_unheard(pod, silent) and pod.deleted_at is None else pod_status(pod),
+        status=SILENT_NODE_STATUS
+        if is_on_silent_node(pod, silent) and pod.deleted_at is None
+        else pod_status(pod),
         node=pod.node,
         ip=pod.pod_ip,
         gpus=neat(use.gpus),

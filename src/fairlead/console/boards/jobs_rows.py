@@ -321,14 +321,14 @@ def _held_seconds(pods: Iterable[Pod], now: float) -> int | None:
     return None if since is None else max(0, int(now - since))
 
 
-def is_unheard(pod: Pod, silent: Collection[str]) -> bool:
+def is_on_silent_node(pod: Pod, silent: Collection[str]) -> bool:
     """Whether it was running when its node became unreachable."""
     return pod.phase == PodPhase.RUNNING and pod.node in silent
 
 
 def _counts(job: Job, pods: Sequence[Pod], silent: Collection[str]) -> InstanceCounts:
     phases = [pod.phase for pod in pods]
-    unknown = sum(is_unheard(pod, silent) for pod in pods)
+    unknown = sum(is_on_silent_node(pod, silent) for pod in pods)
     return InstanceCounts(
         desired=sum(role.replicas for role in job.roles),
         running=phases.count(PodPhase.RUNNING) - unknown,

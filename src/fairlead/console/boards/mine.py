@@ -43,7 +43,7 @@ from fairlead.rules.pods.devices import has_gpu, memory_units, whole_gpus
 from fairlead.rules.sharing.ledger import ledger_of
 from fairlead.rules.sharing.startable import NodeOffer, Startable, node_offers, startable
 
-AHEAD_MAX: Final = 3
+SHOWN_BEFORE_MAX: Final = 3
 """Jobs and pods before mine in a queue that are named; the others are counted."""
 QUOTA_LINE: Final = "quota"
 SCHEDULER_LINE: Final = "scheduler"
@@ -64,7 +64,7 @@ class WorkScope(Struct, frozen=True):
         )
 
 
-class Places(Struct, frozen=True):
+class WorkChoices(Struct, frozen=True):
     """Users and namespaces to choose from, and where each user has work.
 
     `existing`: all namespaces, None = not read.
@@ -83,7 +83,7 @@ class Places(Struct, frozen=True):
         return WorkScope("", namespace, (namespace,) if is_there else ())
 
 
-def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
+def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> WorkChoices:
     """Users that jobs and pods name; namespaces with work, or on a leaf of the quota tree."""
     found: dict[str, set[str]] = {}
     spaces = set(paths_by_namespace(snapshot.quota))
@@ -96,7 +96,7 @@ def places_of_work(snapshot: ClusterSnapshot, jobs: Iterable[JobRow]) -> Places:
             spaces.add(pod.namespace)
             found.setdefault(user, set()).add(pod.namespace)
     found.pop("", None)
-    return Places(
+    return WorkChoices(
         choices(found),
         sorted(spaces),
         {user: tuple(sorted(where)) for user, where in found.items()},
@@ -442,7 +442,7 @@ def _wait(
     """
     line, ahead = found
     place = len(ahead) + 1 if line else None
-    return MyWait(*thing, since, *asked, waiting, line, place, ahead[:AHEAD_MAX], len(ahead))
+    return MyWait(*thing, since, *asked, waiting, line, place, ahead[:SHOWN_BEFORE_MAX], len(ahead))
 
 
 def _ahead(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.console.boards.gpu_map_cells import SeenCard, cards_of, seen_cards
+from fairlead.console.boards.gpu_map_cells import CardState, card_states, cards_of
 from fairlead.console.boards.gpus_rows import health_word
 from fairlead.console.boards.idle_cards import Idleness, card_idle_seconds
 from fairlead.console.boards.jobs_rows import memory_allocated
@@ -96,7 +96,7 @@ def gpu_rows(
     occupied: NodeOccupancy, job_by_pod: Mapping[str, str], idle: Idleness
 ) -> list[GpuRow]:
     """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
-    return [_gpu_row(seen, occupied.node, job_by_pod, idle) for seen in seen_cards(occupied)]
+    return [_gpu_row(seen, occupied.node, job_by_pod, idle) for seen in card_states(occupied)]
 
 
 def node_pods(
@@ -139,7 +139,7 @@ def _node_pod(
     )
 
 
-def _gpu_row(seen: SeenCard, node: Node, job_by_pod: Mapping[str, str], idle: Idleness) -> GpuRow:
+def _gpu_row(seen: CardState, node: Node, job_by_pod: Mapping[str, str], idle: Idleness) -> GpuRow:
     card = seen.card
     reading, has_cores = card.reading, card.core_total > 0
     return GpuRow(
@@ -237,7 +237,7 @@ def _claimant(pod: Pod, card: CardOccupancy, job_by_pod: Mapping[str, str]) -> G
     )
 
 
-def _free_mib(seen: SeenCard) -> float | None:
+def _free_mib(seen: CardState) -> float | None:
     """What a new pod could get of the card:
     of a whole one all or nothing, of a divided one what is left.
     """
@@ -254,7 +254,7 @@ def _free_mib(seen: SeenCard) -> float | None:
     return 0.0 if card.holders or seen.claimant else card.memory_total_mib
 
 
-def _flags(seen: SeenCard, idle: Idleness) -> list[str]:
+def _flags(seen: CardState, idle: Idleness) -> list[str]:
     card, is_held = seen.card, bool(seen.card.holders or seen.claimant or seen.may_be_held)
     used = card.reading.memory_used_mib if card.reading else None
     flags = []

@@ -45,7 +45,7 @@ class Search(Struct, frozen=True):
     total: int
 
 
-def asked_text(text: str) -> str:
+def query_text(text: str) -> str:
     """The text without surrounding blanks. Raises UserError if it is empty or too long."""
     asked = text.strip()
     if not asked:
@@ -57,7 +57,7 @@ def asked_text(text: str) -> str:
     return asked
 
 
-class Searched(Struct, frozen=True):
+class SearchIndex(Struct, frozen=True):
     """Everything that can be found, in the order of hits that are equally near, and what each is
     called.
 
@@ -69,26 +69,26 @@ class Searched(Struct, frozen=True):
     words: list[str]
 
 
-def searched(snapshot: ClusterSnapshot, occupied: Iterable[NodeOccupancy]) -> Searched:
+def searched(snapshot: ClusterSnapshot, occupied: Iterable[NodeOccupancy]) -> SearchIndex:
     cards = [card for each in occupied for card in each.cards]
     words = [f"{node.name}\n{node.uid}" for node in snapshot.nodes]
     words += [f"{job.namespace}/{job.name}\n{job.uid}" for job in snapshot.jobs]
     words += [card.uuid for card in cards]
     words += [f"{pod.namespace}/{pod.name}\n{pod.uid}" for pod in snapshot.pods]
-    return Searched(
+    return SearchIndex(
         [*snapshot.nodes, *snapshot.jobs, *cards, *snapshot.pods], [each.lower() for each in words]
     )
 
 
 def search(
-    among: Searched,
+    among: SearchIndex,
     job_by_pod: Mapping[str, str],
     text: str,
     most: int = SHOWN,
     namespaces: Collection[str] | None = None,
 ) -> Search:
     """`job_by_pod`: pod key -> `type/name`. `namespaces`: those the reader may see; None = all."""
-    best, asked = _Best(most), _Asked(text.lower())
+    best, asked = _NearestHits(most), _Asked(text.lower())
     for thing in asked.candidates(among):
         if (
             namespaces is None
@@ -112,7 +112,7 @@ class _Asked:
         self._is_label = bool(equals)
         self._fits_key: dict[str, bool] = {}
 
-    def candidates(self, among: Searched) -> Iterable[_Thing]:
+    def candidates(self, among: SearchIndex) -> Iterable[_Thing]:
         """Things that may match the text: labels are searched
         only if the text has the form of one.
         """
@@ -167,7 +167,7 @@ def nearness(text: str, asked: str) -> int:
     return 1 if at == 0 else 3 if text[at - 1].isalnum() else 2
 
 
-class _Best:
+class _NearestHits:
     """The nearest so far, of each nearness as many as can be shown;
     the others are counted and forgotten.
     """

@@ -27,7 +27,7 @@ SOURCE: Final = "events"
 Answer = tuple[Event, ...] | Warning
 
 
-class AskedEvents:
+class EventAnswers:
     """What was answered lately. `clock` is this machine's,
     however fast a simulated cluster's runs.
     """

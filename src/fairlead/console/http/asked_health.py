@@ -21,7 +21,7 @@ PATIENCE_SECONDS: Final = 5.0
 """A server that takes longer counts as one that does not answer, until it does."""
 
 
-class AskedHealth:
+class HealthAnswers:
     """`clock` is this machine's, however fast a simulated cluster's runs."""
 
     def __init__(

@@ -15,7 +15,7 @@ KEPT_SECONDS: Final = 5.0
 PATIENCE_SECONDS: Final = 5.0
 
 
-class AskedServings:
+class ServingAnswers:
     """`clock` is this machine's, however fast a simulated cluster's runs."""
 
     def __init__(

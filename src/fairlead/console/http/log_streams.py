@@ -19,7 +19,7 @@ from fairlead.console.http.answers import Refused
 from fairlead.errors import UserError
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.refusal import Refusal
-from fairlead.ports import JobFiles, LogWish
+from fairlead.ports import JobFiles, LogRequest
 
 TAIL_LINES: Final = 500
 TAIL_MAX: Final = 10_000
@@ -56,7 +56,7 @@ class LogStreams:
         if isinstance(chosen, Refusal):
             raise Refused(404, chosen.reason, "look at the job's instances")
         pod, container = chosen
-        wish = parse_wish(container, asked)
+        wish = parse_log_request(container, asked)
         log = instance_log(pod, container)
         if not (log.begun or wish.previous):
             why = f"container `{container}` of pod `{pod.name}` has not begun: {log.why}"
@@ -82,7 +82,7 @@ class LogStreams:
         return _LogAnswer(self._open, first, pieces)
 
 
-def parse_wish(container: str, asked: Mapping[str, str]) -> LogWish:
+def parse_log_request(container: str, asked: Mapping[str, str]) -> LogRequest:
     """Raises UserError, naming the parameter."""
     tail, previous, follow = (
         asked.get("tail", ""),
@@ -98,7 +98,9 @@ def parse_wish(container: str, asked: Mapping[str, str]) -> LogWish:
             "`previous` and `follow` are both `true`",
             "a run that has ended writes nothing more: leave one out",
         )
-    return LogWish(container, int(tail or TAIL_LINES), previous, follow, 0 if follow else BYTES_MAX)
+    return LogRequest(
+        container, int(tail or TAIL_LINES), previous, follow, 0 if follow else BYTES_MAX
+    )
 
 
 def _truth(asked: Mapping[str, str], name: str) -> bool:

@@ -25,7 +25,7 @@ from fairlead.console.boards.holders import GROUPINGS, holder_groups, holders_se
 from fairlead.console.boards.job_files import instance_logs
 from fairlead.console.boards.notices import warnings_beside
 from fairlead.console.boards.rows import RowSet, matching, page_of
-from fairlead.console.boards.search import SHOWN, SHOWN_MAX, asked_text
+from fairlead.console.boards.search import SHOWN, SHOWN_MAX, query_text
 from fairlead.console.boards.serving.rows import serving_sentence
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
@@ -33,9 +33,9 @@ from fairlead.console.charts.history import History
 from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.charts.request import parse_chart_request, parse_heatmap_filters
 from fairlead.console.http.answers import Refused, bytes_answer, json_answer, packed_answer
-from fairlead.console.http.asked_events import AskedEvents
-from fairlead.console.http.asked_health import AskedHealth
-from fairlead.console.http.asked_servings import AskedServings
+from fairlead.console.http.asked_events import EventAnswers
+from fairlead.console.http.asked_health import HealthAnswers
+from fairlead.console.http.asked_servings import ServingAnswers
 from fairlead.console.http.board_states import BoardStates
 from fairlead.console.http.log_streams import LogStreams
 from fairlead.console.http.web_files import page_build, web_answer
@@ -84,9 +84,9 @@ class Console(msgspec.Struct):
     speed: Callable[[], float]
     csrf: str
     logs: LogStreams
-    events: AskedEvents
-    servings: AskedServings
-    health: AskedHealth
+    events: EventAnswers
+    servings: ServingAnswers
+    health: HealthAnswers
     user: str = "admin"
     base_path: str = "/"
 
@@ -227,7 +227,7 @@ async def mine(console: Console, request: Request, endpoint: Endpoint) -> Respon
 
 
 async def search(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    text = asked_text(request.query_params.get("q", ""))
+    text = query_text(request.query_params.get("q", ""))
     most = parse_whole("size", request.query_params.get("size"), SHOWN, 1, SHOWN_MAX)
     board_state = await console.board_states.latest()
     # In a thread: there may be 50,000 pods to look through.

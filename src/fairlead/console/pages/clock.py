@@ -13,7 +13,7 @@ import msgspec
 
 from fairlead.console.pages.envelope import Json, Timestamp, exact_timestamp, wire_key
 from fairlead.errors import UserError
-from fairlead.ports import Happening, Ports, Timekeeper
+from fairlead.ports import Ports, Timekeeper, WorldWrite
 from fairlead.wire.kube.time import parse_time
 
 HAPPENED_MAX = 200
@@ -63,7 +63,7 @@ class ClockOrder(Json, frozen=True, forbid_unknown_fields=True):
     speed: float | None = None
 
 
-TAKES = {"advance": "seconds", "until": "until", "speed": "speed"}
+ORDER_FIELDS = {"advance": "seconds", "until": "until", "speed": "speed"}
 
 
 def clock_face(world: Ports, speed: float) -> ClockFace:
@@ -89,8 +89,8 @@ def parse_order(body: bytes) -> ClockOrder:
             f"this is not an order for the clock: {error}",
             'send JSON such as {"action": "advance", "seconds": 600}',
         ) from error
-    needed = TAKES.get(order.action)
-    given = [key for key in TAKES.values() if getattr(order, key) is not None]
+    needed = ORDER_FIELDS.get(order.action)
+    given = [key for key in ORDER_FIELDS.values() if getattr(order, key) is not None]
     if given != ([needed] if needed else []):
         keys = ", ".join(f"`{wire_key(key)}`" for key in given) or "nothing"
         raise UserError(
@@ -100,7 +100,7 @@ def parse_order(body: bytes) -> ClockOrder:
     return order
 
 
-def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[Happening]:
+def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[WorldWrite]:
     """Hand the order to the timekeeper; the writes that a step came to, empty for every other
     order.
 
@@ -121,7 +121,7 @@ def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[Happening]:
     return []
 
 
-def clock_moved(world: Ports, happened: list[Happening]) -> ClockMoved:
+def clock_moved(world: Ports, happened: list[WorldWrite]) -> ClockMoved:
     shown = [
         Happened(each.verb, each.kind, each.namespace, each.name)
         for each in happened[:HAPPENED_MAX]

@@ -91,11 +91,11 @@ class ExecStream:
         if ready.get(self._web.fileno(), 0) & ~select.POLLOUT:
             self._unanswered = 0
             for message in self._web.receive():
-                self._hear(message)
+                self._receive(message)
         if self._streams.resized in ready:
             self._web.send(exec_channels.render_size(*self._streams.size()))
         if self._streams.stdin in ready:
-            self._speak()
+            self._send_input()
         if time.monotonic() >= self._ping_at:
             self._ping()
 
@@ -113,7 +113,7 @@ class ExecStream:
             return {**dict(poll.poll(0)), self._web.fileno(): select.POLLIN}
         return dict(poll.poll(max(0.0, self._ping_at - time.monotonic()) * 1000))
 
-    def _hear(self, message: bytes) -> None:
+    def _receive(self, message: bytes) -> None:
         channel, data = message[0] if message else -1, message[1:]
         if channel == exec_channels.STDOUT:
             self._streams.write(data)
@@ -129,7 +129,7 @@ class ExecStream:
                 ) from error
             self._ping_at = time.monotonic() + self._ping_seconds
 
-    def _speak(self) -> None:
+    def _send_input(self) -> None:
         try:
             data = os.read(self._streams.stdin, _PIECE)
         except OSError as error:

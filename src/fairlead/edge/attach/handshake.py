@@ -17,7 +17,7 @@ from wsproto.utilities import RemoteProtocolError
 from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.kube.api_failure import ApiFailure, failure_of_answer, failure_of_connection
 from fairlead.edge.kube.api_request import ApiRequest
-from fairlead.edge.kube.kube_blocking import Dialled, KubeBlocking
+from fairlead.edge.kube.kube_blocking import KubeBlocking, RawConnection
 
 _PIECE: Final = 1 << 16
 _HINT: Final = "this needs Kubernetes 1.30 or later, and nothing on the way that forbids WebSockets"
@@ -42,7 +42,7 @@ def open_web_socket(api: KubeBlocking, path: str, protocol: str) -> WebSocket:
         raise
 
 
-def _agreed(dialled: Dialled, request: ApiRequest, protocol: str) -> WSConnection:
+def _agreed(dialled: RawConnection, request: ApiRequest, protocol: str) -> WSConnection:
     """The frame parser of the WebSocket that both sides agreed on."""
     frames = WSConnection(ConnectionType.CLIENT)
     headers = [(name.encode(), value.encode()) for name, value in dialled.headers]
@@ -94,7 +94,7 @@ def _is_whole(events: list[Event]) -> bool:
 
 
 def _refusal(
-    dialled: Dialled, request: ApiRequest, refusal: RejectConnection, body: bytes
+    dialled: RawConnection, request: ApiRequest, refusal: RejectConnection, body: bytes
 ) -> ApiFailure:
     headers = {
         bytes(name).lower(): bytes(value).decode("latin-1") for name, value in refusal.headers

@@ -62,7 +62,7 @@ def not_yet(begins_at: float | None, now: float) -> str:
     return f"{begin}this machine's clock is at {render_rfc3339(now)}"
 
 
-def asked_begin(server: str, server_name: str | None) -> float | None:
+def server_valid_from(server: str, server_name: str | None) -> float | None:
     """The begin of validity of the certificate of a URL's server, in epoch seconds, read without
     trusting it and without sending a request.
 

@@ -26,7 +26,7 @@ class ClientCertificate(Struct, frozen=True):
     key_pem: bytes
 
 
-class Issued(Struct, frozen=True):
+class IssuedCredentials(Struct, frozen=True):
     """`authorization`: the whole header value.
 
     `expires_at`: epoch seconds; None = valid until the server refuses it.
@@ -45,7 +45,7 @@ class Credentials:
 
     def __init__(
         self,
-        issue: Callable[[], Issued],
+        issue: Callable[[], IssuedCredentials],
         *,
         is_renewable: bool,
         now: Callable[[], float] = time.time,
@@ -54,7 +54,7 @@ class Credentials:
         self._issue = issue
         self._now = now
         self._lock = threading.Lock()
-        self._issued: Issued | None = None
+        self._issued: IssuedCredentials | None = None
 
     @property
     def is_fresh(self) -> bool:
@@ -65,13 +65,13 @@ class Credentials:
         issued = self._issued
         return issued is not None and (issued.expires_at is None or self._now() < issued.expires_at)
 
-    def current(self) -> Issued:
+    def current(self) -> IssuedCredentials:
         with self._lock:
             if self._issued is None or not self.is_fresh:
                 self._issued = self._issue()
             return self._issued
 
-    def renew(self, refused: Issued) -> bool:
+    def renew(self, refused: IssuedCredentials) -> bool:
         """Notes that the server refused these credentials.
 
         True when the source may have better ones; then the next `current` asks the source.
@@ -108,21 +108,21 @@ def basic(user: str, password: str) -> str:
 
 def token_file_source(
     path: str, *, fallback_token: str | None = None, now: Callable[[], float] = time.time
-) -> Callable[[], Issued]:
+) -> Callable[[], IssuedCredentials]:
     """A source that issues the token in a file, which another program keeps current.
 
     When the file cannot be read again, the last good token stays in use.
     """
     last = bearer(fallback_token) if fallback_token else None
 
-    def issue() -> Issued:
+    def issue() -> IssuedCredentials:
         nonlocal last
         try:
             last = bearer(_read_token(path))
         except UserError:
             if last is None:
                 raise
-        return Issued(authorization=last, expires_at=now() + TOKEN_FILE_SECONDS)
+        return IssuedCredentials(authorization=last, expires_at=now() + TOKEN_FILE_SECONDS)
 
     return issue
 

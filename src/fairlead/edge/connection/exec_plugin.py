@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.edge.connection.credentials import ClientCertificate, Issued, bearer
+from fairlead.edge.connection.credentials import ClientCertificate, IssuedCredentials, bearer
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster
 from fairlead.edge.connection.timestamp import parse_rfc3339
@@ -57,7 +57,7 @@ class ExecPlugin:
         self._ca_pem = ca_pem
         self._user_name = user_name
 
-    def issue(self) -> Issued:
+    def issue(self) -> IssuedCredentials:
         """Runs the plugin and parses its answer.
 
         Raises UserError when it is missing, OutsideError when it fails or prints a malformed
@@ -144,7 +144,7 @@ class ExecPlugin:
                 spec["config"] = extension.extension
         return {key: value for key, value in spec.items() if value}
 
-    def _read(self, output: bytes) -> Issued:
+    def _read(self, output: bytes) -> IssuedCredentials:
         try:
             answer = decoder_of(_ExecCredential).decode(output)
         except msgspec.DecodeError as error:
@@ -161,7 +161,7 @@ class ExecPlugin:
             raise self._rubbish("has only one of clientCertificateData and clientKeyData")
         if not status.token and not status.client_certificate_data:
             raise self._rubbish("has neither a token nor a client certificate")
-        return Issued(
+        return IssuedCredentials(
             bearer(status.token) if status.token else None,
             _certificate(status),
             self._expiry(status),

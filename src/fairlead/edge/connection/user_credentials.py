@@ -13,7 +13,7 @@ from fairlead.edge.connection.certificate import check_in_time
 from fairlead.edge.connection.credentials import (
     ClientCertificate,
     Credentials,
-    Issued,
+    IssuedCredentials,
     basic,
     bearer,
     token_file_source,
@@ -24,7 +24,7 @@ from fairlead.errors import UserError
 
 CERTIFICATE_FILE_SECONDS = 300.0  # client-go checks certificate files at this interval
 
-Source = Callable[[], Issued]
+Source = Callable[[], IssuedCredentials]
 
 
 def credentials_of(
@@ -50,11 +50,11 @@ def credentials_of(
 
 
 def _both(token_source: Source | None, certificate_source: Source | None) -> Source:
-    def issue() -> Issued:
-        token = token_source() if token_source else Issued()
-        own = certificate_source() if certificate_source else Issued()
+    def issue() -> IssuedCredentials:
+        token = token_source() if token_source else IssuedCredentials()
+        own = certificate_source() if certificate_source else IssuedCredentials()
         ends = [each.expires_at for each in (token, own) if each.expires_at is not None]
-        return Issued(
+        return IssuedCredentials(
             token.authorization, token.certificate or own.certificate, min(ends, default=None)
         )
 
@@ -71,10 +71,10 @@ def _token_source(
     if user.token_file:
         return token_file_source(user.token_file, fallback_token=user.token, now=now)
     if user.token:
-        issued = Issued(authorization=bearer(user.token))
+        issued = IssuedCredentials(authorization=bearer(user.token))
         return lambda: issued
     if user.username or user.password:
-        known = Issued(authorization=basic(user.username or "", user.password or ""))
+        known = IssuedCredentials(authorization=basic(user.username or "", user.password or ""))
         return lambda: known
     if user.exec is not None:
         from fairlead.edge.connection.exec_plugin import ExecPlugin
@@ -93,7 +93,7 @@ def _certificate_source(user: User, user_name: str, now: Callable[[], float]) ->
         )
     is_file = not user.client_certificate_data
 
-    def issue() -> Issued:
+    def issue() -> IssuedCredentials:
         certificate_pem = read_pem(
             "client-certificate", user.client_certificate_data, user.client_certificate
         )
@@ -101,7 +101,7 @@ def _certificate_source(user: User, user_name: str, now: Callable[[], float]) ->
         assert certificate_pem is not None
         assert key_pem is not None
         check_in_time(certificate_pem, f"the client certificate of user `{user_name}`", now())
-        return Issued(
+        return IssuedCredentials(
             certificate=ClientCertificate(certificate_pem, key_pem),
             expires_at=now() + CERTIFICATE_FILE_SECONDS if is_file else None,
         )

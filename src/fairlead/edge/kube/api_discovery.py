@@ -118,7 +118,7 @@ class _Name(Struct):
     name: str | None = None
 
 
-class _Aggregated(Struct):
+class _AggregatedDiscovery(Struct):
     items: list[_AggregatedGroup] | None = None
 
 
@@ -167,7 +167,7 @@ def is_aggregated(content_type: str) -> bool:
 
 def parse_aggregated(body: bytes) -> list[ServedResource]:
     found = []
-    for group in decoder_of(_Aggregated).decode(body).items or ():
+    for group in decoder_of(_AggregatedDiscovery).decode(body).items or ():
         name = (group.metadata.name if group.metadata else None) or ""
         for version in group.versions or ():
             for each in version.resources or ():

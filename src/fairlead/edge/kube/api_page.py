@@ -20,7 +20,7 @@ from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES, Resource
 from fairlead.model.changes import ChangeType
 from fairlead.wire.kube.forms import MAGIC, JsonForm, UnreadableProtobuf
-from fairlead.wire.kube.objects import TwinForm
+from fairlead.wire.kube.objects import JsonAndProtobufForm
 
 if TYPE_CHECKING:
     from fairlead.wire.kube.message_pages import MessageForm, MessagePage
@@ -196,7 +196,7 @@ class ItemReader(Generic[Row]):
     def __init__(
         self,
         resource: Resource,
-        form: JsonForm[Row] | TwinForm[Row],
+        form: JsonForm[Row] | JsonAndProtobufForm[Row],
         mark: bytes = b"",
         is_known: Callable[[str], bool] = lambda _: True,
         *,
@@ -205,7 +205,7 @@ class ItemReader(Generic[Row]):
         self.resource = resource
         self.malformed_total = 0
         self._keep = keep
-        json = form.json if isinstance(form, TwinForm) else form
+        json = form.json if isinstance(form, JsonAndProtobufForm) else form
         wire, parse = json.wire, json.parse
         self._parse = parse if keep is None else lambda wire: keep(parse(wire))
         self._mark = mark
@@ -219,7 +219,11 @@ class ItemReader(Generic[Row]):
         self._identity = decoder_of(AnyObject)
         self._reported: dict[str, str] = {}
         self._kind = (
-            form.kind if isinstance(form, TwinForm) else resource.kind if resource in _FEW else ""
+            form.kind
+            if isinstance(form, JsonAndProtobufForm)
+            else resource.kind
+            if resource in _FEW
+            else ""
         )
         self._made_form: MessageForm | None = None
 

@@ -1,9 +1,9 @@
 """The dialogue with an API server, without I/O: lists, discovery, renewal after a 401, waiting and
 retrying.
 
-Each conversation is a generator. It yields a step (`Ask`, `Pause`, …), and its driver sends back
-the result, or throws the exception of its HTTP client. `kube_api` drives conversations with tasks,
-`kube_blocking` with threads; the drivers decide nothing.
+Each conversation is a generator. It yields a step (`SendRequest`, `Pause`, …), and its driver sends
+back the result, or throws the exception of its HTTP client. `kube_api` drives conversations with
+tasks, `kube_blocking` with threads; the drivers decide nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from msgspec import Struct, structs
 
 from fairlead import __version__
 from fairlead.edge.connection.backoff import Backoff
-from fairlead.edge.connection.certificate import asked_begin
+from fairlead.edge.connection.certificate import server_valid_from
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.connection_failure import is_not_yet_valid
-from fairlead.edge.connection.credentials import ClientCertificate, Issued
+from fairlead.edge.connection.credentials import ClientCertificate, IssuedCredentials
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.connection.proxy import is_loopback, proxy_for
 from fairlead.edge.kube import api_discovery, api_request
@@ -70,7 +70,7 @@ PROTOBUF_OR_JSON: Final = f"{PROTOBUF}, application/json;q=0.9"
 _NOT_THIS_FORM: Final = (406, 415)
 
 
-class Ask(Struct, frozen=True):
+class SendRequest(Struct, frozen=True):
     """Send a request; the result is an `Answer` of any status.
 
     `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the
@@ -98,8 +98,8 @@ class Answer(Struct):
     live: Any = None
 
 
-class Begin(Struct, frozen=True):
-    """Begin another conversation beside this one; the result is the argument for `Finish`.
+class StartConversation(Struct, frozen=True):
+    """Start another conversation beside this one; the result is the argument for `Finish`.
 
     A conversation that is not finished is abandoned: a task ends with this conversation, a thread
     runs out and its result is dropped.
@@ -128,7 +128,7 @@ def is_good(status: int) -> bool:
     return 200 <= status < 300
 
 
-Step = Ask | Begin | Finish | Pause | Call
+Step = SendRequest | StartConversation | Finish | Pause | Call
 Steps = Generator[Step, Any, Result]
 
 
@@ -248,11 +248,11 @@ class Conversation:
             ahead = None
             following = partial(api_request.list_request, reader.resource, selection, limit=limit)
             if token := early_token(answer.body):
-                ahead = yield Begin(self._page(reader, following(token=token)))
+                ahead = yield StartConversation(self._page(reader, following(token=token)))
             try:
                 wire = reader.decode_page(answer.body)
                 if wire.token and ahead is None:
-                    ahead = yield Begin(self._page(reader, following(token=wire.token)))
+                    ahead = yield StartConversation(self._page(reader, following(token=wire.token)))
                 page = reader.parse_page(wire)
             except (UnreadableProtobuf, *NOT_JSON) as error:
                 if asked_again is request or not isinstance(error, UnreadableProtobuf):
@@ -331,7 +331,7 @@ class Conversation:
                 raise not_its_json(self.label, request, error) from error
             begun = []
             for group, version in pairs:
-                begun.append((yield Begin(self._group_resources(group, version))))
+                begun.append((yield StartConversation(self._group_resources(group, version))))
             for each in begun:
                 served += yield Finish(each)
         return Discovery(tuple(served))
@@ -392,7 +392,9 @@ class Conversation:
 
     def no_answer(self, error: Exception) -> Steps[Unreachable]:
         """Why there is no answer, or no complete one."""
-        asked = partial(asked_begin, self._connection.server, self._connection.tls_server_name)
+        asked = partial(
+            server_valid_from, self._connection.server, self._connection.tls_server_name
+        )
         begins_at = (yield Call(asked)) if is_not_yet_valid(error) else None
         return failure_of_connection(self.label, error, begins_at, proxy=self.proxy)
 
@@ -417,7 +419,7 @@ class Conversation:
             issued = (
                 credentials.current() if credentials.is_fresh else (yield Call(credentials.current))
             )
-            ask = Ask(
+            ask = SendRequest(
                 request,
                 self._headers(request, issued, encoding),
                 issued.certificate,
@@ -425,7 +427,7 @@ class Conversation:
                 anew,
             )
             try:
-                return (yield from self._asked(ask))
+                return (yield from self._answered(ask))
             except Unauthorized as error:
                 error.hint = "; ".join(
                     filter(None, (expired_token_words(issued.authorization), error.hint))
@@ -434,7 +436,7 @@ class Conversation:
                     raise
         raise AssertionError("the second try returns or raises")
 
-    def _asked(self, ask: Ask) -> Steps[Answer]:
+    def _answered(self, ask: SendRequest) -> Steps[Answer]:
         try:
             answer: Answer = yield ask
             # a proxy may have unpacked it
@@ -452,7 +454,9 @@ class Conversation:
             )
         return answer
 
-    def _headers(self, request: ApiRequest, issued: Issued, encoding: str) -> list[tuple[str, str]]:
+    def _headers(
+        self, request: ApiRequest, issued: IssuedCredentials, encoding: str
+    ) -> list[tuple[str, str]]:
         return [
             ("Accept", request.accept),
             ("Accept-Encoding", encoding),

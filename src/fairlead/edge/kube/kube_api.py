@@ -32,12 +32,12 @@ from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, Selection
 from fairlead.edge.kube.conversation import (
     READ_SECONDS,
     Answer,
-    Ask,
-    Begin,
     Call,
     Conversation,
     Finish,
     Pause,
+    SendRequest,
+    StartConversation,
     Step,
     Steps,
     is_good,
@@ -198,9 +198,9 @@ class KubeApi:
 
     async def _carry_out(self, step: Step, begun: list[asyncio.Task[Any]]) -> Any:
         match step:
-            case Ask():
+            case SendRequest():
                 return await self.ask(step)
-            case Begin():
+            case StartConversation():
                 begun.append(asyncio.create_task(self.run(step.steps)))
                 await asyncio.sleep(0)  # its request is sent before the conversation continues
                 return begun[-1]
@@ -215,7 +215,7 @@ class KubeApi:
             case Call():
                 return await asyncio.to_thread(step.call)
 
-    async def ask(self, asked: Ask) -> Answer:
+    async def ask(self, asked: SendRequest) -> Answer:
         """One request and its answer."""
         session = self._session_for(asked.certificate)
         if asked.anew is not None and self._kept is not None:
@@ -240,7 +240,7 @@ class KubeApi:
         finally:
             response.release()
 
-    async def _write(self, asked: Ask, kept: KeptConnections) -> Answer:
+    async def _write(self, asked: SendRequest, kept: KeptConnections) -> Answer:
         """A write with a request made at the last moment uses connections that report when they
         can be written to.
         """

@@ -23,12 +23,12 @@ from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.conversation import (
     READ_SECONDS,
     Answer,
-    Ask,
-    Begin,
     Call,
     Conversation,
     Finish,
     Pause,
+    SendRequest,
+    StartConversation,
     Step,
     Steps,
     is_good,
@@ -45,7 +45,7 @@ P = ParamSpec("P")
 _BROKEN = (OSError, http.client.HTTPException)
 
 
-class Dialled(NamedTuple):
+class RawConnection(NamedTuple):
     """A connection for a protocol other than HTTP, with TLS done, and the parts of the request
     for it.
     """
@@ -127,7 +127,7 @@ class KubeBlocking:
         finally:
             line.close()
 
-    def dial(self, request: ApiRequest) -> Dialled:
+    def dial(self, request: ApiRequest) -> RawConnection:
         """A separate connection for a request for another protocol; the caller sends the request
         and closes the socket.
         """
@@ -141,7 +141,7 @@ class KubeBlocking:
         server = self.connection.server
         target = request_target(server, request.path, self.conversation.proxy)
         headers = [("User-Agent", f"fairlead/{__version__}"), *self.connection.headers()]
-        return Dialled(
+        return RawConnection(
             line.sock,
             urlsplit(server).netloc.rpartition("@")[2],
             target,
@@ -166,9 +166,9 @@ class KubeBlocking:
 
     def _carry_out(self, step: Step) -> Any:
         match step:
-            case Ask():
+            case SendRequest():
                 return self.ask(step)
-            case Begin():
+            case StartConversation():
                 return _BegunCall(functools.partial(self.run, step.steps))
             case Finish():
                 return step.begun.result()
@@ -177,7 +177,7 @@ class KubeBlocking:
             case Call():
                 return step.call()
 
-    def ask(self, asked: Ask) -> Answer:
+    def ask(self, asked: SendRequest) -> Answer:
         """One request and its answer.
 
         For reads, a pooled connection that the server has closed is replaced.
@@ -216,7 +216,7 @@ class KubeBlocking:
             line.putheader("Content-Length", str(len(request.body)))
         line.endheaders(request.body)
 
-    def _take(self, asked: Ask) -> tuple[http.client.HTTPConnection, bool]:
+    def _take(self, asked: SendRequest) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it was used before. A stream gets a separate one."""
         if asked.is_stream:
             return self._open(asked.certificate, read_seconds=None), False

@@ -23,7 +23,7 @@ from fairlead.edge.kube.object_actions import (
 )
 from fairlead.edge.kube.resource import PRIORITY_CLASSES, Resource
 from fairlead.edge.kube.who_am_i import user_name
-from fairlead.errors import FairleadError, Forbidden, NotAsWritten, NotFound, OutsideError
+from fairlead.errors import FairleadError, Forbidden, NotFound, OutsideError, RejectedObject
 from fairlead.model.actions import (
     CreateObject,
     DeleteObject,
@@ -92,13 +92,13 @@ class ObjectWriter:
         outcome = self.apply(CreateObject(manifest, namespace, kind.PLURAL, is_strict=True))
         failure, created = outcome.failure, outcome.made
         if isinstance(failure, ApiFailure) and failure.status in _NOT_AS_WRITTEN:
-            raise NotAsWritten("kubernetes", failure.what, failure.hint) from failure
+            raise RejectedObject("kubernetes", failure.what, failure.hint) from failure
         if (
             created is not None
             and not manifest["spec"].keys() <= (created.get("spec") or {}).keys()
         ):
             self.apply(DeleteObject(object_ref(created, plural=kind.PLURAL))).expect(Result.GONE)
-            raise NotAsWritten(
+            raise RejectedObject(
                 "kubernetes",
                 "the API server, older than 1.25, dropped fields that it does not know",
             )

@@ -40,11 +40,11 @@ from fairlead.ports import DeviceAnswers
 KUBELET_SOCKET: Final = "kubelet.sock"
 LOOK_SECONDS: Final = 1.0
 """Seconds between checks while a kubelet is connected."""
-OFTEN_SECONDS: Final = 0.02
+FAST_CHECK_SECONDS: Final = 0.02
 """Seconds between checks while no kubelet is connected, until `LONG_AWAY_SECONDS`; then
-`SELDOM_SECONDS`.
+`SLOW_CHECK_SECONDS`.
 """
-SELDOM_SECONDS: Final = 0.2
+SLOW_CHECK_SECONDS: Final = 0.2
 LONG_AWAY_SECONDS: Final = 60.0
 REGISTER_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 10.0
@@ -186,7 +186,7 @@ class DevicePlugin:
     async def _pause(self) -> None:
         if not self._streams:
             is_long = asyncio.get_running_loop().time() - self._away_since > LONG_AWAY_SECONDS
-            await asyncio.sleep(SELDOM_SECONDS if is_long else OFTEN_SECONDS)
+            await asyncio.sleep(SLOW_CHECK_SECONDS if is_long else FAST_CHECK_SECONDS)
             return
         self._closed.clear()
         with contextlib.suppress(TimeoutError):

@@ -331,7 +331,7 @@ TEXT_CALLS: Final = (
 )
 
 
-def asked(call: CardCall, handle: Any) -> dict[str, int | float]:
+def call_values(call: CardCall, handle: Any) -> dict[str, int | float]:
     """The values of a call by DCGM's names. Raises NVMLError."""
     return {_whole(field): value for field, value in call.ask(handle).items() if value is not None}
 

@@ -68,7 +68,7 @@ def _all(reports: Iterable[XidReport], _: Iterable[XidReport]) -> JoinedXids:
     return JoinedXids(tuple(reports), ())
 
 
-class _Look(Struct, frozen=True):
+class _DriverCards(Struct, frozen=True):
     """The cards that the driver lists. `session`: number of the NVML session; handles are of one
     session.
 
@@ -83,7 +83,7 @@ class _Look(Struct, frozen=True):
     deafness: str
 
 
-class _Unread(Struct, frozen=True):
+class _UnreadableCard(Struct, frozen=True):
     """An index whose card was never readable. `since`: steady seconds; `failures`: their number
     by cause.
     """
@@ -92,7 +92,7 @@ class _Unread(Struct, frozen=True):
     why: str = ""
     failures: Mapping[str, int] = {}
 
-    def again(self, why: str) -> _Unread:
+    def again(self, why: str) -> _UnreadableCard:
         kind = why.lower().replace(" ", "_")
         return structs.replace(
             self, why=why, failures={**self.failures, kind: self.failures.get(kind, 0) + 1}
@@ -138,7 +138,7 @@ class NvmlDevices:
         self._join = join
         self._known_xids: tuple[XidReport, ...] = ()
         self._runs = {name: CollectorRun(name) for name in (EVENTS, KERNEL_LOG)}
-        self._unread: dict[int, _Unread] = {}
+        self._unread: dict[int, _UnreadableCard] = {}
         self._unnamed: dict[str, XidTally] = {}
         self._buses: dict[str, str] = {}
         self._cards: dict[str, KnownCard] = {}
@@ -186,7 +186,7 @@ class NvmlDevices:
             looking.add_done_callback(self._note_look)
             self._wait_at_end_for(looking)
             await asyncio.wait([looking], timeout=patience)
-        self._hear_divisions()
+        self._apply_divisions()
         if not self._driver_error:
             turns = [
                 turn for card in self._cards.values() if (turn := self._begin(card)) is not None
@@ -199,7 +199,7 @@ class NvmlDevices:
 
     # --- the driver, in its own thread ----------------------------------------------------------
 
-    def _look(self) -> _Look:
+    def _look(self) -> _DriverCards:
         """Raises OutsideError, NVMLError."""
         if self._must_reopen:
             if self._is_any_busy:
@@ -215,7 +215,9 @@ class NvmlDevices:
             self._session += 1
         cards = tuple(self._seen(index) for index in range(pynvml.nvmlDeviceGetCount()))
         deafness = self._listen([card.shown for card in cards if card.shown is not None])
-        return _Look(self._session, cards, _cuda_version(), self._read_kernel_log(), deafness)
+        return _DriverCards(
+            self._session, cards, _cuda_version(), self._read_kernel_log(), deafness
+        )
 
     def _listen(self, cards: Sequence[ShownCard]) -> str:
         """Receives XIDs of these cards. Cards that cannot be registered are tried again at the
@@ -259,7 +261,7 @@ class NvmlDevices:
     def _is_any_busy(self) -> bool:
         return any(card.thread.busy_seconds for card in self._cards.values())
 
-    def _note_look(self, future: asyncio.Future[_Look]) -> None:
+    def _note_look(self, future: asyncio.Future[_DriverCards]) -> None:
         failure = None if future.cancelled() else future.exception()
         if failure is not None:
             self._lose_driver(failure)
@@ -278,7 +280,7 @@ class NvmlDevices:
         self._look_at = self._monotonic() + self._retry_seconds
         self._retry_seconds = min(2 * self._retry_seconds, SLOWEST_RETRY_SECONDS)
 
-    def _take(self, look: _Look) -> None:
+    def _take(self, look: _DriverCards) -> None:
         """Takes over the listed cards. One with an unreadable index keeps its identity; one
         without index is gone.
         """
@@ -304,7 +306,7 @@ class NvmlDevices:
             if uuid not in shown:
                 known.hide(is_down=unread[known.seen.index].is_down)
         self._unread = {
-            index: self._unread.get(index, _Unread(self._monotonic())).again(seen.why)
+            index: self._unread.get(index, _UnreadableCard(self._monotonic())).again(seen.why)
             for index, seen in unread.items()
             if index not in {card.seen.index for card in self._cards.values()}
         }
@@ -355,7 +357,7 @@ class NvmlDevices:
 
     # --- results --------------------------------------------------------------------------------
 
-    def _hear_divisions(self) -> None:
+    def _apply_divisions(self) -> None:
         for divided in self._events.drain_divided():
             for uuid, card in self._cards.items():
                 if divided in (uuid, None):

@@ -19,7 +19,7 @@ from fairlead.wire.devices.gpm_values import GPM_METRICS, gpm_value
 from fairlead.wire.devices.nvml_values import SUCCESS
 
 COLLECTOR: Final = "gpm"
-APART_SECONDS: Final = 0.1
+SAMPLE_GAP_SECONDS: Final = 0.1
 """Least time between two samples, in seconds; an earlier call returns the last values."""
 _SUPPORT: Final = "nvmlGpmQueryDeviceSupport"
 
@@ -56,7 +56,7 @@ class Gpm:
         if not names:
             self._taken_at, self._last = None, {}
             return {}
-        if self._taken_at is not None and self._monotonic() - self._taken_at < APART_SECONDS:
+        if self._taken_at is not None and self._monotonic() - self._taken_at < SAMPLE_GAP_SECONDS:
             return {name: value for name, value in self._last.items() if name in names}
         self._last = {}
         with failures.caught(COLLECTOR, _SUPPORT):

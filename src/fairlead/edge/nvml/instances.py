@@ -15,7 +15,7 @@ from msgspec import Struct
 from pynvml import NVMLError
 
 from fairlead.edge.nvml.absences import Absences, Failures
-from fairlead.edge.nvml.card_calls import BAR1_CALL, asked
+from fairlead.edge.nvml.card_calls import BAR1_CALL, call_values
 from fairlead.edge.nvml.cards import ShownCard, has_mig
 from fairlead.edge.nvml.gpm import Gpm
 from fairlead.edge.nvml.library import is_down, is_gone, words
@@ -108,7 +108,7 @@ class Instances:
             fields: dict[str, int | float] = {}
             if not each.absences.has(BAR1_CALL.name):
                 with own.caught("device", BAR1_CALL.name):
-                    fields = asked(BAR1_CALL, each.handle)
+                    fields = call_values(BAR1_CALL, each.handle)
             readings.append(_reading(each, fields, None, own.by_collector()))
         return tuple(readings)
 

@@ -19,7 +19,7 @@ from fairlead.edge.nvml.card_calls import (
     STATIC_CALLS,
     TEXT_CALLS,
     CardCall,
-    asked,
+    call_values,
     is_needed,
 )
 from fairlead.edge.nvml.cards import ShownCard
@@ -144,7 +144,7 @@ class CardReader:
         for call in calls:
             if is_needed(call, fields, wanted) and not self._absences.has(call.name):
                 with failures.caught("device", call.name):
-                    fields |= asked(call, self._card.handle)
+                    fields |= call_values(call, self._card.handle)
 
     def _field_values(self, wanted: frozenset[str], failures: Failures) -> dict[str, int | float]:
         """Field values with bandwidths from the counters of this and the last turn; counters of

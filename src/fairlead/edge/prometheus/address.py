@@ -14,7 +14,7 @@ from fairlead.edge.connection.connection import (
 )
 from fairlead.edge.connection.credentials import (
     Credentials,
-    Issued,
+    IssuedCredentials,
     basic,
     bearer,
     token_file_source,
@@ -60,9 +60,9 @@ def _credentials(
             token_file_source(token_file, fallback_token=token or None), is_renewable=True
         )
     if token:
-        issued = Issued(authorization=bearer(token))
+        issued = IssuedCredentials(authorization=bearer(token))
     elif user:
-        issued = Issued(authorization=basic(unquote(user), unquote(password or "")))
+        issued = IssuedCredentials(authorization=basic(unquote(user), unquote(password or "")))
     else:
-        issued = Issued()
+        issued = IssuedCredentials()
     return Credentials(lambda: issued, is_renewable=False)

@@ -46,9 +46,9 @@ from fairlead.wire.metrics.one_reading import one_per_card
 INTERVAL_SECONDS: Final = 5.0
 STALE_AFTER_SECONDS: Final = 30.0
 AT_ONCE: Final = 64
-SILENT_AT_ONCE: Final = 192
-"""`AT_ONCE`: pages that are read at the same time; `SILENT_AT_ONCE`: slow pages beside them. New
-and failing pages have as many separate slots, so that they do not delay the others. The sum
+SILENT_PAGES_AT_ONCE: Final = 192
+"""`AT_ONCE`: pages that are read at the same time; `SILENT_PAGES_AT_ONCE`: slow pages beside them.
+New and failing pages have as many separate slots, so that they do not delay the others. The sum
 limits the open sockets.
 """
 KEPT_OPEN: Final = 256
@@ -145,7 +145,7 @@ class ExporterPages:
         self._turn = asyncio.Event()
         self._numbers = count()
         self._sound, self._doubtful = (
-            ReadSlots[FollowedPage](AT_ONCE, SILENT_AT_ONCE, _PATIENCE) for _ in range(2)
+            ReadSlots[FollowedPage](AT_ONCE, SILENT_PAGES_AT_ONCE, _PATIENCE) for _ in range(2)
         )
         self._fetch = fetch
         self._ca_pem = read_pem("--gpu-exporter-ca-file", None, ca_file or None)

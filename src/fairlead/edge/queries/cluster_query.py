@@ -103,7 +103,7 @@ class ClusterQuery:
         """
         import asyncio
 
-        with _no_promises():
+        with _without_retry_logs():
             found = asyncio.run(self._read_once())
         for source in found.sources.values():
             if source.is_unread:
@@ -288,7 +288,7 @@ def _none(source: str, read: list[Source]) -> list[Any]:
 
 
 @contextmanager
-def _no_promises() -> Iterator[None]:
+def _without_retry_logs() -> Iterator[None]:
     """Without log messages about retries: a service will retry what it cannot read, but a
     command will not, and reports itself what is missing.
     """

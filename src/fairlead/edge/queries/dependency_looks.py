@@ -27,7 +27,7 @@ _GROUPS = (FLUID_GROUP, *sorted({kind.GROUP for kind in KINDS}))
 _SERIES = f'count({{__name__=~"{"|".join(METRICS)}"}})'
 
 
-class ServersAsked:
+class DependencyQuery:
     """`ports.Dependencies` for a cluster and its Prometheus, if one is configured. It closes
     neither.
 
@@ -67,7 +67,7 @@ class ServersAsked:
             look,
             version=_version_in(answer.body),
             seconds=seconds,
-            ahead_seconds=ahead_of(answer.headers.get("Date"), begun_at, seconds),
+            ahead_seconds=clock_offset(answer.headers.get("Date"), begun_at, seconds),
         )
 
     async def _look_at_prometheus(self) -> ServerLook | None:
@@ -96,7 +96,7 @@ class ServersAsked:
         return versions
 
 
-def ahead_of(date: str | None, asked_at: float, seconds: float) -> float | None:
+def clock_offset(date: str | None, asked_at: float, seconds: float) -> float | None:
     """How far a server's `Date` is outside the interval in which it can have been written; 0 within
     it.
 

@@ -22,12 +22,12 @@ from fairlead.kinds.registry import kind_of
 from fairlead.model.actions import Manifest
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
-from fairlead.ports import LogWish
+from fairlead.ports import LogRequest
 from fairlead.wire.kube.objects import EVENT_FORM
 
 FOLLOW_SECONDS: Final = 86_400.0
 """The longest time that a log is followed, in seconds; then the page asks again."""
-ASKED_SINGLY: Final = 8
+SINGLE_LISTS_MAX: Final = 8
 """Up to this number of objects their events are listed one by one; for more, those of the
 namespace are listed once, because the API server scans all of them for each list.
 """
@@ -40,7 +40,7 @@ class KubeJobFiles:
         self._api = api
         self._served: dict[str, Discovery] = {}
 
-    async def log(self, namespace: str, pod: str, wish: LogWish) -> AsyncGenerator[bytes, None]:
+    async def log(self, namespace: str, pod: str, wish: LogRequest) -> AsyncGenerator[bytes, None]:
         path = with_query(
             PODS.path(namespace, pod, "log"),
             container=wish.container,
@@ -76,7 +76,9 @@ class KubeJobFiles:
     async def events(self, namespace: str, uids: Collection[str]) -> tuple[Event, ...]:
         reader = ItemReader(EVENTS, EVENT_FORM)
         chosen = (
-            [f"involvedObject.uid={uid}" for uid in uids] if len(uids) <= ASKED_SINGLY else [None]
+            [f"involvedObject.uid={uid}" for uid in uids]
+            if len(uids) <= SINGLE_LISTS_MAX
+            else [None]
         )
         with _explained(f"`list` of `events` in namespace `{namespace}`"):
             listings = await asyncio.gather(

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-BETWEEN: Final = "; "
+SEPARATOR: Final = "; "
 _PROTECTED: Final = "protected by PodDisruptionBudget {budget} (allows {allowed})"
 CLAUSES: Final[Mapping[str, str]] = {
     "asks": "{resource} asks {asks}",
@@ -124,4 +124,4 @@ def sentence_of(clauses: Iterable[Clause]) -> str:
     >>> sentence_of([clause("asks", resource="cpu", asks=4), clause("never")])
     'cpu asks 4; this pod can never run here'
     """
-    return BETWEEN.join(each.text for each in clauses)
+    return SEPARATOR.join(each.text for each in clauses)

@@ -112,14 +112,14 @@ class QuotaResume(Struct, frozen=True):
     pods: int = 0
 
 
-class Spared(Struct, frozen=True):
+class ProtectedPod(Struct, frozen=True):
     """A pod (`namespace/name`) that would make room, and why it may not be evicted."""
 
     pod: str
     why: str
 
 
-class Blocked(Struct, frozen=True):
+class FullQuotaNode(Struct, frozen=True):
     """A quota node without room: what is asked of it, what is used and reserved, and its
     ceiling.
     """
@@ -138,7 +138,7 @@ class Borrower(Struct, frozen=True):
     over: int
 
 
-class Lacking(Struct, frozen=True, gc=False):
+class MissingAmount(Struct, frozen=True, gc=False):
     """How much more of a resource must become free for a unit, and where.
 
     `kind`: the limit that lacks room: `max` of a quota node, `min` of a leaf (for pods that are not
@@ -169,12 +169,12 @@ class QuotaWaiting(Struct, frozen=True):
     reason: Reason
     message: str
     position: int = 0
-    blocked: tuple[Blocked, ...] = ()
+    blocked: tuple[FullQuotaNode, ...] = ()
     borrowers: tuple[Borrower, ...] = ()
-    spared: tuple[Spared, ...] = ()
+    spared: tuple[ProtectedPod, ...] = ()
     workload: Workload | None = None
     overall: int = 0
-    lacks: tuple[Lacking, ...] = ()
+    lacks: tuple[MissingAmount, ...] = ()
     clauses: Clauses = ()
 
     @property

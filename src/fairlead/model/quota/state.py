@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fairlead.model.moment import Moment
 from fairlead.model.node import Taint
-from fairlead.model.node_choice import ANYWHERE, NodeChoice
+from fairlead.model.node_choice import ANY_NODE, NodeChoice
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.tree import QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import NOTHING, Amounts
@@ -57,7 +57,7 @@ class QuotaPod(Struct, frozen=True, gc=False):
     stopping_at: Moment | None = None
     grace_seconds: float | None = None
     node: str = ""
-    choice: NodeChoice = ANYWHERE
+    choice: NodeChoice = ANY_NODE
     card_units: int = 0
     condition_reason: str = ""
     condition_message: str = ""

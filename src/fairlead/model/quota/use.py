@@ -23,7 +23,7 @@ class QuotaUse(Struct, frozen=True, gc=False):
         return self.own.request.get(resource, 0) - self.own.used.get(resource, 0)
 
 
-class Lack(Struct, frozen=True, gc=False):
+class WaitingDemand(Struct, frozen=True, gc=False):
     """For a leaf and a resource: what waits because the resource has no room for it.
 
     `units`: number of pods, gangs and suspended jobs; `smallest`: the smallest of their requests

@@ -17,7 +17,7 @@ class Writer(Struct, frozen=True):
     groups: tuple[str, ...] = ()
 
 
-class Written(Struct, frozen=True):
+class WrittenObject(Struct, frozen=True):
     """A pod that is written, or a Binding, or an owner of pods; the latter two have only labels and
     annotations.
 
@@ -77,11 +77,13 @@ def job_part(obj: Any) -> Mapping[str, Any] | None:
     return part if isinstance(part, dict) else None
 
 
-def written_job(obj: Any, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Written:
+def written_job(
+    obj: Any, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> WrittenObject:
     """An owner of pods that is written: labels and annotations, and the fields of a job."""
     part = job_part(obj)
     if part is None:
-        return Written(labels, annotations)
+        return WrittenObject(labels, annotations)
     owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
     controller = next(
         (
@@ -95,7 +97,7 @@ def written_job(obj: Any, labels: Mapping[str, str], annotations: Mapping[str, s
     deadline = bool(part.get("activeDeadlineSeconds")) and (
         kind != "RayJob" or is_suspendable_ray_job(part)
     )
-    return Written(
+    return WrittenObject(
         labels,
         annotations,
         kind=kind,

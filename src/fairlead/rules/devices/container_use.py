@@ -150,11 +150,11 @@ def merged_use(rows: Sequence[DeviceProcess], *, is_one_memory: bool) -> tuple[D
     for row in rows:
         who = (row.namespace, row.pod, row.container, row.pod_uid, row.allocate_mode)
         first = found.get(who)
-        found[who] = row if first is None else _together(first, row, is_one_memory=is_one_memory)
+        found[who] = row if first is None else _merged(first, row, is_one_memory=is_one_memory)
     return tuple(found.values()) if len(found) < len(rows) else tuple(rows)
 
 
-def _together(one: DeviceProcess, other: DeviceProcess, *, is_one_memory: bool) -> DeviceProcess:
+def _merged(one: DeviceProcess, other: DeviceProcess, *, is_one_memory: bool) -> DeviceProcess:
     limit = one.memory_limit_bytes
     return structs.replace(
         one,

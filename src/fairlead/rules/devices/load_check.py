@@ -55,7 +55,7 @@ class Tolerance(Struct, frozen=True, gc=False):
         return low * (1 - self.amount), high * (1 + self.amount)
 
 
-class Compared(Struct, frozen=True, gc=False):
+class LoadReport(Struct, frozen=True, gc=False):
     """One report of one card, `at` seconds after the start of its test. None = unknown."""
 
     at: float
@@ -90,7 +90,7 @@ def measured_value(samples: Iterable[Sample], card: LoadCard, field: int) -> flo
 
 
 def check(
-    field: int, reports: Sequence[Compared], tolerance: Tolerance, skipped_seconds: float
+    field: int, reports: Sequence[LoadReport], tolerance: Tolerance, skipped_seconds: float
 ) -> CheckResult:
     """Check one card in one test. Nothing is compared in the first `skipped_seconds`, or
     `LAG_SECONDS`.
@@ -122,7 +122,7 @@ def check(
 
 
 def _range(
-    report: Compared, reports: Sequence[Compared], tolerance: Tolerance
+    report: LoadReport, reports: Sequence[LoadReport], tolerance: Tolerance
 ) -> tuple[float, float]:
     if tolerance.low is not None or tolerance.high is not None:
         return (

@@ -101,7 +101,7 @@ class Prepared(Struct, frozen=True, gc=False):
     assigned: PatchObject | None = None
 
 
-class Seen(Struct, frozen=True):
+class NodeConclusions(Struct, frozen=True):
     """What follows from all that is known: cards and lists, and the provider in force.
 
     `events` are new ones; `assigned`: marks that pods do not carry though their containers were
@@ -274,7 +274,7 @@ class NodeMachine:
 
     # --- what follows -----------------------------------------------------------------------------
 
-    def look(self, now: float, sockets: Collection[str] = ()) -> Seen:
+    def look(self, now: float, sockets: Collection[str] = ()) -> NodeConclusions:
         """Everything that is to be offered and written.
         `sockets`: names in the plugin directory.
         """
@@ -292,7 +292,7 @@ class NodeMachine:
         count = sum(device.is_healthy for device in plan.lists.get(NVIDIA_GPU, ()))
         if count != served:
             self._served = (count, now)
-        return Seen(
+        return NodeConclusions(
             plan, choose_provider(node.labels, self._means), self._events(plan), self._marks(now)
         )
 

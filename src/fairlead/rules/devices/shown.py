@@ -28,7 +28,7 @@ _OF_PROCESSES: Final = {
 """Fields whose bounds apply to values of processes."""
 
 Fields = Mapping[str, int | float]
-Seen = tuple[GpuProcess, ...] | None
+GpuProcesses = tuple[GpuProcess, ...] | None
 
 
 class RefusedValue(Struct, frozen=True, gc=False):
@@ -125,7 +125,9 @@ def _with_sound_parts(sample: DeviceSample, refused: list[RefusedValue]) -> Devi
     return structs.replace(sample, instances=instances)
 
 
-def _sound_processes(sample: DeviceSample, seen: Seen, refused: list[RefusedValue]) -> Seen:
+def _sound_processes(
+    sample: DeviceSample, seen: GpuProcesses, refused: list[RefusedValue]
+) -> GpuProcesses:
     found: list[GpuProcess] = []
     for each in seen or ():
         for name, value in (("memory_bytes", each.memory_bytes), ("sm_percent", each.sm_percent)):

@@ -46,7 +46,7 @@ class TenantState(StrEnum):
     ASSIGNED = "assigned"
 
 
-class Trouble(StrEnum):
+class ClosedReason(StrEnum):
     """Why a card takes no new pods."""
 
     UNHEALTHY = "unhealthy"
@@ -58,9 +58,9 @@ RESERVED: Final = TenantState.RESERVED
 UNWRITTEN: Final = TenantState.UNWRITTEN
 BOUND: Final = TenantState.BOUND
 ASSIGNED: Final = TenantState.ASSIGNED
-UNHEALTHY: Final = Trouble.UNHEALTHY
-DRAINING: Final = Trouble.DRAINING
-UNOFFERED: Final = Trouble.UNOFFERED
+UNHEALTHY: Final = ClosedReason.UNHEALTHY
+DRAINING: Final = ClosedReason.DRAINING
+UNOFFERED: Final = ClosedReason.UNOFFERED
 _SHARED: Final = CardMode.SHARED
 
 
@@ -142,7 +142,7 @@ class CardAccount(Struct, gc=False):
     units: int
     memory_mib: int
     core_total: int
-    trouble: Trouble | None = None
+    trouble: ClosedReason | None = None
     used: int = 0
     core_used: int = 0
     free: int = 0
@@ -453,7 +453,7 @@ def _hidden(pod: Pod) -> Hidden:
     )
 
 
-def _trouble(card: CardOccupancy) -> Trouble | None:
+def _trouble(card: CardOccupancy) -> ClosedReason | None:
     if card.is_healthy is False or card.is_withheld:
         return UNHEALTHY
     if card.is_draining or card.mode != _SHARED:

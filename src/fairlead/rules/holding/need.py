@@ -55,7 +55,7 @@ def gpu_need(pod: Pod) -> GpuNeed:
     cards = int(pod.labels.get(GPU_COUNT, "1"))
     keep = (*pod.containers, *(part for part in pod.init_containers if part.restartable))
     running, passing = (
-        tuple(_asked(pod, part, cards) for part in keep if _units(part)),
+        tuple(_container_need(pod, part, cards) for part in keep if _units(part)),
         tuple(_passing(pod, cards)),
     )
     units, core_percent = _peak(running, passing)
@@ -109,7 +109,9 @@ def _peak(running: Sequence[ContainerNeed], passing: Iterable[ContainerNeed]) ->
     return units, core
 
 
-def _asked(pod: Pod, part: Container, cards: int, beside: tuple[str, ...] = ()) -> ContainerNeed:
+def _container_need(
+    pod: Pod, part: Container, cards: int, beside: tuple[str, ...] = ()
+) -> ContainerNeed:
     wished = pod.memory_limits_mib.get(part.name)
     return ContainerNeed(
         part.name,
@@ -129,7 +131,7 @@ def _passing(pod: Pod, cards: int) -> Iterator[ContainerNeed]:
         if part.restartable:
             sidecars = (*sidecars, part.name)
         else:
-            yield _asked(pod, part, cards, sidecars)
+            yield _container_need(pod, part, cards, sidecars)
 
 
 def _fault(pod: Pod) -> str:

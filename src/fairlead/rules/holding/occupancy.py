@@ -18,7 +18,7 @@ from msgspec import structs
 from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.occupancy import (
-    BY_TURNS,
+    TIME_SHARED_MODES,
     CardHolder,
     CardOccupancy,
     GpuTotals,
@@ -142,13 +142,13 @@ def _holders(held: NodeAccount, mig_worth: float) -> tuple[dict[str, list[CardHo
         for seen in card.gpu.reading.holders if card.gpu.reading else ():
             found = bare.get((seen.namespace, seen.pod))
             if found is not None:
-                holders[card.key].append(_seen_alone(card.gpu, found, seen, mig_worth))
+                holders[card.key].append(_measured_sole_holder(card.gpu, found, seen, mig_worth))
                 placed.add(found.key)
     return holders, placed
 
 
 def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
-    seen, grant = _seen(card.reading, pod, seat.container), seat.grant
+    seen, grant = _measured_holder(card.reading, pod, seat.container), seat.grant
     if seat.is_whole:
         ratio, mib = _WHOLE, card.memory_total_mib
     else:
@@ -167,7 +167,9 @@ def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
     )
 
 
-def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float) -> CardHolder:
+def _measured_sole_holder(
+    card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float
+) -> CardHolder:
     """A seat known from the exporter alone.
 
     An exclusive pod takes the card, MIG the compute slices of its instances; in other modes the
@@ -178,7 +180,7 @@ def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder, mig_worth: float
         ratio, mib = _WHOLE, total
     elif seen.mode == MIG and mig_worth:
         ratio = min(_WHOLE, mig_worth * _compute_slices(card, seen))
-    elif seen.mode in BY_TURNS or not mib or not total:
+    elif seen.mode in TIME_SHARED_MODES or not mib or not total:
         ratio = 0.0
     else:
         ratio = min(_WHOLE, mib / total)
@@ -207,7 +209,7 @@ def _compute_slices(card: CardOccupancy, seen: GpuHolder) -> int:
     )
 
 
-def _seen(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | None:
+def _measured_holder(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | None:
     """The exporter's measurement for the seat; a grant to the
     whole pod ("") uses the pod's first.
     """
@@ -280,7 +282,7 @@ def _gpu_worth(node: Node, readings: Sequence[GpuReading], total: int) -> float:
     is_renamed = counted(node.capacity, NVIDIA_GPU_SHARED) == offered
     by_turns = (
         is_renamed
-        or not modes.isdisjoint(BY_TURNS)
+        or not modes.isdisjoint(TIME_SHARED_MODES)
         or (EXCLUSIVE not in modes and offered % total == 0)
     )
     return total / offered if by_turns else 1

@@ -65,7 +65,7 @@ _HELP: Final = {
     "ENCODE_UTIL": "Encoder utilization of {} (in %).",
     "DECODE_UTIL": "Decoder utilization of {} (in %).",
 }
-OF_PROCESSES: Final = {
+PROCESS_METRICS: Final = {
     (kind, name): _metric(f"{kind}PROCESS_{name}", _PROCESS, text.format(described))
     for kind, described in _WHAT.items()
     for name, text in _HELP.items()
@@ -82,7 +82,7 @@ NAMES: Final = (
     ALLOCATE_MODE,
     FB_TOTAL,
     FB_ALLOCATED,
-    *OF_PROCESSES.values(),
+    *PROCESS_METRICS.values(),
     CONTAINER_MEM,
     CONTAINER_CP,
 )
@@ -119,7 +119,7 @@ def custom_families(samples: Sequence[DeviceSample]) -> list[Family]:
                 [_process_key(*row) for row in rows[kind]],
                 [_VALUES[name](*row[1:]) for row in rows[kind]],
             )
-            for (kind, name), metric in OF_PROCESSES.items()
+            for (kind, name), metric in PROCESS_METRICS.items()
         ),
         Family(CONTAINER_MEM, containers, [_limit(process) for _, process in held]),
         Family(

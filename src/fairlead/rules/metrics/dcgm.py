@@ -24,10 +24,10 @@ from fairlead.rules.devices.attribution import WHOLE_ENTITY, DeviceHolder, devic
 from fairlead.rules.devices.container_use import percent_of_whole
 from fairlead.rules.devices.mig import gpu_instances
 from fairlead.rules.devices.pod_devices import CLAIM_LABELS
-from fairlead.rules.metrics.dcgm_made import MadeRow
+from fairlead.rules.metrics.dcgm_made import ComputedRow
 
 _MIB: Final = 1 << 20
-_NONE_MADE: Final[Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]] = {}
+_NONE_MADE: Final[Mapping[str, Mapping[tuple[str, str], Sequence[ComputedRow]]]] = {}
 _NO_NAMES: Final = SeriesNames()
 _OF_A_SHARE: Final[Mapping[str, Callable[[DeviceProcess], int | None]]] = {
     "DCGM_FI_DEV_GPU_UTIL": lambda share: (
@@ -167,7 +167,7 @@ class _Rows(NamedTuple):
     keys: Sequence[Key]
 
 
-Made = Mapping[str, Mapping[tuple[str, str], Sequence[MadeRow]]]
+Made = Mapping[str, Mapping[tuple[str, str], Sequence[ComputedRow]]]
 """By field and card (node, uuid): rows that are computed from values of the card."""
 
 
@@ -224,7 +224,7 @@ def dcgm_families(
 
 
 def _made(
-    counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequence[MadeRow]]
+    counter: Counter, cards: _Rows, made: Mapping[tuple[str, str], Sequence[ComputedRow]]
 ) -> Family:
     found = [
         (base, {**given, **row.labels}, row.value)

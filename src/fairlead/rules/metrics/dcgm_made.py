@@ -37,7 +37,7 @@ CLOCK_EVENTS: Final[Mapping[int, str]] = {
 _WINDOW_LABEL: Final = "window_size_in_ms"
 
 
-class MadeRow(Struct, frozen=True, gc=False):
+class ComputedRow(Struct, frozen=True, gc=False):
     """One series of a card: the labels that this metric adds to the card's, and the value."""
 
     labels: Mapping[str, str]
@@ -117,7 +117,7 @@ class XidCounts:
         self._counts.keep(cards)
         self._totals = {key: total for key, total in self._totals.items() if key[0] in cards}
 
-    def rows(self, card: str, now: float) -> list[MadeRow]:
+    def rows(self, card: str, now: float) -> list[ComputedRow]:
         """Rows by XID; one row without `xid` if there was none.
 
         >>> counts = XidCounts()
@@ -154,20 +154,20 @@ class ClockEventCounts:
         self._counts.keep(cards)
         self._sampled_at = {card: at for card, at in self._sampled_at.items() if card in cards}
 
-    def rows(self, card: str, now: float) -> list[MadeRow]:
+    def rows(self, card: str, now: float) -> list[ComputedRow]:
         """Rows by event, in the order of bits; one row without `clock_event` if there was none."""
         return _counted(self._counts, card, now, "clock_event", CLOCK_EVENTS.__getitem__)
 
 
 def _counted(
     counts: WindowCounts, card: str, now: float, label: str, word: Callable[[int], str]
-) -> list[MadeRow]:
+) -> list[ComputedRow]:
     found = counts.counts(card, now)
     if found is None:
         return []
     window = {_WINDOW_LABEL: str(counts.window_ms)}
-    return [MadeRow({**window, label: word(what)}, found[what]) for what in sorted(found)] or [
-        MadeRow(window, 0)
+    return [ComputedRow({**window, label: word(what)}, found[what]) for what in sorted(found)] or [
+        ComputedRow(window, 0)
     ]
 
 
@@ -207,7 +207,7 @@ _CODES: Final[Mapping[str, tuple[str, str]]] = {
 """DCGM's names, of a warning and of a failure."""
 
 
-def health_rows(checks: Mapping[str, int]) -> list[MadeRow]:
+def health_rows(checks: Mapping[str, int]) -> list[ComputedRow]:
     """`DCGM_EXP_GPU_HEALTH_STATUS` of a card from its checks (`rules/devices/health_checks`): 0, 10
     or 20.
 
@@ -225,7 +225,7 @@ def health_rows(checks: Mapping[str, int]) -> list[MadeRow]:
         if made:
             level, worst = max(made, key=lambda each: each[0])
             code = {} if level == OK else {"health_error_code": _CODES[worst][level == FAIL]}
-            rows.append(MadeRow({**code, "health_watch": watch}, _STATUS[level]))
+            rows.append(ComputedRow({**code, "health_watch": watch}, _STATUS[level]))
     return rows
 
 
@@ -235,7 +235,7 @@ LINK_STATUS: Final = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 """NVML's numbers in nvidia-smi's words: chipset, GPU, topology not supported, disabled, …"""
 
 
-def p2p_rows(links: Mapping[int, int]) -> list[MadeRow]:
+def p2p_rows(links: Mapping[int, int]) -> list[ComputedRow]:
     """`DCGM_EXP_P2P_STATUS` of a card: NVML's status by the index of each peer; an unknown number
     is `U`.
 
@@ -243,7 +243,7 @@ def p2p_rows(links: Mapping[int, int]) -> list[MadeRow]:
     [('OK', '1', 0), ('TNS', '3', 3)]
     """
     return [
-        MadeRow(
+        ComputedRow(
             {
                 "link_status": LINK_STATUS[status] if 0 <= status < len(LINK_STATUS) else "U",
                 "peer_gpu": str(peer),
@@ -257,7 +257,7 @@ def p2p_rows(links: Mapping[int, int]) -> list[MadeRow]:
 # --- all of them ----------------------------------------------------------------------------------
 
 
-class MadeMetrics:
+class ComputedMetrics:
     """Metrics made from the snapshots of one exporter, each put in once and in order."""
 
     def __init__(self, xid_window_ms: int = WINDOW_MS, clock_window_ms: int = WINDOW_MS) -> None:
@@ -266,11 +266,11 @@ class MadeMetrics:
 
     def of(
         self, samples: Sequence[DeviceSample], at: float, now: float
-    ) -> dict[str, dict[tuple[str, str], list[MadeRow]]]:
+    ) -> dict[str, dict[tuple[str, str], list[ComputedRow]]]:
         """Rows by field and card (node, uuid). `at`: the time of the snapshot; `now`: the same
         instant in epoch seconds.
         """
-        made: dict[str, dict[tuple[str, str], list[MadeRow]]] = {
+        made: dict[str, dict[tuple[str, str], list[ComputedRow]]] = {
             XID_COUNT: {},
             CLOCK_COUNT: {},
             HEALTH_STATUS: {},

@@ -59,7 +59,7 @@ class _Part(Struct, frozen=True, gc=False):
     per: int = 1
 
 
-class _Scaled(Struct, frozen=True, gc=False):
+class _FieldFamily(Struct, frozen=True, gc=False):
     """A family that is a table of fields. `label` is the extra label, "" for none."""
 
     name: str
@@ -75,12 +75,12 @@ def _part(value: str, field: str, scale: int = 1, per: int = 1) -> _Part:
 
 def _one(
     name: str, help: str, field: str, scale: int = 1, per: int = 1, type: str = "gauge"
-) -> _Scaled:
-    return _Scaled(f"fairlead_gpu_{name}", type, help, (_part("", field, scale, per),))
+) -> _FieldFamily:
+    return _FieldFamily(f"fairlead_gpu_{name}", type, help, (_part("", field, scale, per),))
 
 
-def _many(name: str, help: str, label: str, *parts: _Part, type: str = "gauge") -> _Scaled:
-    return _Scaled(f"fairlead_gpu_{name}", type, help, parts, label)
+def _many(name: str, help: str, label: str, *parts: _Part, type: str = "gauge") -> _FieldFamily:
+    return _FieldFamily(f"fairlead_gpu_{name}", type, help, parts, label)
 
 
 INSTANCE_BUSY: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
@@ -95,11 +95,11 @@ _INSTANCE_PARTS: Final = {
 """Fields that a MIG instance reports instead of its card."""
 
 
-def _instance_part(table: _Scaled) -> _Part | None:
+def _instance_part(table: _FieldFamily) -> _Part | None:
     return _INSTANCE_PARTS.get(table.name.removeprefix("fairlead_gpu_"))
 
 
-def _labels(table: _Scaled) -> tuple[str, ...]:
+def _labels(table: _FieldFamily) -> tuple[str, ...]:
     own = (table.label,) if table.label else ()
     return (*DEVICE_LABELS, *(MIG_LABELS if _instance_part(table) else own))
 
@@ -478,7 +478,7 @@ def _each(value: Value) -> _Make:
     return lambda metric, samples, keys: Family(metric, keys, [value(sample) for sample in samples])
 
 
-def _fields(table: _Scaled) -> _Make:
+def _fields(table: _FieldFamily) -> _Make:
     if not table.label:
         return _each(lambda sample: _field(sample, table.parts[0]))
 
@@ -616,7 +616,7 @@ def _bytes_of(processes: Sequence[DeviceProcess]) -> int | None:
     return None if None in memory else sum(used or 0 for used in memory)
 
 
-def _maker(table: _Scaled) -> _Make:
+def _maker(table: _FieldFamily) -> _Make:
     part = _instance_part(table)
     return (
         _fields(table)

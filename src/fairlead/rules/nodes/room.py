@@ -183,7 +183,7 @@ def _why(
         return _short_of(short[0], asked[short[0]], usable, where)
     if any(_fits(asked, left) for _, left in usable):
         return None
-    return _not_together(asked, usable, where)
+    return _no_common_node(asked, usable, where)
 
 
 def _short_of(
@@ -209,7 +209,7 @@ def _short_of(
     )
 
 
-def _not_together(
+def _no_common_node(
     asked: Amounts, usable: Sequence[tuple[Node, Amounts]], where: tuple[str, ...]
 ) -> NoNodeFits:
     """The scarcest resource is free on some node, but not beside the others: what is missing on
@@ -226,7 +226,7 @@ def _not_together(
     # enough on one of them, so a third resource is missing
     if left.get(missing, 0) >= asked[missing]:
         others = [each for each in able if each[1].get(missing, 0) >= asked[missing]]
-        return _not_together(
+        return _no_common_node(
             {name: amount for name, amount in asked.items() if name != missing}, others, where
         )
     return NoNodeFits(

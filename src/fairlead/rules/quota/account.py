@@ -39,7 +39,7 @@ from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
-from fairlead.rules.quota.room import Placed, Rooms
+from fairlead.rules.quota.room import PlacedPod, Rooms
 from fairlead.rules.quota.tree import Capacity, Sums, TreeIndex, Vector
 from fairlead.rules.quota.units import (
     Line,
@@ -141,7 +141,7 @@ class QuotaAccount:
         self.undo: list[tuple[Sums, int, Vector, int]] = []
         self.now = 0.0
         self.reread: list[int] = []
-        self.seats: dict[Unit, list[Placed]] = {}
+        self.seats: dict[Unit, list[PlacedPod]] = {}
         self._moved: dict[str, QuotaPod | None] = {}
         self._firm: dict[int, Vector] = {}
         self.set_tree(tree, capacity)
@@ -591,7 +591,7 @@ class QuotaAccount:
         index.bind(capacity, firm)
         self._firm = firm
         if is_capacity_named:
-            self._say_anew()
+            self._drop_scarce_sentences()
         if (index.max[0], index.min) == (most, least):
             return
         if index.floor != floor:
@@ -626,7 +626,7 @@ class QuotaAccount:
                 self._read(book)
                 self.reread.append(place)
 
-    def _say_anew(self) -> None:
+    def _drop_scarce_sentences(self) -> None:
         """Drop sentences that name the capacity of a scarce resource, where they are kept with
         their line.
         """

@@ -23,12 +23,12 @@ from fairlead.model.keys import (
     LABELS_PREEMPTIBLE,
     QUOTA_GATE,
 )
-from fairlead.model.quota.written import MAKERS, Writer, Written
+from fairlead.model.quota.written import MAKERS, Writer, WrittenObject
 from fairlead.model.refusal import Refusal
 
-OURS: Final = "system:serviceaccount:fairlead-system:"
+OWN_SERVICE_ACCOUNTS: Final = "system:serviceaccount:fairlead-system:"
 """Prefix of the accounts of Fairlead's own servers."""
-CONTROLLER: Final = f"{OURS}fairlead-quota-controller"
+CONTROLLER: Final = f"{OWN_SERVICE_ACCOUNTS}fairlead-quota-controller"
 """The only account that may remove gates."""
 DAEMON_SETS: Final = "system:serviceaccount:kube-system:daemon-set-controller"
 KUBELETS: Final = "system:node:"
@@ -71,7 +71,7 @@ def is_exempt(writer: Writer) -> bool:
     return writer.user == DAEMON_SETS or writer.user.startswith(KUBELETS)
 
 
-def additions(pod: Written, writer: Writer) -> Additions:
+def additions(pod: WrittenObject, writer: Writer) -> Additions:
     """What a new pod gets.
 
     >>> additions(Written(), Writer("alice"))
@@ -94,7 +94,7 @@ def stamp(writer: Writer) -> Mapping[str, str]:
     return {LABEL_USER: writer.user.removeprefix(USERS)} if writer.user.startswith(USERS) else {}
 
 
-def begins_suspended(job: Written) -> bool:
+def begins_suspended(job: WrittenObject) -> bool:
     """Whether a new job is created suspended: its deadline would run while its pods wait.
 
     A job with another controller is left to that controller, which may resume it at once (JobSet
@@ -109,7 +109,7 @@ def begins_suspended(job: Written) -> bool:
     return job.has_deadline and not job.is_suspended and job.controller in ("", *MAKERS)
 
 
-def refuse_new(pod: Written, writer: Writer, leaf: str) -> Refusal | None:
+def refuse_new(pod: WrittenObject, writer: Writer, leaf: str) -> Refusal | None:
     """The refusal if the pod, as injected, may not be created;
     `leaf` is the leaf of its namespace.
     """
@@ -124,7 +124,9 @@ def refuse_new(pod: Written, writer: Writer, leaf: str) -> Refusal | None:
     return _refuse_foreign(pod, leaf)
 
 
-def refuse_change(before: Written, after: Written, writer: Writer, leaf: str) -> Refusal | None:
+def refuse_change(
+    before: WrittenObject, after: WrittenObject, writer: Writer, leaf: str
+) -> Refusal | None:
     """The refusal if `writer` may not turn a pod into `after`.
 
     >>> waits = Written(gates=("fairlead.io/quota",))
@@ -145,17 +147,17 @@ def refuse_change(before: Written, after: Written, writer: Writer, leaf: str) ->
     return _refuse_edit(before, after, writer, may_join=QUOTA_GATE in before.gates)
 
 
-def refuse_binding(binding: Written, writer: Writer, leaf: str) -> Refusal | None:
+def refuse_binding(binding: WrittenObject, writer: Writer, leaf: str) -> Refusal | None:
     """The refusal if labels and annotations of a Binding may not be copied to its pod."""
     if is_exempt(writer):
         return None
     return _refuse_foreign(binding, leaf) or _refuse_edit(
-        Written(), binding, writer, may_join=False
+        WrittenObject(), binding, writer, may_join=False
     )
 
 
 def refuse_resize(
-    before: Written, after: Written, writer: Writer, managed: Collection[str]
+    before: WrittenObject, after: WrittenObject, writer: Writer, managed: Collection[str]
 ) -> Refusal | None:
     """The refusal if the pod may not be resized; `managed`: the resources that the tree counts.
 
@@ -171,14 +173,14 @@ def refuse_resize(
     return None
 
 
-def refuse_stamp(before: Written, after: Written, writer: Writer) -> Refusal | None:
+def refuse_stamp(before: WrittenObject, after: WrittenObject, writer: Writer) -> Refusal | None:
     """The refusal if the change would give an owner of pods to another user."""
     if _is_trusted(writer) or before.labels.get(LABEL_USER) == after.labels.get(LABEL_USER):
         return None
     return Refusal(f"the label {LABEL_USER} may not be changed")
 
 
-def _refuse_foreign(pod: Written, leaf: str) -> Refusal | None:
+def _refuse_foreign(pod: WrittenObject, leaf: str) -> Refusal | None:
     named = pod.labels.get(LABEL_QUOTA_NAME, leaf)
     if named == leaf:
         return None
@@ -189,7 +191,7 @@ def _refuse_foreign(pod: Written, leaf: str) -> Refusal | None:
 
 
 def _refuse_edit(
-    before: Written, after: Written, writer: Writer, *, may_join: bool
+    before: WrittenObject, after: WrittenObject, writer: Writer, *, may_join: bool
 ) -> Refusal | None:
     """`may_join`: the pod has not been admitted, so it may still become a member of a gang."""
     if _is_trusted(writer):
@@ -209,4 +211,4 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[st
 
 def _is_trusted(writer: Writer) -> bool:
     """Fairlead's own servers, and the cluster's administrators."""
-    return writer.user.startswith(OURS) or ADMINS in writer.groups
+    return writer.user.startswith(OWN_SERVICE_ACCOUNTS) or ADMINS in writer.groups

@@ -37,7 +37,7 @@ from fairlead.model.quota.tree import QuotaSettings, QuotaTree
 from fairlead.rules.nodes.status import is_ready
 from fairlead.rules.quota.jobs.removal import in_removal_order, surplus_in
 from fairlead.rules.quota.room import holes_of, node_room, taken_by
-from fairlead.rules.quota.sight import QuotaSight, bound_at, is_job_pod, quota_pod
+from fairlead.rules.quota.sight import PodContext, bound_at, is_job_pod, quota_pod
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE
 
 Row = TypeVar("Row")
@@ -81,7 +81,7 @@ class QuotaFeed:
         self.restless: set[str] = set()
         self.pods_of: Counter[str] = Counter()
         self.rows: dict[str, Pod] = {}
-        self.sight = QuotaSight(self.settings)
+        self.sight = PodContext(self.settings)
         self.fallen: list[QuotaPod] = []
         self.touched_nodes: set[str] = set()
         self.touched_pods: set[str] = set()
@@ -419,7 +419,7 @@ class _Nodes(_Rows[Node]):
     def put(self, key: str, row: Node) -> bool:
         before = self.rows.get(key)
         self.rows[key] = row
-        if before is not None and _looks(before) == _looks(row):
+        if before is not None and _read_fields(before) == _read_fields(row):
             return False
         self._feed.touched_nodes.add(row.name)
         return True
@@ -478,7 +478,7 @@ def _without_stale(job: Workload, before: Collection[str]) -> Workload:
     return replace(job, stale=tuple(dict.fromkeys(stale)))
 
 
-def _looks(node: Node) -> tuple[object, ...]:
+def _read_fields(node: Node) -> tuple[object, ...]:
     """The parts of a node that quota reads; most changes are heartbeats."""
     conditions = tuple(
         (each.type, each.status, each.at) for each in node.conditions if each.type == "Ready"

@@ -92,7 +92,7 @@ REFRESH_ROWS: Final = 50
 """For leaves that a plan did not look at: the number of rows whose sentences are made in one look,
 so that a look stays short.
 """
-REST_SECONDS: Final = 0.2
+REFRESH_PAUSE_SECONDS: Final = 0.2
 """The pause before the next `REFRESH_ROWS` rows."""
 PATCH_SECONDS: Final = 10.0
 """The time after which a patch is sent again if the watch does not show it: of a namespace's marks,
@@ -198,7 +198,7 @@ class QuotaMachine:
         if self._is_due(now):
             actions += self._replan(now)
         if self._unrefreshed:
-            self._tell_more(now)
+            self._refresh_more(now)
         actions += self._status.next(now)
         actions += self.telling.next(now)
         self._calls_due = self.calls.next_after(now)
@@ -359,7 +359,7 @@ class QuotaMachine:
             )
         return rows
 
-    def _tell_more(self, now: float) -> None:
+    def _refresh_more(self, now: float) -> None:
         """Pass on the rows of some leaves that the latest plan did not look at."""
         account, planned = self._account, self._planned
         if account is None or planned is None or now < self._rested_at:
@@ -370,7 +370,7 @@ class QuotaMachine:
             its = planned.waiting_in(place)
             self.telling.want_in(account.index.names[place], its, now)
             left -= 1 + len(its)
-        self._rested_at = now + REST_SECONDS
+        self._rested_at = now + REFRESH_PAUSE_SECONDS
 
     def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
         """The account of what the watch shows, with this controller's calls laid over it."""
@@ -660,7 +660,7 @@ class QuotaMachine:
             pod = each.pod
             times = self._returns.get(pod.owner, 0)
             if each.is_event_only:
-                self._tell_unbound(each)
+                self._notify_unbound(each)
             elif (
                 now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2** times
                 and not self.calls.pauses.is_paused(pod.uid, now)
@@ -670,7 +670,7 @@ class QuotaMachine:
                 elif pod.owner in self.feed.workload_of:
                     of_jobs[pod.owner].append(pod)
                 else:
-                    self._tell_unbound(each)
+                    self._notify_unbound(each)
         for uid, pods in of_jobs.items():
             yield from self._return_job(self.feed.workload_of[uid], pods, now)
 
@@ -701,13 +701,13 @@ class QuotaMachine:
             yield self.calls.send(suspend_action(job, NO_NODE, pods[0].priority), now, NO_NODE)
         else:
             for pod in pods:
-                self._tell_unbound(QuotaReturn(pod, self._leaf_of.get(pod.namespace, "")))
+                self._notify_unbound(QuotaReturn(pod, self._leaf_of.get(pod.namespace, "")))
 
     def _is_of_batch_job(self, pod: QuotaPod) -> bool:
         row = self.feed.rows.get(pod.uid)
         return row is not None and row.controller is not None and row.controller.kind == _JOB
 
-    def _tell_unbound(self, returned: QuotaReturn) -> None:
+    def _notify_unbound(self, returned: QuotaReturn) -> None:
         """Write the Event, once per pod."""
         pod = returned.pod
         if pod.uid not in self._admission_messages:

@@ -97,7 +97,7 @@ Shape = tuple[tuple[tuple[str, int], ...], NodeChoice, int]
 """
 
 
-class Placed(Struct, frozen=True, gc=False):
+class PlacedPod(Struct, frozen=True, gc=False):
     """A pod, its node, and the card of the node that gives it memory; -1: none."""
 
     pod: QuotaPod
@@ -147,7 +147,7 @@ class Rooms:
         self._offering: list[int] = []
         self._unreckoned: set[int] = set()
         self._unbound: dict[str, QuotaPod] = {}
-        self._unbound_seats: list[Placed] = []
+        self._unbound_seats: list[PlacedPod] = []
         for pod in pods:
             self._put(pod)
         self._seat_unbound()
@@ -227,31 +227,31 @@ class Rooms:
         self.unseat(seats)
         return True
 
-    def seat(self, pods: Sequence[QuotaPod], *, is_whole: bool = True) -> list[Placed] | None:
+    def seat(self, pods: Sequence[QuotaPod], *, is_whole: bool = True) -> list[PlacedPod] | None:
         """Lay the pods out and take their room. None: they do not fit, and nothing is taken.
 
         Not `is_whole`: the pods that fit are laid out.
         """
-        seats: list[Placed] = []
+        seats: list[PlacedPod] = []
         for pod in pods if len(pods) == 1 else sorted(pods, key=largest_first):
             place = self._first(pod)
             if place is not None:
                 card = self._card_for(pod, place)
                 self._take(pod, place, card)
-                seats.append(Placed(pod, self._rooms[place].node.name, card))
+                seats.append(PlacedPod(pod, self._rooms[place].node.name, card))
             elif is_whole:
                 self.unseat(seats)
                 return None
         return seats
 
-    def seat_on(self, pod: QuotaPod, node: str) -> list[Placed] | None:
+    def seat_on(self, pod: QuotaPod, node: str) -> list[PlacedPod] | None:
         """Lay one pod out on this node."""
         place = self._place[node]
         if not self._may_use(pod.choice)[place] or not self._has_room(pod, place):
             return None
         card = self._card_for(pod, place)
         self._take(pod, place, card)
-        return [Placed(pod, node, card)]
+        return [PlacedPod(pod, node, card)]
 
     def could_hold(self, pod: QuotaPod, node: str) -> bool:
         """Whether the pod would fit on the node if no pod that quota counts were on it.
@@ -282,27 +282,27 @@ class Rooms:
             lack[GPU_MEMORY] = pod.card_units - max(room.holes)
         return lack
 
-    def unseat(self, seats: Iterable[Placed]) -> None:
+    def unseat(self, seats: Iterable[PlacedPod]) -> None:
         """Return the room that `seat` took."""
         for seat in seats:
             self._give(seat.pod, self._place[seat.node], seat.card)
 
-    def leave(self, pods: Iterable[QuotaPod]) -> list[Placed]:
+    def leave(self, pods: Iterable[QuotaPod]) -> list[PlacedPod]:
         """Bound pods return the room of their nodes, until `stay`.
 
         It is not known here which card a pod holds. The card with most free memory is assumed, so
         that no room is judged too small that may be large enough.
         """
-        seats: list[Placed] = []
+        seats: list[PlacedPod] = []
         for pod in pods:
             if (place := self._place.get(pod.node)) is not None:
                 holes = self._rooms[place].holes
                 card = holes.index(max(holes)) if pod.card_units and holes else -1
                 self._give(pod, place, card)
-                seats.append(Placed(pod, pod.node, card))
+                seats.append(PlacedPod(pod, pod.node, card))
         return seats
 
-    def stay(self, seats: Iterable[Placed]) -> None:
+    def stay(self, seats: Iterable[PlacedPod]) -> None:
         """Take back the room that `leave` returned."""
         for seat in seats:
             self._take(seat.pod, self._place[seat.node], seat.card)

@@ -9,7 +9,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota.clauses import Clause, Clauses, clause, sentence_of
-from fairlead.model.quota.plan import Blocked, Borrower, Lacking, QuotaWaiting, Reason, Spared
+from fairlead.model.quota.plan import (
+    Borrower,
+    FullQuotaNode,
+    MissingAmount,
+    ProtectedPod,
+    QuotaWaiting,
+    Reason,
+)
 from fairlead.model.resources import CPU, amount_text, is_byte_resource
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim
@@ -17,7 +24,9 @@ from fairlead.rules.quota.room import Rooms
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 _LISTED_MAX = 3
-_Alike = tuple[tuple[Blocked, ...], tuple[Lacking, ...], tuple[Borrower, ...], Clauses, str]
+_Alike = tuple[
+    tuple[FullQuotaNode, ...], tuple[MissingAmount, ...], tuple[Borrower, ...], Clauses, str
+]
 """Shared by units that ask for the same in the same leaf: where they have no room, how much more
 they need, the borrowers, the clauses, and their sentence.
 """
@@ -191,9 +200,9 @@ class Sentences:
                         found[leaf, min(budgets)].append(group)
         return found
 
-    def _spared(self, unit: Unit, blocked: Sequence[Blocked]) -> tuple[Spared, ...]:
+    def _spared(self, unit: Unit, blocked: Sequence[FullQuotaNode]) -> tuple[ProtectedPod, ...]:
         """Pods above min that use what the unit lacks, and that may not be evicted."""
-        found: dict[str, Spared] = {}
+        found: dict[str, ProtectedPod] = {}
         index = self._index
         for k in dict.fromkeys(index.resources.index(each.resource) for each in blocked):
             for leaf in self._account.books:
@@ -201,7 +210,7 @@ class Sentences:
                     continue
                 for group in self._account.groups(leaf):
                     if group.vector[k] and (why := self._reclaim.why_not(group)):
-                        found |= {pod.key: Spared(pod.key, why) for pod in group.pods}
+                        found |= {pod.key: ProtectedPod(pod.key, why) for pod in group.pods}
                 for pod in self._account.books[leaf].pods.values():
                     if (
                         pod.is_admitted
@@ -209,7 +218,7 @@ class Sentences:
                         and not pod.is_preemptible
                         and index.vector(pod.request)[k]
                     ):
-                        found[pod.key] = Spared(pod.key, "it is not preemptible")
+                        found[pod.key] = ProtectedPod(pod.key, "it is not preemptible")
         return tuple(found[key] for key in sorted(found))
 
     def _used(self, place: int, k: int) -> int:
@@ -266,7 +275,7 @@ class Sentences:
             return ()
         pod = next((each for each in unit.pods if not rooms.fits([each])), pod)
         if len(unit.pods) > 1 and rooms.fits([pod]):
-            return self._no_fit_together(unit, rooms)
+            return self._no_joint_fit(unit, rooms)
         freest = rooms.freest(pod)
         if freest is None:
             return (clause("no-node"),)
@@ -290,7 +299,7 @@ class Sentences:
         """For a unit that has room, but may be bound where room is being made for another unit."""
         return (clause("kept", unit=unit.key, node=node, claimant=claimant),)
 
-    def _no_fit_together(self, unit: Unit, rooms: Rooms) -> Clauses:
+    def _no_joint_fit(self, unit: Unit, rooms: Rooms) -> Clauses:
         """Each of the unit's pods alone would fit."""
         there = next(
             count for count in range(len(unit.pods) - 1, 0, -1) if rooms.fits(unit.pods[:count])
@@ -399,7 +408,7 @@ class Sentences:
 
     def _blocked(
         self, unit: Unit, reason: Reason
-    ) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
+    ) -> tuple[tuple[FullQuotaNode, ...], tuple[MissingAmount, ...]]:
         """Where the unit has no room, and how much more it needs there. A claimant's own claim does
         not count against it.
         """
@@ -411,10 +420,12 @@ class Sentences:
             sums.add(unit.leaf, unit.vector)
         return found
 
-    def _found_blocked(self, unit: Unit) -> tuple[tuple[Blocked, ...], tuple[Lacking, ...]]:
+    def _found_blocked(
+        self, unit: Unit
+    ) -> tuple[tuple[FullQuotaNode, ...], tuple[MissingAmount, ...]]:
         index, spots = self._index, self._now.blocks(unit.leaf, unit.vector)
         blocked = tuple(
-            Blocked(
+            FullQuotaNode(
                 index.names[place],
                 index.resources[k],
                 unit.vector[k],
@@ -428,10 +439,11 @@ class Sentences:
             (place, k, self._now.lacks(unit.leaf, unit.vector, place, k)) for place, k in spots
         ]
         return blocked, tuple(
-            Lacking("max", index.names[place], index.resources[k], more) for place, k, more in lacks
+            MissingAmount("max", index.names[place], index.resources[k], more)
+            for place, k, more in lacks
         )
 
-    def _borrowers(self, blocked: Sequence[Blocked]) -> tuple[Borrower, ...]:
+    def _borrowers(self, blocked: Sequence[FullQuotaNode]) -> tuple[Borrower, ...]:
         """Leaves that use more than their min of a lacking resource, the one most above it first.
 
         Pods that stop still count as use.
@@ -459,7 +471,7 @@ class Sentences:
         self,
         unit: Unit,
         reason: Reason,
-        blocked: Sequence[Blocked],
+        blocked: Sequence[FullQuotaNode],
         borrowers: Sequence[Borrower],
         victims: Sequence[VictimGroup],
         is_guaranteed: bool,
@@ -501,7 +513,7 @@ class Sentences:
         )
         full = clause(code, node=first.node, used=used, max=most, there=there, claimed=claimed)
         place = self._index.names.index(first.node)
-        right = self._owed(unit, k) if is_guaranteed else self._may_borrow(unit, k)
+        right = self._covered_by_min(unit, k) if is_guaranteed else self._may_borrow(unit, k)
         who = clause("borrowers", leaves=listed) if listed else clause("nobody-borrows")
         return (self._asks(unit, k), full, *self._not_lent(place, k), *right, who)
 
@@ -557,7 +569,7 @@ class Sentences:
             else []
         )
 
-    def _owed(self, unit: Unit, k: int) -> list[Clause]:
+    def _covered_by_min(self, unit: Unit, k: int) -> list[Clause]:
         """For a unit that a min covers, and for which no pod may be evicted."""
         by = self._voucher(unit, k, unit.vector[k])
         place = unit.leaf if by is None else by

@@ -59,7 +59,7 @@ _REFUSALS: Final = ("Unschedulable", "SchedulerError")
 _DEFAULTS: Final = QuotaSettings()
 
 
-class QuotaSight:
+class PodContext:
     """What the row of a pod follows from, besides the pod: owners, groups, disruption budgets,
     settings.
     """
@@ -139,7 +139,7 @@ class QuotaSight:
         return self._group_sizes.get((group, namespace, name), 0)
 
 
-def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
+def quota_pod(pod: Pod, around: PodContext) -> QuotaPod | None:
     """The pod as quota counts it, in a leaf's namespace.
 
     None: quota does not count it. It has finished, is exempt, or stops without having been
@@ -227,7 +227,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
     tree = snapshot.quota_tree
     root = (tree.root if tree else snapshot.quota) or QuotaNode("root", "root")
     settings = tree.settings if tree else _DEFAULTS
-    around = QuotaSight(settings)
+    around = PodContext(settings)
     for workload in snapshot.workloads:
         around.put(workload)
     for budget in snapshot.budgets:
@@ -309,7 +309,7 @@ def _revision(owners: list[Workload]) -> tuple[str, int]:
     return nearest.owner, nearest.revision
 
 
-def _gang(pod: Pod, owners: list[Workload], around: QuotaSight) -> tuple[str, int]:
+def _gang(pod: Pod, owners: list[Workload], around: PodContext) -> tuple[str, int]:
     """Name and size. A job that is a gang by its kind is always one: labels of its pods may leave
     out some of them.
     """
@@ -364,7 +364,7 @@ def _is_ready(pod: Pod) -> bool:
     )
 
 
-def _unseen(pod: Pod, owners: list[Workload]) -> str:
+def _unknown_owner_kind(pod: Pod, owners: list[Workload]) -> str:
     """The kind of the unknown owner above those that are known; "" = all are known. Its kind may be
     new to the API server, or the controller may not read it.
     """
@@ -379,7 +379,7 @@ def _is_preemptible(pod: Pod, owners: list[Workload], settings: QuotaSettings) -
         return labelled
     if not any(owner.controller for owner in pod.owners):
         return settings.are_bare_pods_preemptible
-    if QUOTA_GATE not in pod.gates and _unseen(pod, owners) in _SUSPENDED:
+    if QUOTA_GATE not in pod.gates and _unknown_owner_kind(pod, owners) in _SUSPENDED:
         return False
     return next(
         (owner.is_preemptible for owner in owners if owner.is_preemptible is not None), True

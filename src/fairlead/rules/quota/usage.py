@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.model.quota.plan import QuotaNodeUse, Reason
 from fairlead.model.quota.state import QuotaState
-from fairlead.model.quota.use import Lack, QuotaUse
+from fairlead.model.quota.use import QuotaUse, WaitingDemand
 from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.quota.account import QuotaAccount, account_of
@@ -57,7 +57,7 @@ def _beside(state: QuotaState, uses: tuple[QuotaNodeUse, ...]) -> tuple[QuotaUse
     return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), uses, strict=True))
 
 
-def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, Lack]]:
+def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, WaitingDemand]]:
     """By leaf (name) and resource: what waits for this resource, and not only asks for it, too.
 
     A unit waits for a resource if its leaf or a node above has no room for what it asks of it, up
@@ -73,7 +73,7 @@ def lacks_of(state: QuotaState) -> Mapping[str, Mapping[str, Lack]]:
     account.settle(state.now)
     units = list(_for_room(account))
     claimants = [unit for unit in units if unit.claim_since is not None]
-    found: dict[str, dict[str, Lack]] = {}
+    found: dict[str, dict[str, WaitingDemand]] = {}
     _note(found, account, claimants)
     for unit in claimants:
         account.add(unit.leaf, unit.vector)
@@ -117,7 +117,9 @@ def borrowable(state: QuotaState) -> Mapping[str, Amounts]:
     return found
 
 
-def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[Unit]) -> None:
+def _note(
+    found: dict[str, dict[str, WaitingDemand]], account: QuotaAccount, units: list[Unit]
+) -> None:
     index = account.index
     for unit in units:
         for k in {k for _, k in account.sums.blocks(unit.leaf, unit.vector)}:
@@ -128,13 +130,13 @@ def _note(found: dict[str, dict[str, Lack]], account: QuotaAccount, units: list[
             )
             known = of_leaf.get(resource)
             of_leaf[resource] = (
-                Lack(1, asked)
+                WaitingDemand(1, asked)
                 if known is None
-                else Lack(known.units + 1, min(known.smallest, asked))
+                else WaitingDemand(known.units + 1, min(known.smallest, asked))
             )
 
 
-class Scarce(Struct, frozen=True, gc=False):
+class ScarceResource(Struct, frozen=True, gc=False):
     """A resource of which the cluster has less than the leaves' mins add up to: each min counts in
     proportion (docs/spec/quota.md#capacity-and-counted-mins).
     """
@@ -143,11 +145,12 @@ class Scarce(Struct, frozen=True, gc=False):
     available: int
 
 
-def scarce_resources(snapshot: ClusterSnapshot) -> Mapping[str, Scarce]:
+def scarce_resources(snapshot: ClusterSnapshot) -> Mapping[str, ScarceResource]:
     """Scarce resources by name; empty if the cluster has enough, or its capacity is not known."""
     index = _index(snapshot)
     return {
-        index.resources[k]: Scarce(index.promised(k), index.capacity[k] or 0) for k in index.scarce
+        index.resources[k]: ScarceResource(index.promised(k), index.capacity[k] or 0)
+        for k in index.scarce
     }
 
 

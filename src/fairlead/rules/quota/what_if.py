@@ -50,7 +50,7 @@ class AddedPods(Struct, frozen=True, gc=False):
     gang: int = 0
 
 
-class Settled(Struct, frozen=True):
+class SettledQuota(Struct, frozen=True):
     """The result. `plan`: the last one, which does nothing; its `waiting` are the units that wait,
     with reasons.
 
@@ -113,7 +113,7 @@ def without_pods(state: QuotaState, keys: Collection[str]) -> QuotaState:
     return replace(state, pods=tuple(pod for pod in state.pods if pod.key not in keys))
 
 
-def fate_of(state: QuotaState, pod: QuotaPod) -> QuotaAdmission | QuotaWaiting | None:
+def outcome_of(state: QuotaState, pod: QuotaPod) -> QuotaAdmission | QuotaWaiting | None:
     """The next plan's row for this pod, as if the pod existed.
 
     None: there is no row, since the tree stops the plan or quota does not count the pod.
@@ -135,15 +135,15 @@ def running_by_leaf(state: QuotaState) -> Mapping[str, int]:
     return counts
 
 
-def settle(state: QuotaState, most_plans: int = MOST_PLANS) -> Settled:
+def settle(state: QuotaState, most_plans: int = MOST_PLANS) -> SettledQuota:
     """Plans until nothing changes. Raises UserError if that takes more than `most_plans` plans."""
-    imagined = _Imagined(state)
+    imagined = _FutureCluster(state)
     admitted: list[QuotaAdmission] = []
     evicted: list[QuotaEviction] = []
     for plans in range(most_plans + 1):
         plan = imagined.next_plan()
         if _is_idle(plan):
-            return Settled(imagined.state(), plan, plans, tuple(admitted), tuple(evicted))
+            return SettledQuota(imagined.state(), plan, plans, tuple(admitted), tuple(evicted))
         admitted += plan.admit
         evicted += plan.evict
         imagined.carry_out(plan)
@@ -173,7 +173,7 @@ def _new_names(asked: AddedPods, taken: Collection[str]) -> list[str]:
     return names
 
 
-class _Imagined:
+class _FutureCluster:
     """The cluster as it would become."""
 
     def __init__(self, state: QuotaState) -> None:

@@ -21,7 +21,13 @@ from msgspec import Struct
 from fairlead.errors import UserError
 from fairlead.model.moment import Moment
 from fairlead.model.pod import Pod
-from fairlead.model.quota.plan import Lacking, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting
+from fairlead.model.quota.plan import (
+    MissingAmount,
+    QuotaEviction,
+    QuotaNodeUse,
+    QuotaPlan,
+    QuotaWaiting,
+)
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
@@ -34,8 +40,8 @@ RECLAIMED: Final = "Reclaimed"
 STOPPING: Final = "Stopping"
 FINISHED: Final = "Finished"
 NOT_COUNTED: Final = "NotCounted"
-AHEAD_MAX: Final = 20
-"""`AHEAD_MAX`: units before the asked one that are named; the others are counted."""
+SHOWN_BEFORE_MAX: Final = 20
+"""`SHOWN_BEFORE_MAX`: units before the asked one that are named; the others are counted."""
 _NAMES_MAX: Final = 5
 _EVENTS: Final = "events"
 _TAKEN: Final = ("QuotaReclaimed", "QuotaSuspended")
@@ -46,31 +52,31 @@ too.
 """
 
 
-class PlaceInLine(Struct, frozen=True, gc=False):
+class QueuePlace(Struct, frozen=True, gc=False):
     """Place `number` (from 1) of `count`."""
 
     number: int
     count: int
 
 
-class Standing(Struct, frozen=True):
+class QueuedUnit(Struct, frozen=True):
     """A waiting unit and its places in the order in which units are tried: in its leaf, and over
     all.
 
-    `ahead`: units before it in its leaf, the first AHEAD_MAX of them. `ahead_elsewhere`: number of
-    units of other leaves before it, by leaf. `lacks`: what must become free, where that is an
-    amount.
+    `ahead`: units before it in its leaf, the first `SHOWN_BEFORE_MAX` of them. `ahead_elsewhere`:
+    number of units of other leaves before it, by leaf. `lacks`: what must become free,
+    where that is an amount.
     """
 
     row: QuotaWaiting
-    in_leaf: PlaceInLine
-    overall: PlaceInLine
+    in_leaf: QueuePlace
+    overall: QueuePlace
     ahead: tuple[QuotaWaiting, ...] = ()
     ahead_elsewhere: Mapping[str, int] = {}
-    lacks: tuple[Lacking, ...] = ()
+    lacks: tuple[MissingAmount, ...] = ()
 
 
-class Evicted(Struct, frozen=True, gc=False):
+class EvictionCount(Struct, frozen=True, gc=False):
     """How often quota took back the pod, or pods of its owner, or the job, as far as Events are
     kept.
 
@@ -98,13 +104,13 @@ class QuotaAnswer(Struct, frozen=True):
     leaf: str = ""
     pods: int = 0
     admitted: int = 0
-    units: tuple[Standing, ...] = ()
+    units: tuple[QueuedUnit, ...] = ()
     node: QuotaNode | None = None
     use: QuotaNodeUse | None = None
     since: Moment | None = None
     reason_since: Moment | None = None
     priority: int = 0
-    evicted: Evicted | None = None
+    evicted: EvictionCount | None = None
 
     @property
     def resources(self) -> list[str]:
@@ -164,7 +170,7 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
     )
 
 
-def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
+def what_must_be_free(row: QuotaWaiting) -> tuple[MissingAmount, ...]:
     """What must become free: room below quota nodes; else the amount that the plan's clauses
     contain, on nodes or below a cap or a min.
 
@@ -190,7 +196,7 @@ def what_must_be_free(row: QuotaWaiting) -> tuple[Lacking, ...]:
             if key in _AMOUNTS
         }
         more = amounts["asks"] + amounts.get("used", 0) - amounts[has]
-        return (Lacking(kind, values.get(at, ""), resource, more),) if more > 0 else ()
+        return (MissingAmount(kind, values.get(at, ""), resource, more),) if more > 0 else ()
     return ()
 
 
@@ -318,7 +324,7 @@ class _Asked:
             evicted=self._taken(set(uids) - {""}, waiting),
         )
 
-    def _place(self, row: QuotaWaiting) -> Standing:
+    def _place(self, row: QuotaWaiting) -> QueuedUnit:
         line = self._lines[row.leaf]
         elsewhere = {
             leaf: count
@@ -326,18 +332,18 @@ class _Asked:
             if leaf != row.leaf
             and (count := bisect_left(rows, row.overall, key=lambda each: each.overall))
         }
-        before = line[: min(row.position - 1, AHEAD_MAX)]
-        overall = PlaceInLine(row.overall, len(self._plan.waiting))
-        return Standing(
+        before = line[: min(row.position - 1, SHOWN_BEFORE_MAX)]
+        overall = QueuePlace(row.overall, len(self._plan.waiting))
+        return QueuedUnit(
             row,
-            PlaceInLine(row.position, len(line)),
+            QueuePlace(row.position, len(line)),
             overall,
             tuple(before),
             elsewhere,
             what_must_be_free(row),
         )
 
-    def _taken(self, uids: set[str], waiting: Iterable[QuotaWaiting]) -> Evicted | None:
+    def _taken(self, uids: set[str], waiting: Iterable[QuotaWaiting]) -> EvictionCount | None:
         """From Events about it and about its owner. A job that quota suspended was taken back at
         least once.
         """
@@ -356,7 +362,7 @@ class _Asked:
             row.workload is not None and row.workload.suspended_for for row in waiting
         )
         last = max((event.at for event in found if event.at is not None), default=None)
-        return Evicted(max((int(is_suspended), *counts.values())), last)
+        return EvictionCount(max((int(is_suspended), *counts.values())), last)
 
     def _standing(self, pod: QuotaPod) -> tuple[str, str]:
         """Reason and sentence of a pod that quota counts."""

@@ -14,7 +14,7 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
-from fairlead.model.quota.use import Lack, QuotaUse
+from fairlead.model.quota.use import QuotaUse, WaitingDemand
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import SourceState
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
@@ -60,7 +60,7 @@ class ClusterSummary(Struct, frozen=True, gc=False):
     jobs: tuple[ReportedJob, ...]
     statuses: Mapping[tuple[str, str], list[str]]
     quota: tuple[QuotaUse, ...]
-    quota_lacks: Mapping[str, Mapping[str, Lack]] = {}
+    quota_lacks: Mapping[str, Mapping[str, WaitingDemand]] = {}
     knows_nodes: bool = True
     knows_pods: bool = True
     now: float = 0.0

@@ -131,7 +131,7 @@ class _Nodes:
         feed, known = self._feed, self._feed.nodes.get(row.name)
         self._names[key] = row.name
         feed.nodes[row.name] = row
-        if known is None or _looks(known) != _looks(row):
+        if known is None or _read_fields(known) != _read_fields(row):
             feed.ledger.set_node(row, feed.withheld_on(row.name))
             feed.touch(row.name)
 
@@ -227,7 +227,7 @@ class _WithheldCards:
             self._feed.touch(row.node)
 
 
-def _looks(node: Node) -> tuple[object, ...]:
+def _read_fields(node: Node) -> tuple[object, ...]:
     """The parts of a node that the ledger reads; most changes are heartbeats and touch none."""
     return (
         node.labels,

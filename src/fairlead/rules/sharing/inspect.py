@@ -28,16 +28,16 @@ from fairlead.rules.holding.account import (
     DRAINING,
     UNHEALTHY,
     CardAccount,
+    ClosedReason,
     NodeAccount,
     Tenant,
-    Trouble,
 )
 from fairlead.rules.holding.units import grant_mib
 from fairlead.rules.nodes.status import node_ip, share_mode
 from fairlead.rules.sharing.isolation import isolation_of
 from fairlead.rules.sharing.ledger import Ledger
 
-_REASONS: Final[Mapping[Trouble | None, str]] = {
+_REASONS: Final[Mapping[ClosedReason | None, str]] = {
     UNHEALTHY: ("taken out of use"),
     DRAINING: "draining",
 }

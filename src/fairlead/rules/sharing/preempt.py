@@ -157,7 +157,7 @@ def _clearing(
     return clear
 
 
-class _Trace(Struct, frozen=True, eq=False, gc=False):
+class _FreedRoom(Struct, frozen=True, eq=False, gc=False):
     """What a tenant frees by leaving: tenants with equal traces are interchangeable.
 
     `hidden`: what it may hold of an unknown card, else None. `held`: for each card that it holds a
@@ -174,9 +174,9 @@ class _Trace(Struct, frozen=True, eq=False, gc=False):
         return self.hidden is not None or any(key in cards for key, _, _ in self.held)
 
 
-def _traces(account: NodeAccount, tenants: Iterable[Tenant]) -> dict[str, _Trace]:
+def _traces(account: NodeAccount, tenants: Iterable[Tenant]) -> dict[str, _FreedRoom]:
     """By uid; equal traces are the same object."""
-    found: dict[tuple[int, Hidden | None, tuple[tuple[str, int, int], ...]], _Trace] = {}
+    found: dict[tuple[int, Hidden | None, tuple[tuple[str, int, int], ...]], _FreedRoom] = {}
     traces = {}
     for tenant in tenants:
         uid = tenant.pod.uid
@@ -185,7 +185,7 @@ def _traces(account: NodeAccount, tenants: Iterable[Tenant]) -> dict[str, _Trace
         held = tuple([(seat.key, seat.grant.units, seat.grant.core_percent) for seat in seats])
         key = sum(makes_way(tenant, other) for other in account.promised.values()), hidden, held
         if key not in found:
-            found[key] = _Trace(
+            found[key] = _FreedRoom(
                 *key, sum(seat.grant.units for seat in seats) if hidden is None else hidden.units
             )
         traces[uid] = found[key]
@@ -205,7 +205,7 @@ def _fewest(
     proposed: frozenset[str],
     account: NodeAccount,
     fits: _Fits,
-    traces: Mapping[str, _Trace],
+    traces: Mapping[str, _FreedRoom],
     units: int,
 ) -> list[Tenant] | None:
     """The fewest of these tenants that must leave so that the pod fits; None if it never fits.
@@ -228,7 +228,7 @@ def _fewest(
 
 
 def _spared(
-    gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapping[str, _Trace]
+    gone: Sequence[Tenant], left: NodeAccount, fits: _Fits, traces: Mapping[str, _FreedRoom]
 ) -> set[str]:
     """Uids of those of `gone` that need not leave for the pod to fit; they take their seats again
     in `left`.
@@ -289,7 +289,7 @@ def _until_it_fits(
 
 
 def _at_least(
-    order: Sequence[Tenant], account: NodeAccount, traces: Mapping[str, _Trace], units: int
+    order: Sequence[Tenant], account: NodeAccount, traces: Mapping[str, _FreedRoom], units: int
 ) -> int:
     """A number of the first of `order`: with fewer gone, no card has `units` free. Never 0.
 

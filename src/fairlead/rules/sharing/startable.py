@@ -24,7 +24,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.nodes.choice import may_use
 from fairlead.rules.nodes.room import NodeRooms
 from fairlead.rules.nodes.status import gpu_model, is_ready
-from fairlead.rules.quota.what_if import fate_of
+from fairlead.rules.quota.what_if import outcome_of
 from fairlead.rules.sharing.ledger import Ledger
 
 _UID = "startable"
@@ -101,15 +101,15 @@ def startable(
             continue
 
         @cache
-        def fate(
+        def outcome(
             amount: int, offer: NodeOffer = offer, state: QuotaState = quota
         ) -> QuotaAdmission | QuotaWaiting | None:
-            return fate_of(state, _asking(offer, amount, namespace, user, state.now))
+            return outcome_of(state, _asking(offer, amount, namespace, user, state.now))
 
-        most = _largest(offer.amount, lambda amount: isinstance(fate(amount), QuotaAdmission))
+        most = _largest(offer.amount, lambda amount: isinstance(outcome(amount), QuotaAdmission))
         last, next_one = (
-            fate(most) if most else None,
-            fate(most + 1) if most < offer.amount else None,
+            outcome(most) if most else None,
+            outcome(most + 1) if most < offer.amount else None,
         )
         sure = last.is_guaranteed if isinstance(last, QuotaAdmission) else None
         yield _of(offer, most, sure, next_one if isinstance(next_one, QuotaWaiting) else None)

@@ -45,7 +45,7 @@ def verdict(
     if need.cards > len(account.cards):
         return Verdict(f"need {_gpus(need.cards)}, node has {len(account.cards)}", True)
     if not account.usable():
-        return _nothing_usable(account.cards)
+        return _no_usable_card(account.cards)
     if account.unit != policies.unit:
         return other_unit(account.unit, policies.unit)
     seen = as_seen_by(account, pod)
@@ -94,7 +94,7 @@ def too_large(units: int, largest: int, unit: str) -> Verdict:
     )
 
 
-def _nothing_usable(cards: Sequence[CardAccount]) -> Verdict:
+def _no_usable_card(cards: Sequence[CardAccount]) -> Verdict:
     draining = [str(card.index) for card in cards if card.trouble == DRAINING]
     if draining:
         return Verdict(f"GPU {','.join(draining)} draining from exclusive use", False)

@@ -20,7 +20,7 @@ from fairlead.rules.sharing.why import usable_nodes, why_no_room
 _ABOVE_ALL = 2**31
 
 
-class Sacrifice(Struct, frozen=True, gc=False):
+class RequiredEvictions(Struct, frozen=True, gc=False):
     """The pods of one node that would have to stop: the least important that make enough room."""
 
     node: str
@@ -37,7 +37,7 @@ class PodPlan(Struct, frozen=True, gc=False):
     unit: str = ""
     grants: GrantsByContainer = {}
     reason: str = ""
-    sacrifice: Sacrifice | None = None
+    sacrifice: RequiredEvictions | None = None
 
 
 def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[PodPlan]:
@@ -53,7 +53,9 @@ def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[PodPlan]:
     return outcomes
 
 
-def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sacrifice | None:
+def what_must_go(
+    ledger: Ledger, pod: Pod, planned: Collection[str] = ()
+) -> RequiredEvictions | None:
     """The cheapest set of pods to stop, whatever their priority; None if none makes room.
 
     Pods in `planned` stay.
@@ -63,7 +65,7 @@ def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sac
         ledger, asker, {name: Victims(()) for name in usable_nodes(ledger, pod)}, planned
     )
     ways = [
-        Sacrifice(node, tuple(ledger.tenants[uid].pod for uid in victims.uids))
+        RequiredEvictions(node, tuple(ledger.tenants[uid].pod for uid in victims.uids))
         for node, victims in plans.items()
     ]
     return min(ways, key=_cost, default=None)
@@ -82,5 +84,5 @@ def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> PodPlan:
     return PodPlan(pod, node, ledger.nodes[node].unit, grants)
 
 
-def _cost(way: Sacrifice) -> tuple[int, int, str]:
+def _cost(way: RequiredEvictions) -> tuple[int, int, str]:
     return max(pod.priority for pod in way.pods), len(way.pods), way.node

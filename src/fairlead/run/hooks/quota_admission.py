@@ -19,7 +19,7 @@ from fairlead.model.keys import (
     QUOTA_ENFORCED,
 )
 from fairlead.model.quota.tree import QuotaTree
-from fairlead.model.quota.written import Writer, Written, job_part, written_job
+from fairlead.model.quota.written import Writer, WrittenObject, job_part, written_job
 from fairlead.model.refusal import Refusal
 from fairlead.rules.quota.admission import (
     ADMINS,
@@ -172,10 +172,10 @@ def _writer(write: Write) -> Writer:
     return Writer(DAEMON_SETS if is_daemon else f"{PARTS}controller", (ADMINS,))
 
 
-def _written(obj: Object) -> Written:
+def _written(obj: Object) -> WrittenObject:
     metadata, spec = obj.get("metadata") or {}, obj.get("spec") or {}
     gates = tuple(each.get("name", "") for each in spec.get("schedulingGates") or ())
-    return Written(
+    return WrittenObject(
         metadata.get("labels") or {},
         metadata.get("annotations") or {},
         gates,

@@ -139,7 +139,7 @@ class SharedGpus:
         uid, observe = event.object["metadata"]["uid"], self._machine.feed.observe
         if event.type == DELETED:
             observe(changed(KIND_NODES, uid, None))
-        elif event.previous is None or _looks(event.previous) != _looks(event.object):
+        elif event.previous is None or _read_fields(event.previous) != _read_fields(event.object):
             row = _read(event.object, _node)
             if row is not None:
                 observe(changed(KIND_NODES, uid, row))
@@ -262,7 +262,7 @@ def _may_ask_share(pod: Object) -> bool:
         return False
 
 
-def _looks(node: Object) -> tuple[Any, ...]:
+def _read_fields(node: Object) -> tuple[Any, ...]:
     """The parts of a node that the ledger reads; most writes are heartbeats and change none."""
     metadata, status = node["metadata"], node.get("status") or {}
     return metadata.get("labels"), metadata.get("annotations"), status.get("capacity")

@@ -96,9 +96,11 @@ class WorldQuota:
         self._recorder = recorder
         self._is_awake = False
         self._kinds: dict[ResourceKind, _Followed] = {
-            PODS: _Followed(KIND_PODS, msgspec.json.Decoder(WirePod), parse_pod, _looks_of_pod),
+            PODS: _Followed(
+                KIND_PODS, msgspec.json.Decoder(WirePod), parse_pod, _read_fields_of_pod
+            ),
             NODES: _Followed(
-                KIND_NODES, msgspec.json.Decoder(WireNode), parse_node, _looks_of_node
+                KIND_NODES, msgspec.json.Decoder(WireNode), parse_node, _read_fields_of_node
             ),
             NAMESPACES: _Followed(
                 KIND_NAMESPACES, msgspec.json.Decoder(WireNamespace), parse_namespace, _all
@@ -295,7 +297,7 @@ def _spec_and_metadata(obj: Object) -> object:
     return obj.get("spec"), metadata.get("annotations"), metadata.get("generation")
 
 
-def _looks_of_node(node: Object) -> object:
+def _read_fields_of_node(node: Object) -> object:
     """Most writes are heartbeats and change none of it."""
     metadata, status = node["metadata"], node.get("status") or {}
     conditions = [(each["type"], each["status"]) for each in status.get("conditions") or ()]
@@ -308,7 +310,7 @@ def _looks_of_node(node: Object) -> object:
     )
 
 
-def _looks_of_pod(pod: Object) -> object:
+def _read_fields_of_pod(pod: Object) -> object:
     """Most writes are about containers."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     conditions = [

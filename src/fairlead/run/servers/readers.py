@@ -14,7 +14,7 @@ from typing import Final
 from fairlead import settings
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
-from fairlead.apps.leader import UNHURRIED, Leader
+from fairlead.apps.leader import BACKGROUND_LEASE_TIMES, Leader
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import parse_address
 from fairlead.apps.service import ServedApp, run
@@ -74,7 +74,9 @@ async def _leader(asked: Invocation, lease: str) -> AsyncIterator[Leader | None]
         raise UserError("a saved snapshot has no Lease", "leave out --leader-elect")
     async with KubeApi(required_connection(asked)) as api:
         yield Leader(
-            KubeLease(api, args.lease_namespace, lease), lease_identity(args), times=UNHURRIED
+            KubeLease(api, args.lease_namespace, lease),
+            lease_identity(args),
+            times=BACKGROUND_LEASE_TIMES,
         )
 
 
@@ -91,7 +93,7 @@ async def _run_reader(
     `shown`: what the server shows, and at which path.
     """
     what, path = shown
-    async with _asked_world(asked, with_events=with_events) as world:
+    async with _requested_world(asked, with_events=with_events) as world:
         asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
         _warn_without_gpu_values(asked, world)
         listening = f"{what} of {world.name} on {url_of(sock)}{path}"
@@ -103,7 +105,7 @@ async def _run_reader(
 
 
 @asynccontextmanager
-async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator[Ports]:
+async def _requested_world(asked: Invocation, *, with_events: bool) -> AsyncIterator[Ports]:
     """The cluster to follow, or the saved one of `--snapshot FILE`."""
     if asked.options.snapshot:
         yield replayed_world(load_snapshot(asked.options.snapshot), asked.options.snapshot)

@@ -69,13 +69,13 @@ class _Collection(Struct, forbid_unknown_fields=True):
     sources: dict[str, Any] = {}
 
 
-class _First(Struct, forbid_unknown_fields=True):
+class _ConfigVersion1(Struct, forbid_unknown_fields=True):
     version: int = 0
     metrics: _Metrics | None = None
     collection: _Interval = _Interval()
 
 
-class _Second(Struct, forbid_unknown_fields=True):
+class _ConfigVersion2(Struct, forbid_unknown_fields=True):
     version: int = 0
     metrics: _Metrics | None = None
     collections: list[_Collection] = []
@@ -98,8 +98,10 @@ def parse_exporter_config(text: str | bytes) -> ExporterConfig | Refusal:
             return Refusal(
                 f"`version` is {'missing' if version is None else version}, and must be 1 or 2"
             )
-        found: _First | _Second = (
-            msgspec.convert(value, _First) if version == 1 else msgspec.convert(value, _Second)
+        found: _ConfigVersion1 | _ConfigVersion2 = (
+            msgspec.convert(value, _ConfigVersion1)
+            if version == 1
+            else msgspec.convert(value, _ConfigVersion2)
         )
     except yaml.YAMLError as error:
         return Refusal(f"it is no YAML of this kind: {yaml_trouble(error)}")
@@ -115,7 +117,7 @@ def parse_exporter_config(text: str | bytes) -> ExporterConfig | Refusal:
     if isinstance(rows, Refusal):
         return rows
     interval_text, groups = (
-        _first_interval(found) if isinstance(found, _First) else _second_interval(found)
+        _first_interval(found) if isinstance(found, _ConfigVersion1) else _second_interval(found)
     )
     interval = _milliseconds(*interval_text) if interval_text[1].strip() else None
     return (
@@ -123,14 +125,14 @@ def parse_exporter_config(text: str | bytes) -> ExporterConfig | Refusal:
     )
 
 
-def _first_interval(found: _First) -> tuple[tuple[str, str], tuple[str, ...]]:
+def _first_interval(found: _ConfigVersion1) -> tuple[tuple[str, str], tuple[str, ...]]:
     """The key and text of the interval, and the names of the other groups."""
     return ("collection.interval", found.collection.interval), tuple(
         each.name for each in found.collection.watchGroups
     )
 
 
-def _second_interval(found: _Second) -> tuple[tuple[str, str], tuple[str, ...]]:
+def _second_interval(found: _ConfigVersion2) -> tuple[tuple[str, str], tuple[str, ...]]:
     """The same for version 2: the interval of the first collection of all fields counts."""
     every = next((each for each in found.collections if EVERY in each.metrics.include), None)
     interval_text = (f"collections `{every.name}` every", every.every) if every else ("", "")

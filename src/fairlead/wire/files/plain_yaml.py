@@ -35,7 +35,7 @@ class _Line(NamedTuple):
     value: Any
 
 
-class _NotPlain(Exception):
+class _UnsupportedYamlError(Exception):
     pass
 
 
@@ -52,7 +52,7 @@ def parse_plain_yaml(text: str) -> dict[str, Any] | None:
     try:
         lines = [_line(line) for line in text.split("\n") if line]
         document, end = _mapping(lines, 0, 0)
-    except _NotPlain:
+    except _UnsupportedYamlError:
         return None
     return document if lines and end == len(lines) else None
 
@@ -60,11 +60,11 @@ def parse_plain_yaml(text: str) -> dict[str, Any] | None:
 def _line(text: str) -> _Line:
     found = _LINE.fullmatch(text)
     if found is None:
-        raise _NotPlain
+        raise _UnsupportedYamlError
     spaces, dash, key, word = found.groups()
     indent = len(spaces) + (2 if dash else 0)
     if indent > _MAX_INDENT or key.lower() in _MEANT_OTHERWISE:
-        raise _NotPlain
+        raise _UnsupportedYamlError
     return _Line(indent, dash is not None, key, None if word is None else _value(word))
 
 
@@ -76,7 +76,7 @@ def _value(word: str) -> Any:
     if word in _TRUTHS:
         return _TRUTHS[word]
     if word.lower() in _MEANT_OTHERWISE or word.endswith(":"):
-        raise _NotPlain
+        raise _UnsupportedYamlError
     return word
 
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.model.pod import Pod
-from fairlead.model.quota.written import Writer, Written, written_job
+from fairlead.model.quota.written import Writer, WrittenObject, written_job
 from fairlead.model.resources import Amounts
 from fairlead.wire.kube.objects import WirePod, parse_pod
 from fairlead.wire.kube.quantity import parse_amounts
@@ -173,7 +173,7 @@ def parse_written_pod(review: Review) -> Pod:
         raise ValueError(f"the pod cannot be read: {error}") from None
 
 
-def parse_written(review: Review) -> tuple[Written, Written]:
+def parse_written(review: Review) -> tuple[WrittenObject, WrittenObject]:
     """The fields that quota checks, before and after. Raises ValueError for a malformed object.
 
     For an object that is no pod: its labels and annotations, and the deadline of a job.
@@ -186,24 +186,26 @@ def parse_written(review: Review) -> tuple[Written, Written]:
         else _objects
     )
     try:
-        return _seen(decoder.decode(review.replaced)), _seen(decoder.decode(review.written))
+        return _written_object(decoder.decode(review.replaced)), _written_object(
+            decoder.decode(review.written)
+        )
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"the object cannot be read: {error}") from None
 
 
-def _owning(written: Raw) -> Written:
+def _owning(written: Raw) -> WrittenObject:
     try:
-        labelled = _seen(_objects.decode(written))
+        labelled = _written_object(_objects.decode(written))
         return written_job(_anything.decode(written), labelled.labels, labelled.annotations)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"the object cannot be read: {error}") from None
 
 
-def _seen(found: _Object | None) -> Written:
+def _written_object(found: _Object | None) -> WrittenObject:
     metadata = (found and found.metadata) or _Labelled()
     spec = (isinstance(found, _Pod) and found.spec) or _Spec()
     gates = tuple(gate.name for gate in spec.scheduling_gates or ())
-    return Written(
+    return WrittenObject(
         metadata.labels or {},
         metadata.annotations or {},
         gates,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fairlead.model.event import Event
 from fairlead.model.node import Node
-from fairlead.model.node_choice import ANYWHERE
+from fairlead.model.node_choice import ANY_NODE
 from fairlead.model.pod import (
     Container,
     ContainerState,
@@ -87,7 +87,7 @@ def read_pod(pod: Any, raw: bytes) -> tuple[Pod, bool]:
     init_containers: tuple[Container, ...] = ()
     init_statuses: tuple[ContainerStatus, ...] = ()
     gates: tuple[str, ...] = ()
-    overhead, node, node_choice, more = NOTHING, spec.nodeName, ANYWHERE, None
+    overhead, node, node_choice, more = NOTHING, spec.nodeName, ANY_NODE, None
     if spec.initContainers or status.initContainerStatuses or spec.overhead or spec.schedulingGates:
         more = _MorePod(raw)
         init_messages = more.status.initContainerStatuses[:]

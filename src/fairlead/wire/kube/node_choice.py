@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.model.node_choice import ANYWHERE, Expression, NodeChoice, Term, Toleration
+from fairlead.model.node_choice import ANY_NODE, Expression, NodeChoice, Term, Toleration
 
 
 class _Expression(Struct, gc=False):
@@ -65,8 +65,8 @@ def _choice(selector: bytes, affinity: bytes, tolerations: bytes) -> NodeChoice:
             tuple((_tolerations.decode(tolerations) if tolerations else None) or ()),
         )
     except msgspec.MsgspecError:
-        return ANYWHERE
-    return ANYWHERE if choice == ANYWHERE else choice
+        return ANY_NODE
+    return ANY_NODE if choice == ANY_NODE else choice
 
 
 def _term(term: _Term) -> Term:

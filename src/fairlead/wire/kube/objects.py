@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
 from fairlead.model.event import Event
 from fairlead.model.node import Condition, Node, Taint
-from fairlead.model.node_choice import ANYWHERE
+from fairlead.model.node_choice import ANY_NODE
 from fairlead.model.pod import Container, ContainerState, ContainerStatus, Owner, Pod, PodPhase
 from fairlead.model.resources import NOTHING, Amounts, largest_of
 from fairlead.model.sharing import name_shared_gpus
@@ -296,7 +296,7 @@ def parse_pod(wire: WirePod) -> Pod:
         node_choice=(
             parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations)
             if shares_gpus or not spec.node_name
-            else ANYWHERE
+            else ANY_NODE
         ),
         whole=_parse_resources(bytes(spec.resources))[0],
         grace_seconds=spec.termination_grace_period_seconds,
@@ -630,7 +630,7 @@ JSON_FORMS: Final[Mapping[str, JsonForm[Any]]] = {
 }
 
 
-class TwinForm(Struct, Generic[Row], frozen=True):
+class JsonAndProtobufForm(Struct, Generic[Row], frozen=True):
     """Objects of a kind with two parsers that make equal rows: one of JSON, one of protobuf
     (`message_rows`).
 
@@ -644,6 +644,6 @@ class TwinForm(Struct, Generic[Row], frozen=True):
         return JSON_FORMS[self.kind]
 
 
-POD_FORM: Final[TwinForm[Pod]] = TwinForm("Pod")
-NODE_FORM: Final[TwinForm[Node]] = TwinForm("Node")
-EVENT_FORM: Final[TwinForm[Event]] = TwinForm("Event")
+POD_FORM: Final[JsonAndProtobufForm[Pod]] = JsonAndProtobufForm("Pod")
+NODE_FORM: Final[JsonAndProtobufForm[Node]] = JsonAndProtobufForm("Node")
+EVENT_FORM: Final[JsonAndProtobufForm[Event]] = JsonAndProtobufForm("Event")

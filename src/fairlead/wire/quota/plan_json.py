@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.model.quota.plan import (
-    Blocked,
+    FullQuotaNode,
     QuotaAdmission,
     QuotaClaim,
     QuotaEviction,
@@ -140,7 +140,7 @@ def _resume(resume: QuotaResume) -> Object:
     }
 
 
-def _blocked(blocked: Blocked) -> Object:
+def _blocked(blocked: FullQuotaNode) -> Object:
     numbers = {
         "asks": blocked.asks,
         "used": blocked.used,

@@ -70,7 +70,7 @@ _FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Paced:
+class IntervalSchedule:
     """`@every`: a fixed interval after the last time.
 
     The shortest interval is a second; fractions of a second are dropped.
@@ -129,7 +129,7 @@ class Fields:
         return by_date or by_week if self.either_day else by_date and by_week
 
 
-Schedule = Fields | Paced
+Schedule = Fields | IntervalSchedule
 
 
 def parse_schedule(text: str) -> Schedule:
@@ -247,9 +247,9 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _paced(text: str) -> Paced:
+def _paced(text: str) -> IntervalSchedule:
     try:
-        return Paced(max(1, _go_duration(text.removeprefix(_EVERY)) // 10**9))
+        return IntervalSchedule(max(1, _go_duration(text.removeprefix(_EVERY)) // 10**9))
     except ValueError as error:
         raise ValueError(f"failed to parse duration {text}: time: {error}") from None
 

@@ -52,7 +52,7 @@ class PlannedQuota:
 
 _REASONS: Final = frozenset(Reason)
 BORROWERS_MAX: Final = 10
-SPARED_MAX: Final = 50
+PROTECTED_MAX: Final = 50
 HAS_ROOM: Final = "there is room for it; its scheduling gate is not removed yet"
 
 
@@ -131,7 +131,7 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
             for each in waiting.borrowers[:BORROWERS_MAX]
         ],
         borrowers_count=len(waiting.borrowers),
-        spared=[SparedPod(each.pod, each.why) for each in waiting.spared[:SPARED_MAX]],
+        spared=[SparedPod(each.pod, each.why) for each in waiting.spared[:PROTECTED_MAX]],
     )
 
 

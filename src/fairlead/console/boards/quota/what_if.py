@@ -19,7 +19,7 @@ from fairlead.model.quota.plan import QuotaAdmission, QuotaEviction
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.resources import UNLIMITED, Amounts, amount_text
-from fairlead.rules.quota.what_if import Settled, running_by_leaf
+from fairlead.rules.quota.what_if import SettledQuota, running_by_leaf
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, WireTreeMeta, parse_quota_tree
 
 SHOWN_MAX: Final = 500
@@ -86,7 +86,7 @@ def evicted_pods(evicted: Iterable[QuotaEviction]) -> list[MovedPod]:
     ][:SHOWN_MAX]
 
 
-def settled_leaves(before: QuotaState, settled: Settled) -> list[SettledLeaf]:
+def settled_leaves(before: QuotaState, settled: SettledQuota) -> list[SettledLeaf]:
     """Leaves that end otherwise than they are."""
     running, runs = running_by_leaf(before), running_by_leaf(settled.state)
     waited, waits = _waiting_by_leaf(before), _waiting_by_leaf(settled.state)

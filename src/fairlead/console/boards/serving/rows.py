@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from fairlead.console.boards.jobs_rows import Explainer, is_unheard
+from fairlead.console.boards.jobs_rows import Explainer, is_on_silent_node
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, gpu_count, neat, timestamp
 from fairlead.console.pages.jobs import Waiting
@@ -23,7 +23,7 @@ from fairlead.wire import names
 
 READY = "Ready"
 NOT_READY = "NotReady"
-UNHEARD = "Unknown"
+SILENT_NODE_STATUS = "Unknown"
 """Status of a pod that was running when its node became unreachable."""
 
 
@@ -94,8 +94,8 @@ def _row(
         instances=[
             ServingPod(
                 name=each.pod.name,
-                status=UNHEARD
-                if is_unheard(each.pod, silent) and each.pod.deleted_at is None
+                status=SILENT_NODE_STATUS
+                if is_on_silent_node(each.pod, silent) and each.pod.deleted_at is None
                 else each.status,
                 node=each.pod.node,
                 ready=each.ready,

@@ -41,7 +41,7 @@ from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.forms import JsonForm, VersionedForm
-from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, TwinForm
+from fairlead.wire.kube.objects import EVENT_FORM, NODE_FORM, POD_FORM, JsonAndProtobufForm
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 Row = TypeVar("Row")
@@ -62,7 +62,7 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
 
     name: str
     resource: Resource
-    form: JsonForm[Row] | VersionedForm[Row] | TwinForm[Row]
+    form: JsonForm[Row] | VersionedForm[Row] | JsonAndProtobufForm[Row]
     order: Callable[[Row], Any]
     versions: tuple[str, ...] | None = None
     selection: Selection = EVERYTHING

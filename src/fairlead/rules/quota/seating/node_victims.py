@@ -19,18 +19,18 @@ from msgspec import Struct
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim, is_gang
-from fairlead.rules.quota.room import Placed, Rooms, Shape, largest_first, part_of, shape_of
+from fairlead.rules.quota.room import PlacedPod, Rooms, Shape, largest_first, part_of, shape_of
 from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 _FULL = 1_000_000
 
 
-class _Leaving(Struct, eq=False):
+class _EvictedGroup(Struct, eq=False):
     """A group that is to be evicted, and the room that it left."""
 
     group: VictimGroup
-    left: list[Placed]
+    left: list[PlacedPod]
 
 
 class NodeVictims:
@@ -85,7 +85,7 @@ class _Search:
         self._index = account.index
         self._fences = frozenset(reclaim.fences(unit))
         self._path = frozenset(self._index.up[unit.leaf])
-        self._taken: list[_Leaving] = []
+        self._taken: list[_EvictedGroup] = []
         self._weighed = weighed
         self._breaks_gangs = False
         self.was_gang_passed_over = False
@@ -99,7 +99,7 @@ class _Search:
     def run(self, *, breaks_gangs: bool) -> list[VictimGroup] | None:
         unit, rooms = self._unit, self._rooms
         self._breaks_gangs, self._taken = breaks_gangs, []
-        seats: list[Placed] = []
+        seats: list[PlacedPod] = []
         is_housed = True
         for pod in sorted(unit.pods, key=largest_first):
             seat = rooms.seat([pod])
@@ -115,7 +115,7 @@ class _Search:
             more = self._reclaim.from_others(unit, breaks_gangs=breaks_gangs)
             is_housed = more is not None
             self.was_gang_passed_over |= not is_housed
-            self._taken += [_Leaving(group, self._leave(group)) for group in more or ()]
+            self._taken += [_EvictedGroup(group, self._leave(group)) for group in more or ()]
         if not is_housed:
             for each in self._taken:
                 self._reclaim.spare(each.group)
@@ -203,11 +203,11 @@ class _Search:
             self._weighed[shape] = found
         return found
 
-    def _going_from(self, node: str, pod: QuotaPod, most: int | None) -> list[_Leaving] | None:
+    def _going_from(self, node: str, pod: QuotaPod, most: int | None) -> list[_EvictedGroup] | None:
         """Groups that must leave the node, gone. None: it would not fit, or more than `most` would
         have to go.
         """
-        going: list[_Leaving] = []
+        going: list[_EvictedGroup] = []
         while lack := self._rooms.lack_on(pod, node):
             group = self._next_from(node, lack)
             if group is not None:
@@ -282,7 +282,7 @@ class _Search:
 
     # --- leaving and being spared -----------------------------------------------------------------
 
-    def _reprieve(self, going: list[_Leaving], fits: Callable[[], bool]) -> None:
+    def _reprieve(self, going: list[_EvictedGroup], fits: Callable[[], bool]) -> None:
         """Spare each group that is not needed, the most important first. A gang's surplus goes with
         the gang.
         """
@@ -303,22 +303,22 @@ class _Search:
             unit.pods
         )
 
-    def _take(self, group: VictimGroup) -> _Leaving:
+    def _take(self, group: VictimGroup) -> _EvictedGroup:
         self._reclaim.take(group)
-        return _Leaving(group, self._leave(group))
+        return _EvictedGroup(group, self._leave(group))
 
-    def _leave(self, group: VictimGroup) -> list[Placed]:
+    def _leave(self, group: VictimGroup) -> list[PlacedPod]:
         if group.unit is None:
             return self._rooms.leave(group.pods)
         seats = list(self._seats.of(group.unit))
         self._rooms.unseat(seats)
         return seats
 
-    def _undo(self, each: _Leaving) -> None:
+    def _undo(self, each: _EvictedGroup) -> None:
         self._rooms.stay(each.left)
         self._reclaim.spare(each.group)
 
-    def _redo(self, each: _Leaving) -> None:
+    def _redo(self, each: _EvictedGroup) -> None:
         self._reclaim.take(each.group)
         each.left = self._leave(each.group)
 
@@ -335,7 +335,7 @@ def _fewest(lack: int, parts: list[int]) -> int | None:
     return count
 
 
-def _is_part(each: _Leaving, going: Sequence[_Leaving]) -> bool:
+def _is_part(each: _EvictedGroup, going: Sequence[_EvictedGroup]) -> bool:
     """Whether the group is the surplus of a gang that goes."""
     gang = each.group.gang
     return (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota.state import QuotaPod
-from fairlead.rules.quota.room import Placed, Rooms, largest_first
+from fairlead.rules.quota.room import PlacedPod, Rooms, largest_first
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 
@@ -22,7 +22,10 @@ class Seats:
     """
 
     def __init__(
-        self, rooms: Rooms | None, taken: dict[Unit, list[Placed]], stopping: Mapping[str, QuotaPod]
+        self,
+        rooms: Rooms | None,
+        taken: dict[Unit, list[PlacedPod]],
+        stopping: Mapping[str, QuotaPod],
     ) -> None:
         self.rooms = rooms
         self.kept: tuple[str, str] | None = None
@@ -30,7 +33,7 @@ class Seats:
         self._stopping = stopping
         self._holds: dict[Unit, int] = {}
         self._leaving: list[QuotaPod] | None = None
-        self._left: list[Placed] | None = None
+        self._left: list[PlacedPod] | None = None
 
     def reserve(self, claimants: Sequence[Unit]) -> None:
         """Lay out the claimants, the largest first; if that does not seat all of them, the oldest
@@ -119,7 +122,7 @@ class Seats:
             self._look_later(self.rooms)
         return self.rooms
 
-    def of(self, unit: Unit) -> Sequence[Placed]:
+    def of(self, unit: Unit) -> Sequence[PlacedPod]:
         return self._taken.get(unit, ())
 
     def rooms_now(self) -> Rooms | None:
@@ -156,7 +159,7 @@ class Seats:
                     return node, other.key
         return None
 
-    def _look_later(self, rooms: Rooms) -> list[Placed]:
+    def _look_later(self, rooms: Rooms) -> list[PlacedPod]:
         """The pods that stop have left the nodes, until `rooms_now` is called."""
         if self._leaving is None:
             self._leaving = sorted(self._stopping.values(), key=lambda pod: (pod.key, pod.uid))
