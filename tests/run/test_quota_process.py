@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import yaml
+from tests.waiting import until
 
 from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.server import bind_socket, serve
@@ -35,7 +36,6 @@ from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.driver import Driver
 from fairlead_sim.world.world import World
-from tests.waiting import until
 
 TOKEN = "t"
 INSTALLED = Path(__file__).resolve().parents[2] / "deploy" / "quota-controller.yaml"
