@@ -1065,7 +1065,7 @@ def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(
 
 
 def test_bad_flags_are_sentences(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.csv"):
+    with pytest.raises(UserError, match=r"none\.csv` cannot be read"):
         exporter([], GpuExporterSettings(collectors=str(tmp_path / "none.csv")))
     bad = tmp_path / "bad.csv"
     bad.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_TEA, gauge, Cups.\n")

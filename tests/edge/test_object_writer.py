@@ -260,7 +260,7 @@ def test_a_kind_that_nobody_serves_is_named() -> None:
     with cluster(**{"/apis": [SERVED]}) as (_, api):
         outcome = ObjectWriter(api).apply(CreateObject(ray_job, "default"))
     assert outcome.result is Result.REFUSED
-    with pytest.raises(UserError, match=r"\bRayJob\b"):
+    with pytest.raises(UserError, match=r"serves no RayJob\b"):
         outcome.expect(Result.THERE)
 
 

@@ -253,7 +253,7 @@ def test_a_lock_that_stays_is_told_with_its_name_and_nothing_is_written(config: 
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FairleadError, match="`/proc/kubeconfig`"):
+    with pytest.raises(FairleadError, match="`/proc/kubeconfig` cannot be written"):
         SharedKubeconfig(Path("/proc/kubeconfig")).write(entries())
 
 

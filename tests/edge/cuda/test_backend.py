@@ -253,7 +253,7 @@ def test_why_none_is_taken_is_one_line() -> None:
         "installed); `--backend sim` needs none"
     )
     assert told.value.hint == ""
-    with pytest.raises(OutsideError, match=r"\bcupy\b"):
+    with pytest.raises(OutsideError, match=r"\bcupy\b.*\bno card\b"):
         find_array_library([("cupy", lambda: PlayedLibrary(count=0))])
 
 
