@@ -45,6 +45,21 @@ REAL_FOLDERS = (
 STORMS = "kube/test_share_storms.py"
 QUOTA = "tests/kube/test_quota_*.py"
 DISCOVERED = "tests/kube/test_discovered.py"
+BOTH_WORLDS = (
+    *(f"tests/kube/test_{name}.py" for name in ("same_end", "training_same_end", "operators")),
+    *(
+        f"tests/kube/test_{name}.py"
+        for name in ("kubectl_twins", "kubectl_kinds", "kubectl_access")
+    ),
+    *(
+        f"tests/kube/test_{name}.py"
+        for name in ("sharing_words", "serve", "startable", "idle_hours")
+    ),
+    *(f"tests/kube/test_{name}.py" for name in ("default_over_time", "boards_over_time")),
+    *(f"tests/kube/test_{name}.py" for name in ("laptop_time", "from_snapshot", "kubectl_sim")),
+    "tests/kube/numbers",
+)
+"""Half of tests/kube by time, so that no group takes much longer than the others."""
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "edge", "golden", "run", "sim")
 JOBS = "tests/cli/jobs"
 PAGES = ("tests/apps/test_console_*.py", "tests/apps/test_s*_requests.py")
@@ -171,8 +186,9 @@ def real_groups() -> tuple[Group, ...]:
             "a real control plane and Prometheus",
             "tests/kube",
             f"--ignore=tests/{STORMS}",
-            *_but((QUOTA, DISCOVERED)),
+            *_but((QUOTA, DISCOVERED, *BOTH_WORLDS)),
         ),
+        _cluster_group("worlds", "the simulated cluster beside the real one", *BOTH_WORLDS),
         _node_group(
             "kubelet",
             "containers that really run, on a real node",

@@ -156,7 +156,7 @@ def _install(name: str, lock_file: Path, folder: Path, program: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     packages = folder / "packages"
     pip = [
-        *_pip(),
+        *pip_command(),
         "install",
         "--quiet",
         "--require-hashes",
@@ -176,7 +176,7 @@ def _install(name: str, lock_file: Path, folder: Path, program: Path) -> None:
     say(f"{name}: installed in {spoken_seconds(seconds)}")
 
 
-def _pip() -> list[str]:
+def pip_command() -> list[str]:
     """This Python's pip; where it has none (Debian's), that of a small environment made for it."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]

@@ -1,5 +1,5 @@
-"""The console moves the time of a simulated cluster, for its own page and for programs that send
-the right headers, and never that of a real cluster.
+"""The console moves the time of a simulated cluster for its own page and for programs without a
+browser's headers. It refuses other pages, and never moves the time of a real cluster.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Logs and manifests through the console, over an API server on a socket: a log that is followed, a
-client that leaves, a pod of another job, a forbidden read, a connection that is cut.
+browser that leaves, pods without a log here, missing permissions, a log that breaks off.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""HTTP/1.1 with whole answers: answers come in the order of the questions, a slow answer wastes
-nothing, and the end of a connection is correct.
+"""HTTP/1.1 with whole answers: answers come in the order of the questions, a question behind a slow
+answer keeps its full time, and a connection ends only after a complete answer.
 
 What every server guarantees besides (half requests, heads without end, unexpected framings) is in
 `test_slow_requests` and `test_strange_requests`, where the scheduler extender uses this protocol.

@@ -10,11 +10,10 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 from tests.browser.chromium import OUTPUT, chromium_path
 from tests.browser.sight import Sight
+from tests.browser.without_netlink import launcher
 from tests.kube.company import build_company
 from tests.kube.control_plane import running_control_plane
 from tests.kube.laptop import Laptop, running_laptop
-from tests.kube.machine_turn import only_run
-from tests.kube.node_room import NODE_LOCK
 from tests.kube.servers import running
 
 expect.set_options(timeout=45_000)
@@ -22,21 +21,13 @@ expect.set_options(timeout=45_000)
 
 
 @pytest.fixture(scope="session")
-def _still_network() -> Iterator[None]:
-    """Keep the machine's network unchanged: Chromium cancels requests (`ERR_NETWORK_CHANGED`) when
-    a test node's pods add and remove addresses.
-    """
-    with only_run("test node is there while a browser looks", NODE_LOCK):
-        yield
-
-
-@pytest.fixture(scope="session")
-def browser(_still_network: None) -> Iterator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         path = chromium_path(playwright)
         if not path:
             pytest.skip("no Chromium: install chromium-headless-shell or set CHROMIUM_PATH")
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        program = launcher(path, tmp_path_factory.mktemp("chromium"))
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield chromium
         chromium.close()
 

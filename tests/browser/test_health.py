@@ -27,7 +27,7 @@ PAGES = [
 
 
 class Told:
-    """`ports.Dependencies` with an answer that a test changes."""
+    """A `ports.Dependencies` with an answer that a test changes."""
 
     def __init__(self, looks: DependencyLooks) -> None:
         self.looks = looks

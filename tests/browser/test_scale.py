@@ -15,6 +15,7 @@ from tests.browser.chromium import Window, window
 from tests.browser.still_console import served
 from tests.console.clusters import large_cluster, living_cluster
 from tests.console.worlds import still_world
+from tests.turns import in_turn
 from tests.waiting import wait_until
 
 from fairlead.model.quota.tree import QuotaNode
@@ -74,7 +75,7 @@ BOARDS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "board"), BOARDS)
+@pytest.mark.parametrize(("path", "board"), in_turn(BOARDS, 2))
 def test_no_board_fills_the_document(browser: Browser, url: str, path: str, board: str) -> None:
     with window(browser, url, width=1440, height=1400) as tab:
         tab.open(f"/{path}", board)

@@ -36,7 +36,7 @@ def accounts(space: str, name: str = "", subresource: str = "") -> str:
 
 @pytest.fixture
 def robot(api: ApiClient, space: str) -> str:
-    """A ServiceAccount's name."""
+    """The name of a ServiceAccount in the space."""
     made(api.post(accounts(space), {"metadata": {"name": "robot"}}))
     return "robot"
 

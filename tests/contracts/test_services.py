@@ -360,7 +360,7 @@ def test_a_service_becomes_what_it_becomes_on_the_real_server(
     worlds: list[tuple[ApiClient, str]], steps: list[Step]
 ) -> None:
     simulated, real = (_lived(api, space, steps) for api, space in worlds)
-    # once in 2682 the real server gives by chance the very port again that was given back
+    # once in 2682 times the real server returns by chance the port that was given back
     if simulated != real:
         simulated, real = (_lived(api, space, steps) for api, space in worlds)
     assert simulated == real

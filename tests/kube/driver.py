@@ -51,7 +51,7 @@ def installed_driver(cluster: ControlPlane, cards: int) -> Iterator[StubState]:
     made = folder.with_name(f"{_NAME}.new")
     for name in ("cards", "loads"):
         (made / name).mkdir(parents=True)
-    (made / "loads").chmod(0o1777)  # programs of any user work on a card
+    (made / "loads").chmod(0o1777)  # programs of any user may use a card
     build_stub(made)
     made.rename(folder)
     try:

@@ -58,7 +58,7 @@ def read_images(text: str, known: Mapping[str, Image]) -> dict[str, Image]:
         first, *rest = stage.splitlines()
         _, base, *name = first.replace(" AS ", " ").split()
         if base not in stages and base not in known:
-            continue  # what is built with other tools (the console's pages)
+            continue  # files that other tools build (the console's pages)
         image = {**known, **stages}[base]
         for line in rest:
             word, _, value = line.partition(" ")

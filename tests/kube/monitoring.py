@@ -196,7 +196,7 @@ def described_prometheus(cluster: ControlPlane, operator: Operator) -> Iterator[
             "$(SHARD)": "0",
             "$(POD_NAME)": f"prometheus-{NAME}-0",
         }.items():
-            # the last two as its reloader does, from the pod's environment
+            # replace the last two as its reloader does, from the pod's environment
             configuration = configuration.replace(word, meaning)
         with _running(cluster, "prometheus-of-operator", json.loads(configuration)) as prometheus:
             yield prometheus

@@ -531,8 +531,8 @@ def containers() -> list[Object]:
 
 @pytest.mark.parametrize("file", ["gpushare-scheduler.yaml", "gpushare-control-plane.yaml"])
 def test_the_extender_is_not_starved(file: str) -> None:
-    """At 100m the kernel gives it a tenth of a core beside busy neighbours, and a single binding
-    takes 4 ms of a core.
+    """With 100m the kernel gives the extender a tenth of a core beside busy neighbours, and a
+    single binding takes 4 ms of a core.
     """
     found = [
         each

@@ -153,7 +153,9 @@ def test_who_may_not_read_pods_is_told_so(company: ControlPlane) -> None:
 
 
 def _may_list(company: ControlPlane, resource: str) -> bool:
-    """As kubectl's `auth can-i` asks the API server."""
+    """Whether the account may list this resource, by the request
+    that kubectl's `auth can-i` sends.
+    """
     attributes = {"verb": "list", "resource": resource}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
     spec = {

@@ -303,7 +303,7 @@ async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_versi
         await until(lambda: any(row.name == "after" for row in mirror.rows()))
         # the row may have come with a new list, before its watch
         await until(lambda: reflector.is_current)
-        # its cache begins with its own start
+        # the restarted server's cache begins with its own start
         with pytest.raises(Gone, match="too old resource version"):
             async with asyncio.timeout(20):
                 async for _ in api.watch(pod_reader(), "1"):

@@ -173,7 +173,7 @@ def test_a_job_that_takes_too_long_fails(cluster: ControlPlane, resource: str) -
 
 
 def test_a_finished_job_that_may_not_stay(cluster: ControlPlane) -> None:
-    """training-operator removes the job; mpi-operator keeps it and loses its launcher."""
+    """training-operator removes the job; mpi-operator keeps it and removes its pods."""
     lives = [Life(cluster, resource, f"brief-{resource}", "train") for resource in FLAGS]
     for life in lives:
         life.submit(

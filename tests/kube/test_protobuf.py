@@ -52,7 +52,7 @@ class Chance:
         self._rng = random.Random(seed)
 
     def some(self, **parts: Any) -> dict[str, Any]:
-        """About half of these parts; each is a value or draws one."""
+        """A random half of these parts; each is a value or a function that draws one."""
         return {
             name: part() if callable(part) else part
             for name, part in parts.items()

@@ -12,7 +12,7 @@ FINALIZER = "example.com/hold"
 
 
 def _family(place: Place, *, blocks: bool = True) -> Object:
-    """A config map that owns two others, one of which a finalizer holds."""
+    """A config map that owns two others, of which one has a finalizer."""
     place.create(config_map("parent"))
     parent = place.the("configmaps", "parent")
     reference = [owned(parent, blockOwnerDeletion=blocks)]

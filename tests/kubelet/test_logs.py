@@ -69,7 +69,7 @@ def test_since_begins_at_its_time(talk: Arena) -> None:
     lines = talk.shown("logs", "talk", "--timestamps").splitlines()
     third = lines[3].partition(" ")[0]
     since = talk.shown("logs", "talk", "--since-time", third, "--timestamps").splitlines()
-    # the API's times have no fractions
+    # the API's times are whole seconds
     assert since == [line for line in lines if line.partition(" ")[0][:19] >= third[:19]]
     wait_until(
         "all lines are older than a second",

@@ -260,7 +260,7 @@ def test_a_card_without_values_is_a_row_with_the_exporters_reason(
 def test_a_load_waits_for_cards_at_rest_and_names_a_field_that_is_not(
     library: Path, cards: StubState, tmp_path: Path
 ) -> None:
-    """Another program keeps a card busy: the field that it moves is not counted as the load's."""
+    """Another program keeps a card busy: the field that it changes is not counted as the load's."""
     cards.say({"0.gpm.1": 60})
     _, rows, printed = check(
         library, tmp_path, "--loads=1004", "--load-seconds=2", "--rest-seconds=1"

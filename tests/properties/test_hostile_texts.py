@@ -132,8 +132,8 @@ def test_of_a_large_object_the_rest_is_hidden() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_manifest_is_shown_in_time(text: str) -> None:
-    """Each text is in a place that a tenant can write; the page's other answers wait no longer than
-    a thread switch takes.
+    """Each text is in a place that a tenant can write. A manifest that takes long to show would
+    delay the page's other answers.
     """
     with deadline("to show it", 3.0):
         shown_manifest({"args": [text, "x"], "spec": text, text[:300]: text[:300]})

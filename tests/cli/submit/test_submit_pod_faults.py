@@ -1,5 +1,5 @@
-"""Requests for shared GPUs that no node can meet, and two volumes at one path, are refused before
-anything is created, in every command that creates pods.
+"""Requests for shared GPUs that no node can meet are refused before anything is created; other
+requests create their objects. One claim at two paths is one volume.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ _OPTIONS: Final = (
         "schedule",
         _schedule,
         metavar="CRON",
-        help=("when, e.g. `0 22 * * *` (required)"),
+        help="when, e.g. `0 22 * * *` (required)",
     ),
     text(
         "--concurrency-policy",
@@ -93,7 +93,7 @@ _OPTIONS: Final = (
         "deadline",
         _deadline,
         metavar="TIME",
-        help=("create no jobs after this time, e.g. `2026-10-01T13:00:00Z`"),
+        help="create no jobs after this time, e.g. `2026-10-01T13:00:00Z`",
     ),
     text(
         "--history-limit",
@@ -101,7 +101,7 @@ _OPTIONS: Final = (
         values.count,
         default="10",
         metavar="N",
-        help=("number of ended jobs to keep"),
+        help="number of ended jobs to keep",
     ),
 )
 
@@ -123,7 +123,7 @@ def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> Job
 
     if not args.schedule:
         raise invalid(
-            ("--schedule must be set "), ("`--schedule '0 22 * * *'` is every evening at ten")
+            "--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten"
         )
     if args.tensorboard:
         raise invalid("--tensorboard is invalid: a cron has none", "each run is a new job")

@@ -33,7 +33,7 @@ def summary(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
     header = ["NAME", "IPADDRESS", *(f"GPU{index}(Allocated/Total)" for index in indexes)]
     header += (
         ["PENDING(Allocated)"] * has_pending
-        + [(f"GPU Memory({unit})")]
+        + [f"GPU Memory({unit})"]
         + ["ISOLATION", "MODE", "UNHEALTHY"] * is_wide
     )
     rows = [

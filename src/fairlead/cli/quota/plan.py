@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tree",
         metavar="FILE",
         default="",
-        help=("use the ElasticQuotaTree of this file instead of the cluster's"),
+        help="use the ElasticQuotaTree of this file instead of the cluster's",
     )
     add = (
         "add N pods, replicas of a Deployment: "
@@ -45,12 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAMESPACE/POD",
         action="append",
         default=[],
-        help=("remove this pod; repeatable"),
+        help="remove this pod; repeatable",
     )
     parser.add_argument(
         "--until-settled",
         action=BooleanFlag,
-        help=("simulate plan after plan until nothing is left to do"),
+        help="simulate plan after plan until nothing is left to do",
     )
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
 

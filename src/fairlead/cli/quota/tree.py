@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     pods = snapshot.sources.get("pods")
     if pods is not None and pods.is_unread:
         raise OutsideError(
-            "kubernetes", (f"pods cannot be read: {pods.message or pods.state}"), pods.hint
+            "kubernetes", f"pods cannot be read: {pods.message or pods.state}", pods.hint
         )
     uses = quota_usage(snapshot)
     if args.output in ("json", "yaml"):

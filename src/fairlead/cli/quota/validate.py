@@ -27,7 +27,7 @@ the pods. The exit status is 1 if the tree has an error; warnings do not change 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", metavar="FILE", help=("an ElasticQuotaTree in YAML or JSON (`-`: stdin)")
+        "file", metavar="FILE", help="an ElasticQuotaTree in YAML or JSON (`-`: stdin)"
     )
 
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     against = (
         f"checked against {context.world.reader().describe()}"
         if cluster
-        else ("not checked against a cluster: running pods are unknown")
+        else "not checked against a cluster: running pods are unknown"
     )
     context.stdout.write(f"{_summary(tree, errors, len(found) - errors)}; {against}\n")
     return 1 if errors else 0

@@ -35,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         metavar="NAMESPACE/NAME",
-        help=("a pod or a job (Deployment, Job, MPIJob, …); without a namespace, in that of -n"),
+        help="a pod or a job (Deployment, Job, MPIJob, …); without a namespace, in that of -n",
     )
     parser.add_argument(
-        "--output", "-o", metavar="FORMAT", default="", help=("table (default), json or yaml")
+        "--output", "-o", metavar="FORMAT", default="", help="table (default), json or yaml"
     )
 
 
@@ -100,7 +100,7 @@ def _facts(answer: QuotaAnswer, now: Moment) -> list[tuple[str, str]]:
         waits = (
             "unknown"
             if answer.since is None
-            else (f"{render_time(answer.since)} ({short_duration(now - answer.since)})")
+            else f"{render_time(answer.since)} ({short_duration(now - answer.since)})"
         )
         rows.append(("Waits since:", waits))
     if len(answer.units) == 1:
@@ -176,7 +176,7 @@ def _ahead(first: Standing) -> str:
     hidden = first.in_leaf.number - 1 - len(rows[1:])
     rows += [(f"{hidden} more", first.row.leaf, "-", "-")] if hidden > 0 else []
     rows += [
-        ((f"{count} of another leaf"), leaf, "-", "-")
+        (f"{count} of another leaf", leaf, "-", "-")
         for leaf, count in sorted(first.ahead_elsewhere.items())
     ]
     return render_rows(rows) if len(rows) > 1 else ""

@@ -29,13 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tls-cert-file",
         metavar="FILE",
         default="",
-        help=("a certificate of your own (PEM) for the name of its Service"),
+        help="a certificate of your own (PEM) for the name of its Service",
     )
     parser.add_argument(
         "--tls-private-key-file",
         metavar="FILE",
         default="",
-        help=("the key of that certificate (PEM)"),
+        help="the key of that certificate (PEM)",
     )
     client_ca = "answer only clients with a certificate of this authority (PEM); probes need none"
     parser.add_argument("--client-ca", metavar="FILE", default="", help=client_ca)

@@ -21,16 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--insecure-listen",
         action=BooleanFlag,
-        help=("listen where others can reach it (the token still guards it)"),
+        help="listen where others can reach it (the token still guards it)",
     )
     add_scenario(parser)
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="where to write the kubeconfig (default ./fairlead.kubeconfig); into one that exists "
-        "the context `fairlead` is merged, "
-        "and taken out at the end",
+        help="where to write the kubeconfig (default ./fairlead.kubeconfig); "
+        "into one that exists the context `fairlead` is merged, and taken out at the end",
     )
 
 

@@ -29,19 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compat",
         metavar="FAMILIES",
         default="arena",
-        help=("arena beside the native families, or none (default arena)"),
+        help="arena beside the native families, or none (default arena)",
     )
     parser.add_argument(
         "--max-jobs",
         metavar="N",
         type=whole(1, 1_000_000),
         default=5000,
-        help=("newest jobs with series of their own (default 5000)"),
+        help="newest jobs with series of their own (default 5000)",
     )
     parser.add_argument(
         "--leader-elect",
         action=BooleanFlag,
-        help=("print the cluster only while this process holds the Lease"),
+        help="print the cluster only while this process holds the Lease",
     )
     add_lease(parser)
     add_gpu_source(parser)

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port",
         metavar="P",
         type=port,
-        help=("instead of --listen: only the port, 0 for a free one"),
+        help="instead of --listen: only the port, 0 for a free one",
     )
     add_scenario(parser)
     add_dcgm_flags(parser)
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--version",
         "-v",
         action=BooleanFlag,
-        help=("print the version, as dcgm-exporter does, and end"),
+        help="print the version, as dcgm-exporter does, and end",
     )
 
 

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-t",
         metavar="IDS",
         default="all",
-        help=("ids by comma, all, nvlink or nonvlink (default all)"),
+        help="ids by comma, all, nvlink or nonvlink (default all)",
     )
     number(
         "--duration",
@@ -51,14 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=1,
         high=10_000_000,
         default=30.0,
-        help=("seconds of each test (default 30)"),
+        help="seconds of each test (default 30)",
     )
     parser.add_argument(
         "--gpuIds",
         "-i",
         metavar="IDS",
         default="all",
-        help=("indices of the GPUs by comma, or all (default all)"),
+        help="indices of the GPUs by comma, or all (default all)",
     )
     number(
         "--report",
@@ -66,22 +66,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0.01,
         high=10,
         default=1.0,
-        help=("seconds between two reports, at most 10 (default 1)"),
+        help="seconds between two reports, at most 10 (default 1)",
     )
     parser.add_argument(
         "--no-dcgm-validation",
         action=BooleanFlag,
-        help=("do not compare with the values of an exporter"),
+        help="do not compare with the values of an exporter",
     )
     parser.add_argument(
         "--target-max-value",
         action=BooleanFlag,
-        help=("full load from the start, instead of a slow increase"),
+        help="full load from the start, instead of a slow increase",
     )
     parser.add_argument(
         "--cublas",
         action=BooleanFlag,
-        help=("use matrix products for 1006 to 1008 instead of sums"),
+        help="use matrix products for 1006 to 1008 instead of sums",
     )
     parser.add_argument(
         "--mode",
@@ -94,10 +94,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0,
         high=99.999,
         default=None,
-        help=("how far off a measured value may be, in percent (default 10)"),
+        help="how far off a measured value may be, in percent (default 10)",
     )
     number(
-        "--absolute-tolerance", "-a", low=0, high=1e18, default=None, help=("the same as an amount")
+        "--absolute-tolerance", "-a", low=0, high=1e18, default=None, help="the same as an amount"
     )
     number("--match-value", "-m", low=0, high=1e18, default=None, help="expected value")
     number(
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0,
         high=99.999,
         default=0.0,
-        help=("percent of a test before values are compared (default 0)"),
+        help="percent of a test before values are compared (default 0)",
     )
     number("--min-value", low=0, high=1e18, default=None, help="least expected value")
     number("--max-value", low=0, high=1e18, default=None, help="greatest expected value")
@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         low=0,
         high=255,
         default=0.0,
-        help=("number of GPUs at once (default 0: all)"),
+        help="number of GPUs at once (default 0: all)",
     )
     parser.add_argument("--config-file", "-c", metavar="FILE", help="accepted without effect")
     parser.add_argument("--sync-count", metavar="N", help="accepted without effect")
@@ -128,16 +128,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backend",
         metavar="NAME",
         choices=("auto", "cuda", "sim"),
-        help=("auto, cuda or sim (default auto)"),
+        help="auto, cuda or sim (default auto)",
     )
     parser.add_argument(
         "--sim-gpus",
         metavar="GPUS",
         default="1xTesla-T4",
-        help=("GPUs of `--backend sim` (default 1xTesla-T4)"),
+        help="GPUs of `--backend sim` (default 1xTesla-T4)",
     )
     parser.add_argument(
-        "--exporter", metavar="URL", help=(f"exporter page to compare with (default {_ADDRESS})")
+        "--exporter", metavar="URL", help=f"exporter page to compare with (default {_ADDRESS})"
     )
 
 
@@ -242,8 +242,8 @@ class _Tester:
     def _work(
         self, cards: Sequence[LoadCard], test: LoadTest
     ) -> Iterator[tuple[float, Sequence[WorkDone], list[float | None]]]:
-        """After each report: seconds since the test's start, what each card did, what was measured
-        of it.
+        """After each report: seconds since the test's start,
+        what each card did, what was measured of it.
         """
         from fairlead.model.devices.gpu_load import WorkDone
 
@@ -278,7 +278,7 @@ class _Tester:
 
         if self._modes["report"]:
             self._say(
-                ("" if self._is_alone else (f"Worker 0:{card.index}[{field}]: "))
+                ("" if self._is_alone else f"Worker 0:{card.index}[{field}]: ")
                 + render_report(field, done, measured)
             )
 
@@ -294,7 +294,7 @@ def _fields(text: str) -> tuple[int, ...]:
     if word in FIELD_GROUPS:
         return FIELD_GROUPS[word]
     return _numbers(
-        word, "--fieldId", ("`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink")
+        word, "--fieldId", "`-t 1004`, `-t 1001,1004`, or one of all, nvlink and nonvlink"
     )
 
 

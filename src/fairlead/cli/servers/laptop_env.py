@@ -29,13 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         choices=SHELLS,
         default="posix",
-        help=("posix (sh, bash, zsh) or fish (default posix)"),
+        help="posix (sh, bash, zsh) or fish (default posix)",
     )
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
         type=path_name,
-        help=("of the laptop, where several run and it was started with one"),
+        help="of the laptop, where several run and it was started with one",
     )
 
 

@@ -27,14 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(1, 10_000),
         default=300,
-        help=("writes a second to the API server (default 300)"),
+        help="writes a second to the API server (default 300)",
     )
     add(
         "--kube-api-burst",
         metavar="N",
         type=whole(1, 100_000),
         default=500,
-        help=("number of writes at once (default 500)"),
+        help="number of writes at once (default 500)",
     )
 
 

@@ -1,6 +1,4 @@
-"""`fairlead time`: look at the clock of the laptop's simulated cluster, stop it, step it, run it
-ahead.
-"""
+"""`fairlead time`: shows, stops, steps and advances the clock of a laptop."""
 
 from __future__ import annotations
 
@@ -46,10 +44,10 @@ POLL_SECONDS: Final = 0.25
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", metavar="ACTION", nargs="?", default="show", help=("what to do; see above")
+        "action", metavar="ACTION", nargs="?", default="show", help="what to do; see above"
     )
     parser.add_argument(
-        "value", metavar="VALUE", nargs="?", default="", help=("for advance, until and speed")
+        "value", metavar="VALUE", nargs="?", default="", help="for advance, until and speed"
     )
     parser.add_argument(
         "--output",
@@ -57,16 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         choices=("text", "json"),
         default="text",
-        help=("text or json (default text)"),
+        help="text or json (default text)",
     )
     parser.add_argument(
-        "--no-wait", action=BooleanFlag, help=("start a run and do not wait for its end")
+        "--no-wait", action=BooleanFlag, help="start a run and do not wait for its end"
     )
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
         type=path_name,
-        help=("state directory of the laptop, if it was started with one"),
+        help="state directory of the laptop, if it was started with one",
     )
 
 
@@ -114,7 +112,7 @@ def _seconds(text: str) -> float:
         return parse_span(text)
     except ValueError as error:
         raise UserError(
-            str(error), ("days, hours, minutes, seconds: `2d`, `1h30m`, `90s`")
+            str(error), "days, hours, minutes, seconds: `2d`, `1h30m`, `90s`"
         ) from error
 
 
@@ -128,7 +126,7 @@ def _number(text: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise UserError(
-            (f"`{text}` is not a speed"), ("give simulated seconds per second, such as `60`")
+            f"`{text}` is not a speed", "give simulated seconds per second, such as `60`"
         )
     return value
 

@@ -1,6 +1,4 @@
-"""`fairlead up`: the laptop. A simulated GPU cluster and everything of Fairlead around it, in one
-process.
-"""
+"""`fairlead up`: the laptop, a simulated GPU cluster with all of Fairlead in one process."""
 
 from __future__ import annotations
 
@@ -44,16 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gpu-exporter-port",
         metavar="P",
         type=port,
-        help=("port of the GPU exporter (default 9400)"),
+        help="port of the GPU exporter (default 9400)",
     )
     parser.add_argument(
         "--cluster-exporter-port",
         metavar="P",
         type=port,
-        help=("port of the cluster exporter (default 9401)"),
+        help="port of the cluster exporter (default 9401)",
     )
     parser.add_argument(
-        "--api-port", metavar="P", type=port, help=("port of the Kubernetes API (default 6443)")
+        "--api-port", metavar="P", type=port, help="port of the Kubernetes API (default 6443)"
     )
     parser.add_argument(
         "--state-dir",
@@ -68,20 +66,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         metavar="FILE",
         type=path_name,
-        help="also write a kubeconfig here (default: only in the state directory); the laptop's "
-        "context is merged into "
-        "an existing file, for `kubectl --context fairlead`, and removed at the end",
+        help="also write a kubeconfig here (default: only in the state directory); "
+        "the laptop's context is merged into an existing file, "
+        "for `kubectl --context fairlead`, and removed at the end",
     )
     parser.add_argument(
         "--use-context",
         action=BooleanFlag,
-        help=("make the laptop the current context of that kubeconfig until it ends"),
+        help="make the laptop the current context of that kubeconfig until it ends",
     )
     parser.add_argument(
         "--ready-file",
         metavar="FILE",
         type=path_name,
-        help=("write the addresses here as JSON when all servers are ready"),
+        help="write the addresses here as JSON when all servers are ready",
     )
 
 

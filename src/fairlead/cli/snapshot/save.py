@@ -1,6 +1,4 @@
-"""`fairlead snapshot save FILE`: the whole cluster as one value in one file, what a bug report
-attaches.
-"""
+"""`fairlead snapshot save FILE`: the whole cluster in one file, to attach to a bug report."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partial",
         action=BooleanFlag,
-        help=("save what can be read if not everything can (default: save nothing)"),
+        help="save what can be read if not everything can (default: save nothing)",
     )
 
 
@@ -53,7 +51,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             "get the right to list them in all namespaces, or save what can be read with --partial"
         )
         raise OutsideError(
-            "kubernetes", (f"snapshot `{args.file}` is not saved: {names} cannot be read"), hint
+            "kubernetes", f"snapshot `{args.file}` is not saved: {names} cannot be read", hint
         )
     data = render_snapshot(
         SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects)
@@ -61,9 +59,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     file.write(data)
     context.stdout.write(
         f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and "
-        f"{len(snapshot.jobs)} jobs"
-        f" of {reader.describe()} to {args.file} ({len(data)} "
-        f"bytes){f', without {names}' if unread else ''}\n"
+        f"{len(snapshot.jobs)} jobs of {reader.describe()} to "
+        f"{args.file} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
     )
     return 0
 

@@ -27,9 +27,9 @@ DIST: Final = Path(fairlead.__file__).parent / "web_dist"
 _YEAR: Final = "public, max-age=31536000, immutable"
 _COMPRESSED: Final = (".js", ".css", ".svg", ".json", ".html", ".txt", ".map")
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' "
-    "data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>
 <style nonce="{nonce}">
@@ -94,7 +94,7 @@ def _file(dist: Path, path: str) -> Path | None:
 
 def _no_file(path: str) -> Refused:
     return Refused(
-        404, (f"there is no file `{path[:200]}`"), ("reload the page: it may have been built anew")
+        404, f"there is no file `{path[:200]}`", "reload the page: it may have been built anew"
     )
 
 
@@ -142,5 +142,5 @@ def _index(request: Request, dist: Path, base: str) -> Response:
     )
     headers = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY.format(nonce=nonce)}
     return Response(
-        page.encode(), 200 if file.is_file() else 503, headers, ("text/html; charset=utf-8")
+        page.encode(), 200 if file.is_file() else 503, headers, "text/html; charset=utf-8"
     )
