@@ -424,7 +424,7 @@ async def test_a_name_that_was_allowed_is_answered() -> None:
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "192.168.1.4", "gpu.example"])
 def test_an_address_that_others_reach_is_refused_with_the_reason(host: str) -> None:
-    with pytest.raises(UserError, match="no sign-in") as refused:
+    with pytest.raises(UserError) as refused:
         ConsoleServer(still_world(cluster()), ConsoleSettings(host=host))
     assert "--insecure-listen" in refused.value.hint
     ConsoleServer(still_world(cluster()), ConsoleSettings(host=host, insecure_listen=True))

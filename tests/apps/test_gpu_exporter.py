@@ -10,6 +10,7 @@ import contextlib
 import gzip
 import math
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -988,7 +989,7 @@ async def test_a_file_without_a_usable_row_costs_dcgms_metrics_and_no_others(
         assert (
             "2 rows skipped: line 1 `DCGM_FI_DEV_TEA` is no field of DCGM; line 2 2 fields"
         ) in caplog.text
-        with pytest.raises(UserError, match="is no field of DCGM"):
+        with pytest.raises(UserError, match="`DCGM_FI_DEV_TEA`"):
             exporter([], GpuExporterSettings(collectors=str(path), is_strict_csv=True))
     path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
     await made.refresh()
@@ -1064,20 +1065,20 @@ def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(
 
 
 def test_bad_flags_are_sentences(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match=r"none\.csv` cannot be read"):
         exporter([], GpuExporterSettings(collectors=str(tmp_path / "none.csv")))
     bad = tmp_path / "bad.csv"
     bad.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_TEA, gauge, Cups.\n")
-    with pytest.raises(UserError, match="line 2: `DCGM_FI_DEV_TEA` is no field of DCGM"):
+    with pytest.raises(UserError, match="line 2: `DCGM_FI_DEV_TEA`"):
         exporter([], GpuExporterSettings(collectors=str(bad), is_strict_csv=True))
-    with pytest.raises(UserError, match="below 100 ms"):
+    with pytest.raises(UserError, match=r"\b50\b.*\b100 ms"):
         sampling_seconds(50)
-    with pytest.raises(UserError, match="`--hostname-label HOST` is not known"):
+    with pytest.raises(UserError, match="`--hostname-label HOST`"):
         hostname_labels("HOST")
     for bad in ("g:", "g:4-2", "g:a", "x", "g:0,,1", "i+g", "f+g"):
-        with pytest.raises(UserError, match="names no GPUs"):
+        with pytest.raises(UserError, match=re.escape(f"`--devices {bad}`")):
             printed_devices(bad)
-    with pytest.raises(UserError, match="`nvml` is no family"):
+    with pytest.raises(UserError, match="`nvml`"):
         parse_compat("dcgm,nvml", COMPATIBILITIES)
 
 

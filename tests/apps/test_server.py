@@ -5,6 +5,7 @@ never reads.
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import time
 
@@ -38,16 +39,14 @@ async def ask(port: int, path: str) -> bytes:
 def test_a_taken_port_is_a_sentence_with_a_hint() -> None:
     with bind_socket("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(
-            UserError, match=(f"cannot listen on `127.0.0.1:{port}`: the port is taken")
-        ) as caught:
+        with pytest.raises(UserError, match=f"`127.0.0.1:{port}`") as caught:
             bind_socket("127.0.0.1", port)
     assert "choose another port" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "9400x", "host:", "host:99999", "host:-1", "::"])
 def test_a_bad_address_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="is not an address to listen on"):
+    with pytest.raises(UserError, match=re.escape(f"`{text}`")):
         parse_address(text)
 
 
@@ -61,7 +60,7 @@ def test_only_this_machine_is_loopback(host: str, expected: bool) -> None:
 
 def test_a_reachable_address_needs_to_be_asked_for() -> None:
     require_loopback("0.0.0.0", True, "--insecure-listen")
-    with pytest.raises(UserError, match="does not authenticate clients") as caught:
+    with pytest.raises(UserError, match=r"`0\.0\.0\.0`") as caught:
         require_loopback("0.0.0.0", False, "--insecure-listen")
     assert "--insecure-listen" in caught.value.hint
 

@@ -71,9 +71,9 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
 def test_files_that_are_no_certificate_are_told(tmp_path: Path) -> None:
     authority = Authority(tmp_path, "ca")
     first, second = (authority.issue(name) for name in ("first", "second"))
-    with pytest.raises(UserError, match=r"cannot read `.*nowhere.pem`: no such file"):
+    with pytest.raises(UserError, match=r"`.*nowhere\.pem`: no such file"):
         ServingCertificate(first.certificate, tmp_path / "nowhere.pem")
-    with pytest.raises(UserError, match=r"are no certificate and its key: .*mismatch"):
+    with pytest.raises(UserError, match="mismatch"):
         ServingCertificate(first.certificate, second.key)
     if os.geteuid():
         first.key.chmod(0)

@@ -345,8 +345,9 @@ def test_a_request_waits_half_a_minute_in_all_however_often_it_is_put_off(
     wait: float, tries: range
 ) -> None:
     hand = ByHand({PODS_PATH: [put_off(429, wait)]})
-    with pytest.raises(ApiFailure, match=r"429.*slow down") as caught:
+    with pytest.raises(ApiFailure) as caught:
         hand.run(hand.conversation.list_all(pod_reader()))
+    assert (caught.value.status, caught.value.message) == (429, "slow down")
     assert len(hand.asked) in tries
     assert sum(hand.pauses) <= 30
     assert caught.value.retry_after == wait
@@ -355,9 +356,10 @@ def test_a_request_waits_half_a_minute_in_all_however_often_it_is_put_off(
 @pytest.mark.parametrize("code", [429, 500, 503])
 def test_without_retry_after_nothing_is_asked_again(code: int) -> None:
     hand = ByHand({PODS_PATH: [status(code, "X", "not now")]})
-    with pytest.raises(ApiFailure, match="not now") as caught:
+    with pytest.raises(ApiFailure) as caught:
         hand.run(hand.conversation.list_all(pod_reader()))
     assert (len(hand.asked), caught.value.status) == (1, code)
+    assert caught.value.message == "not now"
 
 
 @pytest.mark.parametrize("code", [400, 404, 409, 410, 500])
@@ -559,20 +561,23 @@ def test_an_absent_object_and_an_absent_resource_are_not_found() -> None:
     with pytest.raises(NotFound) as caught:
         hand.run(hand.conversation.get(PODS, "x", "default"))
     assert caught.value.what == 'pods "x" not found'
-    with pytest.raises(NotServed, match="could not find the requested resource"):
+    with pytest.raises(NotServed) as caught:
         hand.run(hand.conversation.list_all(pod_reader()))
+    assert caught.value.message == "the server could not find the requested resource"
 
 
 def test_a_conflict_is_one() -> None:
     hand = ByHand({"/api/v1/nodes": [status(409, "AlreadyExists", 'nodes "n" already exists')]})
-    with pytest.raises(Conflict, match="already exists") as caught:
+    with pytest.raises(Conflict) as caught:
         hand.run(hand.conversation.create(NODES, {}))
     assert caught.value.reason == "AlreadyExists"
+    assert caught.value.message == 'nodes "n" already exists'
 
 
 def test_a_proxys_error_page_becomes_a_short_message() -> None:
-    with pytest.raises(ApiFailure, match="502") as caught:
+    with pytest.raises(ApiFailure) as caught:
         listed({PODS_PATH: [Reply(b"<html>\n" + b"x" * 9000, 502)]})
+    assert caught.value.status == 502
     assert len(caught.value.what) < 400
 
 
@@ -583,8 +588,9 @@ def test_an_answer_that_sends_elsewhere_is_none(code: int) -> None:
         hand.conversation.list_all(pod_reader()),
         hand.conversation.open(ApiRequest("watch", "GET", PODS_PATH)),
     ):
-        with pytest.raises(ApiFailure, match=str(code)):
+        with pytest.raises(ApiFailure) as caught:
             hand.run(steps)
+        assert caught.value.status == code
 
 
 def test_a_gzipped_answer_is_unpacked_and_a_broken_one_is_told() -> None:
@@ -597,14 +603,15 @@ def test_a_gzipped_answer_is_unpacked_and_a_broken_one_is_told() -> None:
     unpacked_on_the_way = page([pod("a")]).content()
     assert names(listed({PODS_PATH: [Reply(unpacked_on_the_way, headers=headers)]})[0]) == ["a"]
     refused = gzip.compress(status(403, "Forbidden", "not you").content())
-    with pytest.raises(Forbidden, match="not you"):
+    with pytest.raises(ForbiddenByServer) as caught:
         listed({PODS_PATH: [Reply(refused, 403, headers=headers)]})
+    assert (caught.value.status, caught.value.message) == (403, "not you")
 
 
 def test_gzip_that_unpacks_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "UNPACKED_BYTES_MAX", 1 << 20)
     bomb = gzip.compress(bytes(2 << 20))
-    with pytest.raises(Unreachable, match="gzip that unpacks to more than 1 MiB"):
+    with pytest.raises(Unreachable, match=r"gzip.*1 MiB"):
         listed({PODS_PATH: [Reply(bomb, headers={"Content-Encoding": "gzip"})]})
     exactly = page([pod("a")]).content().ljust(1 << 20)
     assert names(
@@ -703,8 +710,9 @@ def test_other_refusals_are_no_reason_to_ask_in_json() -> None:
         "meta.Status",
         {"message": ("pods is forbidden: not you"), "reason": "Forbidden", "code": 403},
     )
-    with pytest.raises(Forbidden, match="pods is forbidden: not you"):
+    with pytest.raises(ForbiddenByServer) as caught:
         listed({PODS_PATH: [Reply(envelope("Status", message), 403)]})
+    assert caught.value.message == "pods is forbidden: not you"
 
 
 BROKEN_PAGES = {
@@ -750,7 +758,7 @@ def test_the_version_and_a_server_too_old() -> None:
     ]
     hand = ByHand({"/version": [Reply(each) for each in versions]})
     check_version(SERVER, hand.run(hand.conversation.version()))
-    with pytest.raises(OutsideError, match=r"v1\.16\.15.*older than 1\.18") as caught:
+    with pytest.raises(OutsideError, match=r"v1\.16\.15.*1\.18") as caught:
         check_version(SERVER, hand.run(hand.conversation.version()))
     assert caught.value.hint
     check_version(SERVER, hand.run(hand.conversation.version()))

@@ -28,7 +28,7 @@ from fairlead.edge.attach.handshake import open_web_socket
 from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, IssuedCredentials
-from fairlead.edge.kube.api_failure import ApiFailure, Unreachable
+from fairlead.edge.kube.api_failure import ApiFailure, NotServed, Unreachable
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.wire.kube.exec_channels import ProgramEnd
 
@@ -155,7 +155,7 @@ def test_without_tls_and_below_a_path(tmp_path: Path) -> None:
             server,
             cluster={"certificate-authority-data": None, "server": f"{server.url}/clusters/c1"},
         )
-        with pytest.raises(ApiFailure, match="could not find the requested resource"):
+        with pytest.raises(NotServed):
             run(elsewhere)
 
 

@@ -341,7 +341,7 @@ async def test_a_page_that_leads_elsewhere_is_not_followed() -> None:
         await site.start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
         async with page_session(5) as session:
-            with pytest.raises(ExporterFailure, match=r"answered 302, which leads elsewhere"):
+            with pytest.raises(ExporterFailure, match=r"\b302\b"):
                 await fetch_page(session, url, "")
     finally:
         await runner.cleanup()
@@ -432,7 +432,7 @@ async def test_bad_lines_are_counted_by_page_and_reason(
 
 
 def test_an_address_without_a_scheme_is_refused() -> None:
-    with pytest.raises(UserError, match="`gpu-1:9400` is no address"):
+    with pytest.raises(UserError, match="`gpu-1:9400`"):
         ExporterPages(["gpu-1:9400"], Clock())
 
 
@@ -498,7 +498,7 @@ async def test_pages_of_a_private_authority_are_read_with_its_file(
 
 
 def test_a_file_of_no_authority_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"`--gpu-exporter-ca-file` file `.*absent` cannot be read"):
+    with pytest.raises(UserError, match=r"`--gpu-exporter-ca-file`.*`.*absent`"):
         ExporterPages([], Clock(), ca_file=str(tmp_path / "absent"))
 
 

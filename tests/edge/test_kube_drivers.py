@@ -20,13 +20,12 @@ from cryptography import x509
 from tests.waiting import wait_until
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, IssuedCredentials
-from fairlead.edge.kube.api_failure import ApiFailure, Unreachable
+from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, Unreachable
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.conversation import PROTOBUF_OR_JSON, Answer, SendRequest
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import PODS
-from fairlead.errors import Forbidden
 
 from .pki import Authority
 from .proxy import TestProxy
@@ -116,8 +115,9 @@ def test_a_list_with_everything_that_a_conversation_may_need(twin: MakeTwin) -> 
 
 def test_a_failure_of_a_page_that_was_asked_for_ahead_is_told(twin: MakeTwin) -> None:
     script = {PODS_PATH: [page([pod("a")], token="t"), status(403, "Forbidden", "not you")]}
-    with ScriptedServer(script) as server, pytest.raises(Forbidden, match="not you"):
+    with ScriptedServer(script) as server, pytest.raises(ForbiddenByServer) as caught:
         twin(server.url).call("list_all", pod_reader())
+    assert (caught.value.status, caught.value.message) == (403, "not you")
 
 
 def test_the_next_page_is_asked_for_before_this_one_is_decoded(twin: MakeTwin) -> None:
@@ -202,8 +202,9 @@ def test_a_stream_renews_its_credentials_after_401_and_tells_a_refusal() -> None
             "Bearer old",
             "Bearer new",
         ]
-        with pytest.raises(Forbidden, match="not you"):
+        with pytest.raises(ForbiddenByServer) as caught:
             list(api.stream(ApiRequest("get", "GET", log)))
+        assert (caught.value.status, caught.value.message) == (403, "not you")
 
 
 @pytest.mark.parametrize("items", ["5", "[]"], ids=["it fails", "it is cancelled"])
@@ -245,16 +246,15 @@ def test_nobody_listening_is_told_with_the_address(twin: MakeTwin) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    with pytest.raises(Unreachable, match=f"API server `{url}` refused the connection") as caught:
+    with pytest.raises(Unreachable, match=rf"`{url}` refused\b") as caught:
         twin(url).call("version")
     assert caught.value.hint
     assert caught.value.status == 0
 
 
 def test_an_unknown_host_is_told(twin: MakeTwin) -> None:
-    with pytest.raises(Unreachable, match="unknown host name") as caught:
+    with pytest.raises(Unreachable, match=r"no-such-host\.invalid.*unknown host"):
         twin("https://no-such-host.invalid:6443").call("version")
-    assert "no-such-host.invalid" in caught.value.what
 
 
 def test_another_ca_is_told_as_such(twin: MakeTwin) -> None:
@@ -363,7 +363,7 @@ def test_a_proxy_is_gone_through(twin: MakeTwin, is_tls: bool) -> None:
 def test_a_proxy_that_is_not_there_is_named(twin: MakeTwin) -> None:
     with TestProxy() as proxy:
         address = proxy.url
-    with pytest.raises(Unreachable, match=f"through proxy {address}"):
+    with pytest.raises(Unreachable, match=re.escape(address)):
         twin("https://api.example:6443", proxy_url=address).call("version")
 
 

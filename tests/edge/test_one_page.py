@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -47,10 +48,7 @@ def test_its_text(server: str) -> None:
 def test_a_page_that_is_not_there(server: str) -> None:
     with pytest.raises(
         OutsideError,
-        match=(
-            r"the exporter's page "
-            r"`http://127\.0\.0\.1:\d+/` answers 404 Not Found"
-        ),
+        match=r"`http://127\.0\.0\.1:\d+/` .*\b404\b",
     ):
         read_page(f"{server}/")
 
@@ -58,7 +56,7 @@ def test_a_page_that_is_not_there(server: str) -> None:
 def test_a_server_that_is_not_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(OutsideError, match="cannot be read"):
+    with pytest.raises(OutsideError, match=rf"`http://127\.0\.0\.1:{port}/metrics`"):
         read_page(f"http://127.0.0.1:{port}/metrics")
 
 
@@ -84,5 +82,5 @@ def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.Monkey
     ],
 )
 def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(UserError, match="is no address of an exporter's page"):
+    with pytest.raises(UserError, match=re.escape(f"`{url}`")):
         read_page(url)

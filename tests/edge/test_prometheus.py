@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -176,7 +177,7 @@ def test_nobody_listening_is_told(ask: Call) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    with pytest.raises(PrometheusFailure, match=f"Prometheus `{url}` refused the connection"):
+    with pytest.raises(PrometheusFailure, match=rf"`{url}` refused\b"):
         ask(url, "query", "up")
 
 
@@ -191,7 +192,7 @@ def test_one_that_never_answers_is_given_up(ask: Call, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("address", ["", "http://", "ftp://x", "http://x:port", "http://a b"])
 def test_what_cannot_be_an_address_is_refused(address: str) -> None:
-    with pytest.raises(UserError, match="not the address of a Prometheus"):
+    with pytest.raises(UserError, match=re.escape(f"`{address}`")):
         prometheus_connection(address)
 
 

@@ -253,7 +253,7 @@ def test_a_lock_that_stays_is_told_with_its_name_and_nothing_is_written(config: 
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FairleadError, match="kubeconfig `/proc/kubeconfig` cannot be written"):
+    with pytest.raises(FairleadError, match="`/proc/kubeconfig` cannot be written"):
         SharedKubeconfig(Path("/proc/kubeconfig")).write(entries())
 
 
@@ -265,7 +265,7 @@ def test_the_context_of_another_laptop_that_runs_is_not_taken_from_it(config: Pa
         to_builtins(kubeconfig_entries(SERVER, CREDENTIALS, {LAPTOP_EXTENSION: pages}))
     )
     other = RunningLaptop(4711, str(config), pages.gpu_exporter, "http://127.0.0.1:8080/")
-    with pytest.raises(UserError, match=r"belongs to another laptop, which runs \(process 4711\)"):
+    with pytest.raises(UserError, match=r"\(process 4711\)"):
         SharedKubeconfig(config).check([other])
     # the laptop of this context was killed
     SharedKubeconfig(config).check([other._replace(console="http://127.0.0.1:8081/")])

@@ -96,7 +96,7 @@ def test_whatever_is_sent_is_read_or_told(body: bytes) -> None:
 def test_a_pod_that_cannot_be_read_is_told_why() -> None:
     limits = {"aliyun.com/gpu-mem": "many"}
     obj = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"limits": limits}}]}}
-    with pytest.raises(ValueError, match="quantity `many` is not a Kubernetes quantity"):
+    with pytest.raises(ValueError, match="`many`"):
         parse_written_pod(parse_review(review(object=obj)))
     with pytest.raises(ValueError, match="the pod cannot be read"):
         parse_written_pod(parse_review(review(object=None)))

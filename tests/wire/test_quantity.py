@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -49,12 +50,12 @@ def test_amounts_in_the_unit_of_their_resource(resource: str, text: str | int, a
     "text", ["", "abc", "1.2.3", "1Kib", "--1", "1e", "0x10", ("1 Gi"), ".", "1e999999999", "NaN"]
 )
 def test_what_the_api_refuses_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match="quantity"):
+    with pytest.raises(ValueError, match=re.escape(f"`{text}`")):
         parse_quantity(text)
 
 
 def test_a_bad_amount_names_its_resource() -> None:
-    with pytest.raises(ValueError, match="resource `memory`: quantity `lots`"):
+    with pytest.raises(ValueError, match=r"`memory`.*`lots`"):
         parse_amounts({"cpu": "1", "memory": "lots"})
 
 

@@ -181,9 +181,7 @@ def test_what_is_no_snapshot_says_so(data: bytes, what: str) -> None:
 
 def test_what_unpacks_without_end_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_file, "BYTES_MAX", 1000)
-    with pytest.raises(
-        UserError, match=("snapshot `s` is damaged: it unpacks to more than 1000 bytes")
-    ):
+    with pytest.raises(UserError, match=r"`s`.* 1000 bytes"):
         parse_snapshot(gzip.compress(bytes(100_000)), "s")
 
 

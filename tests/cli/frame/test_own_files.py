@@ -28,7 +28,7 @@ def test_a_foreign_file_is_neither_written_over_nor_taken_away(
     path = tmp_path / "file"
     path.write_bytes(content)
     file = OwnFile(path, kind)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="another file stands there, which is no") as refused:
+    with pytest.raises(UserError) as refused:
         file.write(READY)
     assert str(path) in refused.value.what and "move this one away" in refused.value.hint
     file.remove()

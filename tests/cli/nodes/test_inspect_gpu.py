@@ -287,7 +287,7 @@ Allocated/Total GPU Memory In Cluster:
             inspect("x", shared("n", "10.0.0.1", 15))
 
     def test_an_output_format_that_does_not_exist(self) -> None:
-        with pytest.raises(UserError, match="output format `yaml` is not known"):
+        with pytest.raises(UserError, match="`yaml`"):
             inspect("-o yaml", shared("n", "10.0.0.1", 15))
 
 

@@ -5,6 +5,7 @@ priority, one pod that waits.
 from __future__ import annotations
 
 import io
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -142,7 +143,7 @@ def test_a_pod_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("text", ["a/b/c", "default/", "/"])
 def test_what_is_no_name_of_a_pod(text: str) -> None:
-    with pytest.raises(UserError, match="is not the name of a pod"):
+    with pytest.raises(UserError, match=re.escape(f"`{text}`")):
         answer(f"why {text}")
 
 
@@ -268,7 +269,7 @@ def test_nothing_is_asked() -> None:
         with pytest.raises(UserError, match="name the pods"):
             run_command(line, cluster(), "fairlead")
     for units in (0, -1):
-        with pytest.raises(UserError, match=f"a pod cannot have {units} units"):
+        with pytest.raises(UserError, match=rf"(?<!\d){units} units"):
             run_command(f"place --gpu-mem {units}", cluster(), "fairlead")
 
 

@@ -199,7 +199,7 @@ def test_a_cluster_without_a_tree_and_one_that_may_not_be_read() -> None:
     with pytest.raises(UserError, match="the cluster has no quota tree"):
         plan(snapshot=build_snapshot(taken_at=1.0, pods=after_nginx3()))
     hidden = Source("elasticquotatrees", SourceState.FORBIDDEN, "forbidden")
-    with pytest.raises(OutsideError, match="elasticquotatrees cannot be read: forbidden"):
+    with pytest.raises(OutsideError, match=r"elasticquotatrees.*: forbidden"):
         plan(snapshot=build_snapshot(taken_at=1.0, pods=after_nginx3(), sources=[hidden]))
 
 

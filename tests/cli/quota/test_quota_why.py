@@ -5,6 +5,7 @@ all three print the same sentence.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -166,7 +167,7 @@ def test_table_is_the_default_and_other_formats_are_refused() -> None:
         "overAllLeaves:"
         in run_command(("quota why namespace3/nginx3-3 -o yaml"), demo(), "fairlead").out
     )
-    with pytest.raises(UserError, match="output format `wide` is not known"):
+    with pytest.raises(UserError, match="`wide`"):
         run_command("quota why namespace3/nginx3-3 -o wide", demo(), "fairlead")
 
 
@@ -190,14 +191,14 @@ def test_without_a_condition_fairlead_why_says_what_the_plan_says() -> None:
 
 
 def test_the_namespace_may_be_that_of_the_context() -> None:
-    with pytest.raises(UserError, match="there is no pod and no job `default/nginx3-2`") as refusal:
+    with pytest.raises(UserError, match="`default/nginx3-2`") as refusal:
         why("nginx3-2")
     assert refusal.value.hint == "there is namespace3/nginx3-2"
 
 
 @pytest.mark.parametrize("text", ["a/b/c", "namespace3/", "/"])
 def test_what_is_no_name(text: str) -> None:
-    with pytest.raises(UserError, match="is not the name of a pod or a job"):
+    with pytest.raises(UserError, match=re.escape(f"`{text}`")):
         why(text)
 
 

@@ -228,7 +228,7 @@ def test_variables_switch_flags_on_and_flags_come_first(variable: str, name: str
     assert getattr(parsed(""), name) is False
     assert getattr(parsed("", {variable: "true"}), name) is True
     assert getattr(parsed(f"--{name.replace('_', '-')}=false", {variable: "true"}), name) is False
-    with pytest.raises(UserError, match=f"{variable} is `yes`, which is neither true nor false"):
+    with pytest.raises(UserError, match=f"{variable}.*`yes`"):
         parsed("", {variable: "yes"})
 
 

@@ -183,7 +183,7 @@ def test_cards_are_chosen_and_named_in_their_reports() -> None:
         "Worker",
         "Worker",
     ]
-    with pytest.raises(UserError, match="there is no GPU 7"):
+    with pytest.raises(UserError, match=r"\bGPU 7\b"):
         outcome(["-i 7"], PlayedCards(2))
 
 
@@ -193,7 +193,7 @@ def test_modes() -> None:
         [("-t 1004"), ("-d 3"), "--mode", "nogenerateload,noreport,novalidate"], cards
     )
     assert status == 0 and cards.asked == [] and not [line for line in lines if "gflops" in line]
-    with pytest.raises(UserError, match="--mode `quick` is not known"):
+    with pytest.raises(UserError, match="--mode `quick`"):
         outcome(["--mode", "quick"])
 
 

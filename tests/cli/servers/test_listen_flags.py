@@ -56,13 +56,13 @@ def test_a_port_replaces_that_of_the_default_address(verb: str) -> None:
     "words", [("--port", "1", "--listen", ":2"), ("--listen", ":2", "--port", "1")]
 )
 def test_two_addresses_are_one_too_many(verb: str, words: tuple[str, ...]) -> None:
-    with pytest.raises(UserError, match="`--listen` and `--port` name two addresses"):
+    with pytest.raises(UserError, match=r"`--listen`.*`--port`"):
         parsed(verb, *words)
 
 
 @pytest.mark.parametrize("verb", DEFAULTS)
 def test_what_is_no_port(verb: str) -> None:
-    with pytest.raises(UserError, match="is not a port from 0 to 65535"):
+    with pytest.raises(UserError, match=r"`70000`.*65535"):
         parsed(verb, "--port", "70000")
 
 

@@ -173,7 +173,7 @@ async def test_what_cannot_be_is_told_with_its_value_and_a_hint(line: str, told:
 
 def test_without_a_laptop_it_is_said_where_it_was_looked_for(tmp_path: Path) -> None:
     world = chosen({"XDG_STATE_HOME": str(tmp_path)})
-    with pytest.raises(UserError, match="no laptop keeps its files in") as refused:
+    with pytest.raises(UserError) as refused:
         world.laptop_clock("")
     assert (
         str(tmp_path) in refused.value.what
@@ -183,7 +183,7 @@ def test_without_a_laptop_it_is_said_where_it_was_looked_for(tmp_path: Path) -> 
 
 
 def test_a_console_that_does_not_answer_is_the_outsides_failure() -> None:
-    with pytest.raises(OutsideError, match="does not answer"):
+    with pytest.raises(OutsideError, match=r"`http://127\.0\.0\.1:9`"):
         time_command("http://127.0.0.1:9", "show")
 
 
@@ -202,13 +202,10 @@ def test_the_laptop_is_the_one_that_the_kubeconfig_names(tmp_path: Path) -> None
     for world in (chosen({**home, "KUBECONFIG": str(path)}), chosen(home, f"--kubeconfig={path}")):
         with pytest.raises(
             OutsideError,
-            match=(
-                r"console at "
-                r"`http://127\.0\.0\.1:2` does not answer"
-            ),
+            match=r"`http://127\.0\.0\.1:2`",
         ):
             world.laptop_clock("").read()
-    with pytest.raises(UserError, match="no laptop keeps its files in `/absent`"):
+    with pytest.raises(UserError, match="`/absent`"):
         chosen({**home, "KUBECONFIG": str(path)}).laptop_clock("/absent")
 
 
@@ -219,10 +216,7 @@ def test_another_cluster_than_a_laptops_is_refused_by_flag_and_passed_by_as_the_
     path = laptop_config(tmp_path, "http://127.0.0.1:1", None)
     with pytest.raises(
         UserError,
-        match=(
-            r"`http://127\.0\.0\.1:1`, context `c` of .* "
-            r"is no laptop's cluster"
-        ),
+        match=r"`http://127\.0\.0\.1:1`, context `c` of",
     ):
         chosen(home, f"--kubeconfig={path}").laptop_clock("")
     with pytest.raises(UserError, match="no laptop keeps its files in"):

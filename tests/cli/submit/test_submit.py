@@ -275,7 +275,7 @@ def test_what_kubectls_reader_takes_for_a_number_or_a_truth_is_quoted(text: str)
 
 @pytest.mark.parametrize("words", [["-e", "A=\udcff", "run"], ["run", "\udcff"]])
 def test_bytes_that_are_no_text_are_refused(words: list[str]) -> None:
-    with pytest.raises(UserError, match=r"udcff` is not UTF-8 text"):
+    with pytest.raises(UserError, match=r"udcff`.*UTF-8"):
         submit([*shlex.split(PT), "--dry-run", *words])
 
 

@@ -182,18 +182,15 @@ def test_nothing_of_a_card_is_nothing() -> None:
 
 
 def test_what_a_library_cannot_do_is_said() -> None:
-    with pytest.raises(OutsideError, match="the test of 1002 needs cupy: played starts no kernels"):
+    with pytest.raises(OutsideError, match=r"\b1002\b.*\bcupy\b.*\bplayed\b"):
         work(PlayedLibrary(shapes=False), 1002, 0.5)
-    with pytest.raises(OutsideError, match="the test of 1011 cannot be done on GPU 0 with played"):
+    with pytest.raises(OutsideError, match=r"\b1011\b.*\bGPU 0\b.*\bplayed\b"):
         work(PlayedLibrary(), 1011)
     broken = PlayedLibrary()
     broken.fault = RuntimeError("an illegal memory access was encountered\nmore lines")
     with pytest.raises(
         OutsideError,
-        match=(
-            r"GPU 0 does not do the test of 1004 with played: an illegal memory access was "
-            r"encountered$"
-        ),
+        match=r"\bGPU 0\b.*\b1004\b.*played: an illegal memory access was encountered$",
     ):
         work(broken, 1004)
 
@@ -256,7 +253,7 @@ def test_why_none_is_taken_is_one_line() -> None:
         "installed); `--backend sim` needs none"
     )
     assert told.value.hint == ""
-    with pytest.raises(OutsideError, match="cupy sees no card"):
+    with pytest.raises(OutsideError, match=r"\bcupy\b.*\bno card\b"):
         find_array_library([("cupy", lambda: PlayedLibrary(count=0))])
 
 

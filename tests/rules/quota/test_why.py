@@ -215,7 +215,7 @@ def test_a_pod_and_a_job_of_one_name_are_both_answered() -> None:
     ],
 )
 def test_a_name_that_is_not_there_is_told_with_those_that_are(name: str, hint: str) -> None:
-    with pytest.raises(UserError, match="there is no pod and no job") as caught:
+    with pytest.raises(UserError, match=f"`{name}`") as caught:
         ask(name)
     assert caught.value.hint == hint
 
