@@ -1,8 +1,9 @@
 """Bindings of pods to nodes that are under way, or in doubt.
 
-Each reserves cards, makes one call to the API server, and is then confirmed, rolled back, or asked for later
-(a doubt). A reservation is given back only when it is certain that its binding never comes true. Until then
-the memory is held: too little is sold for a minute rather than the same twice.
+Each reserves cards, makes one call to the API server, and is then confirmed, rolled back, or asked
+for later (a doubt). A reservation is given back only when it is certain that its binding never
+comes true. Until then the memory is held: too little is sold for a minute rather than the same
+twice.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ SETTLE_SECONDS: Final = 15.0
 The API server has decided after what was left of the Lease (at most 3 s); etcd may be later.
 """
 WAIT_SECONDS: Final = 5.0
-"""How long a question waits on a guarded node for others to start; kube-scheduler's patience is 10 s."""
+"""How long a question waits on a guarded node for others to start; kube-scheduler's patience is 10
+s.
+"""
 _REMEMBERED: Final = 4096
 
 
 class ReadPod(Struct, frozen=True):
     """Read this pod from the API server.
 
-    `unknown`: how a call of ours ended whose outcome is not known, "" when there was none. `settles`: the
-    answer decides a doubt.
+    `unknown`: how a call of ours ended whose outcome is not known, "" when there was none.
+    `settles`: the answer decides a doubt.
     """
 
     asked: BindAsked
@@ -42,8 +45,18 @@ class ReadPod(Struct, frozen=True):
     settles: bool = False
 
 
+class ReadOutcome(Outcome, frozen=True):
+    """The outcome of a `ReadPod`. `found`: None when the pod does not exist, Refusal when the API
+    server could not be asked.
+    """
+
+    found: Pod | Refusal | None = None
+
+
 class _Waiting(Struct, frozen=True):
-    """A question whose pod has room, and others on its guarded node must have started before it has."""
+    """A question whose pod has room, and others on its guarded node must have started before it
+    has.
+    """
 
     asked: BindAsked
     until: float
@@ -104,8 +117,8 @@ class Bindings:
     def ask(self, asked: BindAsked, now: float) -> list[Step]:
         """The steps of a question of kube-scheduler.
 
-        There are none while the same question is under way, which waits for that one's answer, and while
-        others must start before the pod may have its cards (`waited`).
+        There are none while the same question is under way, which waits for that one's answer, and
+        while others must start before the pod may have its cards (`waited`).
         """
         running = self.under_way.get(asked.uid)
         if running == asked:

@@ -1,22 +1,33 @@
-"""The state machine of GPU sharing: what the cluster tells and kube-scheduler asks go in, actions come out.
+"""The state machine of GPU sharing: what the cluster tells and kube-scheduler asks go in, actions
+come out.
 
-Pure and synchronous: time is an argument, nothing is awaited, and all state is here. `apps/extender` drives
-it on a real cluster, the laptop on a simulated one, storms on a clock that jumps. Whoever drives it carries
-the steps out and hands back how each ended.
+Pure and synchronous: time is an argument, nothing is awaited, and all state is here.
+`apps/extender` drives it on a real cluster, the laptop on a simulated one, storms on a clock that
+jumps. Whoever drives it carries the steps out and hands back how each ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
+from fairlead.model.actions import BindPod, Outcome, SharingAction, WriteGrants
+from fairlead.model.changes import Changes
 from fairlead.model.pod import Pod
+from fairlead.model.refusal import Refusal
 from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.sharing.adoption import Adoption
-from fairlead.rules.sharing.bindings import Bindings
+from fairlead.rules.sharing.bindings import Bindings, ReadOutcome, ReadPod, Step
 from fairlead.rules.sharing.feed import LedgerFeed
 from fairlead.rules.sharing.ledger import Filtered, Ledger
 from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies
 from fairlead.rules.sharing.retry_hints import RetryHints
+
+GRANT_RETRY_SECONDS: Final = 5.0
+"""Seconds until a grant that could not be written is tried again."""
+CHECK_SECONDS: Final = 1.0
+"""Seconds between two checks of doubts and of pods that wait for a retry."""
+SharingStep = Step | SharingAction
 
 
 class SharingMachine:
@@ -25,11 +36,64 @@ class SharingMachine:
     `adoption` and `hints` say what is to be done besides.
     """
 
-    def __init__(self, policies: SharePolicies = DEFAULT_POLICIES, on_change: Callable[[], None] = lambda: None) -> None:
-        self.feed = LedgerFeed(policies, on_change)
+    def __init__(self, policies: SharePolicies = DEFAULT_POLICIES) -> None:
+        self.feed = LedgerFeed(policies, self._note)
         self.bindings = Bindings(self.feed)
         self.adoption = Adoption(self.feed)
         self.hints = RetryHints(self.feed)
+        self._has_changed = False
+        self._grants_at = self._checks_at = float("-inf")
+
+    @property
+    def is_rebuilt(self) -> bool:
+        """Whether every kind has been listed since the last `rebuild`."""
+        return self.feed.is_rebuilt
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next look is due; -inf = now, None while not everything has been listed."""
+        if not self.feed.is_rebuilt:
+            return None
+        times = [float("-inf")] if self._has_changed else []
+        times += [self._grants_at] if self.adoption.has_unwritten else []
+        times += [self._checks_at] if self.bindings.doubts or self.hints.has_waiting else []
+        return min(times, default=None)
+
+    def rebuild(self) -> None:
+        """Doubt all that is known: every kind is listed anew."""
+        self.feed.rebuild()
+        self.feed.begin()
+
+    def observe(self, changes: Changes[Any]) -> None:
+        """Take what a list or a watch reported of one kind."""
+        self.feed.observe(changes)
+
+    def look(self, now: float) -> Iterator[SharingStep | None]:
+        """What is to be done now: grants, Events, doubts and retries. None where other work may
+        run.
+        """
+        if self._has_changed or now >= self._grants_at:
+            self._has_changed, self._grants_at = False, now + GRANT_RETRY_SECONDS
+            yield from self.adoption.look()
+        if now >= self._checks_at:
+            self._checks_at = now + CHECK_SECONDS
+            yield from self.bindings.due(now)
+            yield from self.hints.due(now)
+
+    def done(self, step: SharingStep, outcome: Outcome, now: float) -> Sequence[SharingStep]:
+        """Take how a step ended. `outcome` of a `ReadPod` is a `ReadOutcome`."""
+        match step:
+            case BindPod():
+                return self.bindings.called(step, outcome, now)
+            case ReadPod():
+                found = outcome.found if isinstance(outcome, ReadOutcome) else Refusal(outcome.reason)
+                return self.bindings.read(step, found, now)
+            case WriteGrants():
+                self.adoption.written(step, outcome)
+        return ()
+
+    def _note(self) -> None:
+        self._has_changed = True
 
     @property
     def ledger(self) -> Ledger:

@@ -36,6 +36,10 @@ class RetryHints:
         self._feed = feed
         self._waiting: dict[str, _Waiting] = {}
 
+    @property
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
+
     def refused(self, pod: Pod, nodes: Sequence[str], now: float) -> None:
         self._waiting.pop(pod.uid, None)
         if len(self._waiting) >= _REMEMBERED:
